@@ -1,8 +1,8 @@
 """Compare the cluster values of `casstat merge`, `casstat top --replay --once` and Prometheus recording rules.
 
 A demo cluster of two nodes runs under load, with one agent per node and a real Prometheus that evaluates the shipped
-rules. All values cover the same five minutes, which begin at a multiple of five minutes. The script takes up to twelve
-minutes.
+rules. All values cover the same five-minute period, aligned to a multiple of five minutes. The script takes up to
+twelve minutes.
 """
 
 import csv
@@ -35,7 +35,8 @@ Row = Mapping[str, float | None]
 class Check(NamedTuple):
     """A column, the equivalent PromQL query over recorded series, and the allowed difference.
 
-    relative  not 0 by default because Prometheus does not scrape or evaluate exactly at the agent's ticks.
+    relative  as a fraction of the merged value; not 0, because Prometheus does not scrape or evaluate exactly at the
+              agent's ticks.
     """
 
     column: str
@@ -66,7 +67,7 @@ def latency(operation: str) -> Iterator[Check]:
     yield Check(f"{prefix}s_per_s", rate)
     yield Check(f"{prefix}_mean_ms", f"1000 * {seconds} / {rate}", 0.05)
     buckets = f'sum by (le) ({BUCKETS}{{operation="{operation}"}})'
-    # The agent serves a subset of Cassandra's buckets, each 1.2 to 2.5 times as wide as the one below.
+    # The agent serves only some of Cassandra's upper bounds, often twice the one below, so its percentiles are coarse.
     yield Check(f"{prefix}_p99_ms", f"1000 * histogram_quantile(0.99, {buckets})", 1.0)
     yield Check(f"{prefix}_timeouts_per_s", request_rate(operation, "request_timeouts"))
 
@@ -88,7 +89,7 @@ CHECKS = (
     Check("mutation_stage_pending", pool("request", "MutationStage", "pending"), 0.3, 0.3),
     Check("hints_per_s", "sum(cluster:cassandra_hints:rate5m)"),
     Check("peers_unreachable", gauge("cluster:cassandra_endpoints_unreachable:max")),
-    # Both nodes run on the same machine, so the machine's metrics are counted only once.
+    # Both nodes run on one machine, so its metrics must be counted only once.
     Check("cpu_system_pct", f"100 * {CPU.format('system|irq|softirq')} / {CPU.format('.+')}"),
     Check("disk_writes_per_s", "sum(cluster:node_disk_writes_completed:rate5m)"),
     Check("disk_write_mb_per_s", f"sum(cluster:node_disk_written_bytes:rate5m) / {MB}", 0.05),

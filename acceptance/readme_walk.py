@@ -28,11 +28,11 @@ DONE = "walk-exit-code"
 INTERRUPT_AFTER_S = 8
 # Shells report this exit status for a program interrupted with Ctrl-C.
 INTERRUPTED = 130
-# The doctor exits with status 1 if it finds a problem, such as missing clock synchronisation.
+# The doctor exits with status 1 if it finds a problem, such as a node that does not respond.
 MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
 MAX_LINE_CHARS = 200
-# Separate mount and process namespaces: when the shell ends, all its processes end.
+# The shell runs in its own mount and PID namespaces, so all its processes end with it.
 # The root must be a mount point; otherwise Java finds no file system for Cassandra's folders.
 SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
 mount -t sysfs sysfs {root}/sys &&
@@ -72,7 +72,7 @@ def make_root(folder: Path, base: Path | None) -> None:
         elif source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    # Answer yes to apt's questions.
+    # Make apt assume yes as the answer to all its questions.
     (folder / "etc/apt/apt.conf.d/90yes").write_text('APT::Get::Assume-Yes "true";\n')
     (folder / "reader").write_text(READER)
     (folder / HOME).mkdir()
@@ -134,7 +134,7 @@ def shell_line(command: str, comment: str) -> str:
 
 
 def shortened(output: list[str]) -> list[str]:
-    """Return the first and last lines of the output."""
+    """Return the output without its middle lines if it is long, and with long lines cut."""
     lines = [line.rpartition("\r")[2][:MAX_LINE_CHARS] for line in output]
     omitted = len(lines) - FIRST_LINES - LAST_LINES
     return [*lines[:FIRST_LINES], f"… {omitted} lines …", *lines[-LAST_LINES:]] if omitted > 0 else lines

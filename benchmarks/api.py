@@ -32,7 +32,7 @@ HEADERS = {"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "gzip"}
 
 
 def run() -> Iterator[Figure]:
-    """Send requests from other processes, so that only the server uses CPU time in this process."""
+    """Measure with clients in other processes, so that only the server uses CPU time in this process."""
     with _server_port() as port:
         for path, encoding in (("/metrics", "gzip"), ("/metrics", "identity"), ("/api/v1/time", "identity")):
             label = f"{path}{', gzip' if encoding == 'gzip' else ''}: CPU per request"
@@ -121,7 +121,7 @@ def _cpu_ms(port: int, path: str, encoding: str) -> float:
 
 
 def _late_ms(seconds: float) -> float:
-    """Return the 99th percentile lateness of a thread that does a little work on every tick."""
+    """Return the 99th percentile of the lateness, in ms, of a thread that does a little work on every tick."""
     late: list[float] = []
 
     def tick() -> None:

@@ -22,7 +22,7 @@ MIN_RATIO = 300
 
 
 def run() -> Iterator[Figure]:
-    """Measure nodetool, the line and all catalogue metrics, with few and with many tables."""
+    """Measure nodetool, the default command and the sampling of all metrics, with few and with many tables."""
     for tables in TABLES:
         with real_node(tables) as node:
             time.sleep(WARM_S)

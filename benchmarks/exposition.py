@@ -31,7 +31,7 @@ IDENTITY = Identity("production", "dc1", "rack1", "10.20.30.40")
 
 
 def run() -> Iterator[Figure]:
-    """Measure pages of 5,000 series: a real node's series, with one table's series repeated under other names."""
+    """Measure pages of 5,000 series: a real node's series, with one table's series repeated for invented tables."""
     ticks = _ticks(node_recordings.under_load())
     clock = [0.0]
     page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("0"), print, lambda: clock[0])
@@ -95,7 +95,7 @@ def _last_values(recording: Path) -> dict[Series, Value]:
 
 
 def _with_many_tables(values: Mapping[Series, Value]) -> dict[Series, Value]:
-    """Return the series; repeat one table's series under other names until there are `SERIES` lines."""
+    """Return the series, with one table's series repeated for invented tables until there are `SERIES` lines."""
     table = next(series[2] for series in values if series[0] == "cassandra_table_operations_total")
     of_table = {series: value for series, value in values.items() if "table" in _labels(series) and series[2] == table}
     repeated = dict(values)

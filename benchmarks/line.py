@@ -1,4 +1,4 @@
-"""CPU time and memory of the line at a one-second interval, on a node under load."""
+"""CPU time and memory of the default command at a one-second interval, on a node under load."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ HEAVY = ("rich", "polars", "pandas", "pyarrow", "numpy", "influxdb_client", "cas
 
 
 def run() -> Iterator[Figure]:
-    """Measure the default line, the line with percentiles, and the wide line."""
+    """Measure the default columns, percentiles and compactions, and all columns; then count heavy imports."""
     with real_node(10) as node, loaded(300):
         for flags in ([], ["-s", "-p"], ["--wide"]):
             yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(["casstat 1", *flags]))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.null_store PORT`: a store that accepts writes, like InfluxDB, but discards them."""
+"""`python -m benchmarks.null_store PORT`: a store that accepts InfluxDB writes but discards them."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

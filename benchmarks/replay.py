@@ -1,4 +1,4 @@
-"""CPU time for replaying an hour of one node's recording; it must not depend on the row interval."""
+"""CPU time for replaying an hour of one node's recording; it must be nearly independent of the row interval."""
 
 import sys
 from collections.abc import Iterator

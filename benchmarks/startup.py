@@ -1,4 +1,4 @@
-"""Wall-clock time of `casstat --help`, including the start of Python."""
+"""Wall-clock time of `casstat --help`, including the time that Python takes to start."""
 
 import statistics
 import subprocess

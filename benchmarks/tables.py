@@ -10,7 +10,7 @@ from benchmarks.node import loaded, real_node
 
 TABLES = (10, 200, 1000)
 BUSY = 20
-# High enough to make some tables more active than others, but too low to hide the cost of the requests.
+# High enough to make some tables more active than others, but low enough not to distort the measured CPU time.
 RATE = 20
 MAX_RATIO = 2.0
 # After this time, all tables are ranked and the JVM has compiled the code that serves the requests.
@@ -19,7 +19,7 @@ WARM_TICKS = 600
 
 
 def run() -> Iterator[Figure]:
-    """Measure the line with the ten most active tables, and all metrics with the default table budget."""
+    """Measure the default command with its ten most active tables, and all metrics with the default table budget."""
     fewest_s: dict[str, float] = {}
     for tables in TABLES:
         with real_node(tables, heap="1536M") as node, loaded(RATE, min(tables, BUSY)):

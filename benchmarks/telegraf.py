@@ -1,8 +1,8 @@
 """The agent compared with Telegraf; both read the same node's MBeans, disks and network interfaces every second.
 
-Both push to a null store, are scraped every five seconds, as by Prometheus, and write everything to a file: the agent
-writes its journal, Telegraf writes line protocol. Telegraf cannot read bucket counts; it reads the decaying percentiles
-of the same MBeans instead.
+Both push to a null store, are scraped every five seconds as if by Prometheus, and write everything to a file: the agent
+writes its journal, and Telegraf writes line protocol. Telegraf cannot read bucket counts; it reads the decaying
+percentiles of the same MBeans instead.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ PORT = 28086
 RATE = 300
 TURNS = 2
 PERCENTILES = [*(f"{number}thPercentile" for number in (50, 75, 95, 98, 99, 999)), "Min", "Max", "Mean"]
-# This includes the influxdb-client package, which the InfluxDB sink imports.
+# The bound allows for the influxdb-client package, which the InfluxDB sink imports.
 MAX_AGENT_MB = 85.0
 
 TEMPLATE = """[agent]
@@ -138,7 +138,7 @@ def scrape_for(seconds: float) -> None:
 
 
 def requests_of_a_tick(url: str) -> list[dict[str, object]]:
-    """Return the requests that the agent sends to the node in a tick that includes no slow metrics or searches."""
+    """Return the requests that the agent sends to the node in a tick without slow metrics and searches."""
     batches: list[Sequence[str]] = []
 
     class RecordingJolokia(Jolokia):

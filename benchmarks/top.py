@@ -64,7 +64,7 @@ def run() -> Iterator[Figure]:
 
 
 def decode(text: str) -> Sample:
-    """Return a sample as an agent feed decodes it."""
+    """Decode a sample in the same way as an agent feed."""
     content = json.loads(text)
     return decoded({**content, "values": needed(content["values"])})
 
@@ -84,7 +84,7 @@ def _close(assembler: IntervalAssembler, history: History, time_s: float) -> Non
 
 
 def _memory(history: History) -> Iterator[Figure]:
-    """Add frames until the history is full."""
+    """Add frames until the history is full, and measure its memory."""
     frame = history.frames[-1]
     before_mb = resident_mb() or 0.0
     count = 0

@@ -1,7 +1,7 @@
-"""Entry point of `casstat`: runs the named command, or the default command (the line) if none is named.
+"""Entry point of `casstat`: runs the named command, or the default command if none is named.
 
-Each file in `cli/commands` is a command; only the one that runs is imported. All errors are turned into messages and
-exit codes here.
+Each file in `cli/commands` is a command; only the one that runs is imported. All errors become messages and exit
+codes here.
 """
 
 import ast
@@ -26,13 +26,13 @@ INTERRUPTED = 130
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands except the default one (the line)."""
+    """Return the names of all commands except the default command."""
     files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
     return sorted(name for name in files if name != LINE)
 
 
 def unknown_command_message(name: str) -> str:
-    """Return the message for an unknown command; its hint suggests the most similar command."""
+    """Return the message for an unknown command; its hint suggests the most similar command, if any."""
     similar = difflib.get_close_matches(name, command_names(), 1, 0.5)
     hint = f"did you mean '{similar[0]}'?" if similar else "run 'casstat --help' for a list"
     return f"unknown command '{printable(name)}' (hint: {hint})"

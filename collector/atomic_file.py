@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Atomically replace a file's content, creating its folder if needed. On OSError, the file remains unchanged."""
+    """Atomically replace a file's content, creating its directory if needed. On OSError, the file remains unchanged."""
     temporary = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

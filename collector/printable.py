@@ -7,8 +7,8 @@ sequences such as OSC 52, which sets the clipboard) or change the order of the t
 import re
 
 MAX_LINE_CHARS = 200
-# JSON is printable outside its strings, so every unprintable character may be escaped.
-_UNPRINTABLE = re.compile(r"[^ -~]")
+# In compact JSON, characters outside this range occur only in strings, where they may be escaped.
+_NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def printable(text: str) -> str:
@@ -28,7 +28,7 @@ def count_text(count: int, singular: str, plural: str = "") -> str:
 
 def printable_json(text: str) -> str:
     """Return equivalent JSON in which each character that is not printable is escaped."""
-    return text if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)
+    return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -57,7 +57,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Ratio:
-    """`left / right`; absent where `right` is 0."""
+    """`left / right`. Panels show no value for 0 / 0."""
 
     left: "Expression"
     right: "Expression"

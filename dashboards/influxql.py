@@ -48,8 +48,8 @@ class Scope:
 def render(expression: Expression, scope: Scope) -> str:
     """Return the query that yields the values of an expression in the column `value`.
 
-    Raises KeyError for a quantile that points do not contain, and ValueError for an expression over several metrics:
-    InfluxQL has no arithmetic across measurements and would return nothing.
+    Raises KeyError for a quantile that the points do not contain. Raises ValueError for an expression over several
+    metrics, because InfluxQL has no arithmetic across measurements and would return nothing.
     """
     metrics = set(metrics_of(expression))
     if len(metrics) > 1:
@@ -58,12 +58,16 @@ def render(expression: Expression, scope: Scope) -> str:
         return _select({"value": expression}, scope, in_ratio=False)
     inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
-    # Division by 0 would yield 0. An outer time condition that begins within a step would drop that step.
+    # Division by 0 would yield 0. The outer query has no time condition: a range that starts mid-step would drop that
+    # step.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
 def clamp(value: str) -> str:
-    """Return an expression that limits a value to 0 to 1: neither InfluxQL nor Grafana's Math has a clamp function."""
+    """Return an expression that limits a value to the range 0 to 1.
+
+    Neither InfluxQL nor Grafana's Math has a clamp function.
+    """
     return f"(abs({value}) - abs({value} - 1) + 1) / 2"
 
 
@@ -127,7 +131,10 @@ def _sources(
 
 
 def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_series: bool) -> str:
-    """Return the query that keeps one copy of each series that nodes on one machine share, or only their maximum."""
+    """Return the query that keeps one copy of each series that the nodes on one machine share.
+
+    Without `has_series`, it keeps only the maximum of these series.
+    """
     owner = (MACHINE, NETWORK) if metric.owner is Owner.NETWORK else (MACHINE,)
     labels = dict.fromkeys((*scope.by, *owner, *(metric.labels if has_series else ())))
     groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))

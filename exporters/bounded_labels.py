@@ -14,7 +14,7 @@ UNBOUNDED = frozenset({"id"})
 
 
 class BoundedLabels:
-    """A catalogue without unbounded labels, which also converts values to match it."""
+    """Holds a catalogue without unbounded labels, and converts values to match it."""
 
     def __init__(self, catalogue: Mapping[str, Metric]) -> None:
         self.catalogue = {
@@ -26,7 +26,7 @@ class BoundedLabels:
         }
 
     def values(self, values: Mapping[Series, Any]) -> Mapping[Series, Any]:
-        """Return the values with unbounded series summed; non-numeric values of these series are dropped."""
+        """Return the values, summed over unbounded labels; non-numeric values that have such labels are dropped."""
         if not any(series[0] in self._unbounded for series in values):
             return values
         bounded: dict[Series, Any] = {}

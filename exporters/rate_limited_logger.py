@@ -73,7 +73,7 @@ class RateLimitedLogger:
         state.written_s, state.suppressed = now_s, 0
 
     def _write_line(self, text: str, now_s: float) -> bool:
-        """Write a line and return True unless this minute already has its maximum."""
+        """Write a line and return True; return False if the maximum for this minute has been reached."""
         if now_s - self._period_begin_s >= PERIOD_S:
             if self._dropped:
                 self._write(f"suppressed {count_text(self._dropped, 'further line')} within a minute")

@@ -10,7 +10,7 @@ from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 
-# A tick takes up to 0.1 MB.
+# A tick takes up to 0.1 MB of memory.
 KEPT = 20
 
 
@@ -69,7 +69,7 @@ class RecentTicks:
             return next((each.number for each in reversed(self._ticks) if each.tick.time_s == time_s), None)
 
     def after(self, number: int) -> list[RecentTick] | None:
-        """Return the ticks after a number; None if some of them are no longer kept."""
+        """Return the ticks after the one with this number; None if some of them are no longer kept."""
         with self._changed:
             if self._ticks and number + 1 < self._ticks[0].number:
                 return None
@@ -81,7 +81,7 @@ class RecentTicks:
             return list(self._ticks)
 
     def wait(self, number: int, timeout_s: float) -> bool:
-        """Wait for a tick after a number; return False after the timeout."""
+        """Wait for a tick after the one with this number; return False after the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self._number > number, timeout_s)
 

@@ -4,7 +4,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-# A suite started in the background inherits an ignored SIGINT; restore it so that tests can interrupt programs.
+# A test run started in the background ignores SIGINT; restore the handler, because tests interrupt programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A small number of examples keeps `make check` below a minute; each run draws different ones.

@@ -32,7 +32,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 def command_lines(page: str) -> list[str]:
-    """Return the casstat commands in a page's console blocks, in order."""
+    """Return the casstat command lines in a page's console blocks, in order."""
     return [line for line, _ in commands((ROOT / page).read_text()) if line.startswith("casstat")]
 
 
@@ -134,14 +134,14 @@ def test_every_documented_command_is_understood(line: str) -> None:
     command = command_of(name)
     if isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
-    # The paths in the pages do not exist here.
+    # Ignore that the paths on the pages do not exist here.
     with suppress(click.BadParameter, click.exceptions.Exit):
         command.make_context("casstat", words)
 
 
 @pytest.fixture
 def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a new current directory with run1, which contains the recordings of two nodes."""
+    """Change to a new directory that contains two nodes' recordings in run1, and return its path."""
     for node, address in (("node-a", "127.0.0.1"), ("node-b", "127.0.0.2")):
         shutil.copytree(RECORDINGS / node, tmp_path / "run1" / address)
     monkeypatch.chdir(tmp_path)
@@ -167,7 +167,7 @@ def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
 
 
 def test_every_agent_setting_is_on_its_page() -> None:
-    """UPDATE_GOLDEN=1 updates the page."""
+    """With UPDATE_GOLDEN=1, the page is updated first."""
     path = ROOT / "docs" / "agent.md"
     before, _, rest = path.read_text().partition("<!-- settings -->\n")
     _, _, after = rest.partition("<!-- /settings -->\n")
@@ -193,7 +193,7 @@ def test_make_targets_in_the_documentation_exist() -> None:
         assert set(re.findall(r"`(?:UPDATE_GOLDEN=1 )?make (\w+)`", path.read_text())) <= targets
 
 
-def test_the_messages_in_the_troubleshooting_page_exist() -> None:
+def test_the_messages_on_the_troubleshooting_page_exist() -> None:
     code = "\n".join(file.read_text() for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
     code = re.sub(r'"\s*\n\s*f?"', "", code)
     rows = [line for line in (ROOT / "docs/troubleshooting.md").read_text().splitlines() if line.startswith("| `")]

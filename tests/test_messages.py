@@ -1,4 +1,4 @@
-"""All messages have the same form."""
+"""Messages have the same form everywhere: hints are in parentheses."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ HINT_IN_PARENTHESES = re.compile(r"(^| )\(hint: ")
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yield the string literals of a module, without its docstrings."""
+    """Yield a module's string literals, except docstrings."""
     tree = ast.parse(path.read_text())
     docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -23,7 +23,7 @@ def texts(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_hints_are_in_parentheses(package: str) -> None:
-    """A message is "context: cause (hint: advice)"."""
+    """The form of a message is "context: cause (hint: advice)"."""
     hints = [text for path in (ROOT / package).rglob("*.py") for text in texts(path) if "hint: " in text]
     assert hints
     assert [text for text in hints if not HINT_IN_PARENTHESES.search(text)] == []

@@ -1,4 +1,4 @@
-"""tools/prepare removes the file that keeps packages from starting services, however it ends."""
+"""tools/prepare keeps packages from starting services while it is running, but not after it has exited."""
 
 import os
 import signal
@@ -35,12 +35,12 @@ class Prepare:
             "PYTHON": str(self.root / "no-python"),
             "INSTALL_S": str(install_s),
         }
-        # Under nohup, the test suite ignores SIGHUP, and the program would inherit that.
+        # If the tests run under nohup, they ignore SIGHUP, and the program would inherit that.
         command = ["/usr/bin/env", "--default-signal=HUP", "/bin/sh", str(PREPARE), "python"]
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
     def answer_during_install(self) -> str:
-        """Return the policy's exit status during the installation, or "" before the installation."""
+        """Return the exit status of the policy during the installation, or "" if the installation has not begun."""
         report = self.root / "installing"
         return report.read_text().strip() if report.exists() else ""
 
@@ -56,13 +56,13 @@ def test_a_signal_removes_the_policy(prepare: Prepare, number: signal.Signals) -
         while not prepare.answer_during_install():
             assert running.poll() is None
         assert prepare.policy.exists()
-        # Like a terminal, send the signal to all processes in the foreground.
+        # Send the signal to the whole process group, as a terminal does.
         os.killpg(running.pid, number)
         assert running.wait(20) == 128 + number
     assert not prepare.policy.exists()
 
 
-def test_services_are_prevented_only_during_the_installation(prepare: Prepare) -> None:
+def test_services_are_kept_from_starting_only_during_the_installation(prepare: Prepare) -> None:
     with prepare.start(0) as running:
         assert running.wait(20) == 0
     assert prepare.answer_during_install() == "101"

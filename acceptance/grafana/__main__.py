@@ -6,7 +6,8 @@
 
 The InfluxDB dashboards show the same recording, which `casstat ship` sends to InfluxDB. Requires Grafana (see
 tools/grafana-home), Prometheus, Go or a built InfluxDB 1.8, Chromium, and npm for the browser driver. The recording and
-the screenshots stay in FOLDER. The exit status is 1 if a panel differs from the merge.
+the screenshots are kept in FOLDER, or in a temporary folder without --recorded. The exit status is 1 if a panel differs
+from the merge.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from tests.real.stores import InfluxDB
 
 ROOT = Path(__file__).parents[2]
 JSON = "dashboards/grafana/json"
-# The warm-up covers the longest window: four minutes for metrics that are read once a minute.
+# The warm-up is longer than the longest window: four minutes, for metrics that are read once a minute.
 WARM_S, SPAN_S, TAIL_S = 330, 240, 5
 ADDRESS = "127.0.79.1"
 THROUGH_API = "influxdbBackendMigration"

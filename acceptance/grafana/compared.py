@@ -28,8 +28,8 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
-# Window and step of a line in a Prometheus panel. If Prometheus scrapes every second, $__rate_interval is 4 s: it holds
-# four samples, which span 3 s.
+# Window and step, in seconds, of a line in a Prometheus panel. If Prometheus scrapes every second, $__rate_interval is
+# 4 s; it contains four samples, which span 3 s.
 WINDOWS_S = {ScrapeInterval.TICK: (3.0, 1.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
 # In InfluxDB panels, a percentile covers a single reading, and all other values are means over a step.
 READINGS_S = {ScrapeInterval.TICK: 1.0, ScrapeInterval.OFTEN: 10.0, ScrapeInterval.SLOW: 60.0}
@@ -47,7 +47,10 @@ SMALL = {
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a panel: its merged value (None if it is not recorded) and its displayed values by state."""
+    """A panel line: its merged value (None if it is not recorded), and the values that Grafana displays.
+
+    shown  the displayed values, keyed by the state of the dashboards: "now", or "before" the changes to compare.
+    """
 
     store: str
     dashboard: str
@@ -59,7 +62,7 @@ class Row:
     shown: Mapping[str, Sequence[float]]
 
     def agrees(self, state: str) -> bool:
-        """Return whether the mean of the displayed values matches the merged value."""
+        """Return whether the mean of the displayed values matches the merged value, or there is nothing to compare."""
         values = self.shown.get(state)
         if self.merged is None or not values:
             return True
@@ -68,7 +71,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for every line of every panel; each row covers the series with the highest merged value."""
+    """Yield a row for each line of each comparable panel: the values of the series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0
@@ -84,7 +87,7 @@ def _of_panel(
     recorded: Recorded, store: Store, states: Mapping[str, Panels], dashboard: Dashboard, number: int, panel: Panel
 ) -> Iterator[Row]:
     visible = [index for index, query in enumerate(store.queries(panel, dashboard.tables)) if query.visible]
-    # Only the second query of a spread is compared: it combines all nodes.
+    # Only the second query of a spread panel is compared, because it combines all nodes.
     for index, line in zip(visible[1:] if isinstance(panel, Spread) else visible, panel.lines, strict=False):
         merged = recorded.mean(line.signal.expression, _by(panel, line), *_window_s(line, store))
         key = uid(store, dashboard), number, ref_id(index)
@@ -95,7 +98,7 @@ def _of_panel(
 
 
 def _window_s(line: Shown, store: Store) -> tuple[float, float]:
-    """Return the window and step of a line, which affect the means of percentiles and ratios."""
+    """Return a line's window and step in seconds; they affect the means of percentiles and ratios."""
     expression = line.signal.expression
     tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
     tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
@@ -111,7 +114,7 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Return the highest merged value among the series in the last state, and that series' values in each state."""
+    """Return the highest merged value of the series displayed in the last state, and its displayed values by state."""
     *_, last = lines.values()
     by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
     there = {line.labels for line in last}

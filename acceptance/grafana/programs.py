@@ -1,4 +1,4 @@
-"""Background programs that are stopped when the script ends."""
+"""Runs background programs, and waits until they respond."""
 
 import socket
 import subprocess

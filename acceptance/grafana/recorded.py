@@ -1,6 +1,7 @@
 """Evaluates signals on the agents' recordings, exported by `casstat merge --series`, instead of on scrapes.
 
-A point is a time (seconds since the epoch) and a value; a gain is a time, a bucket's upper bound and its count.
+A point is a time (seconds since the epoch) and a value; a gain is a time, a bucket's upper bound, and the increase of
+that bucket's count.
 """
 
 from bisect import bisect_right
@@ -67,7 +68,7 @@ class Recorded:
     by_node: bool = False
 
     def mean(self, expression: Expression, by: Sequence[str], window_s: float, step_s: float) -> Values:
-        """Return the mean of an expression's values in a window of `window_s` that moves in steps of `step_s`."""
+        """Return the mean of an expression's values in windows of `window_s`; a window ends every `step_s`."""
         groups: dict[Labels, list[float]] = defaultdict(list)
         for number in range(1, round((self.to_s - self.from_s) / step_s) + 1):
             end_s = self.from_s + number * step_s
@@ -115,7 +116,7 @@ class Recorded:
         recorded, scale = self.values[expression.metric], CATALOGUE[expression.metric].scale
         matching = {labels: points for labels, points in recorded.items() if _matches(labels, expression.where)}
         if isinstance(expression, Rate):
-            # The first point of a rate is the last reading before the time range.
+            # A rate starts from the last reading before the time range.
             known = {labels: self._within(points, 1) for labels, points in matching.items()}
             return {labels: scale * _gain_per_s(points) for labels, points in known.items() if len(points) > 1}
         known = {labels: self._within(points, 0) for labels, points in matching.items()}
@@ -170,7 +171,7 @@ def _gain_per_s(points: Points) -> float:
 
 
 def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
-    """Return the histogram for sparse counts, in the Cassandra bucket layout that has these upper bounds."""
+    """Return the histogram for sparse counts, in the Cassandra bucket layout that contains their upper bounds."""
     for length in LENGTHS:
         with suppress(LayoutError):
             upper_bounds = upper_bounds_of(unit, length)

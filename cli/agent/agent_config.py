@@ -90,7 +90,7 @@ def _nearest(key: str, known: Mapping[str, Any]) -> str:
 
 
 def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
-    """Raise CasstatError for a value whose type differs from the option's, which click would silently convert."""
+    """Raise CasstatError if a value's type differs from the option's; click would silently convert the value."""
     kinds: tuple[type, ...] = (str,)
     expected = "a string"
     if option.is_flag:

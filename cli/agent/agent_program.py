@@ -56,7 +56,7 @@ def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: M
 
 
 class _Program:
-    """The state of a running agent."""
+    """The agent's main loop and the objects that it works on."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class _Program:
         self.log(f"{name}: internal error: {ended.exc_type.__name__}: {one_line(ended.exc_value or '')}")
 
     def run(self, stack: ExitStack) -> None:
-        """Run until StoppedError."""
+        """Sample until a signal stops the agent. Raises StoppedError, CasstatError and click.UsageError."""
         settings = self.settings
         # Invalid settings are rejected before anything is created.
         _check(settings)
@@ -146,7 +146,10 @@ class _Program:
     def _follow(
         self, sampler: NodeSampler, journal: Journal, agent: Agent, points: Iterator[Tick], finder: TransportFinder
     ) -> Contact:
-        """Sample until the node stops answering and another transport works; return the new contact."""
+        """Sample until the node stops answering and another transport works; return the new contact.
+
+        Raises StoppedError if a signal stops the agent.
+        """
         stream = sampler.sample_stream()
         for snapshot in sampler.snapshots(points, self.settings.interval):
             # Defer signals until the tick has been recorded and passed on.

@@ -14,7 +14,7 @@ RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """The options of `casstat agent`; `line` holds the options that it shares with the line."""
+    """The options of `casstat agent`; `line` holds those that it shares with the default command."""
 
     line: LineSettings = field(default_factory=LineSettings)
     interval: float = 1.0

@@ -27,14 +27,14 @@ from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
 
-# Ticks count as stalled after this many intervals without one, but not before this many seconds.
+# The agent is unhealthy after this many intervals without a tick, but not before this many seconds have passed.
 STALLED_TICKS, STALLED_S = 3, 10.0
 # A transport that sets its own pace, such as nodetool, may take this long to respond.
 PACED_S = 120.0
 
 
 class Agent:
-    """Implements `exporters.api.agent_api.AgentApi`."""
+    """A running agent's state; implements `exporters.api.agent_api.AgentApi`."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Agent:
         return self._server.address
 
     def tick(self, sampler: NodeSampler, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:
-        """Process a tick."""
+        """Update the state with a tick, and pass the tick to the API, /metrics and the sinks."""
         if self._journal_writer is not None and journal is not self._journal_writer:
             self._earlier_journals = _sum(self._earlier_journals, self._journal_writer)
             self.recent.clear()
@@ -95,7 +95,7 @@ class Agent:
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
-        """Process the scrapes of the node that belong to a tick."""
+        """Update the node's availability with its scrapes in a tick."""
         problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
         if any(scrape.values for scrape in scrapes):
             self._answered_s, self._node_problem = self._last_tick_s, ""

@@ -7,10 +7,10 @@ FIRST_READING_S = 120.0
 
 
 class Availability:
-    """Compares each tick with the previous one; used only by the sampling thread."""
+    """Detects and logs changes of the node's availability; used only by the sampling thread."""
 
     def __init__(self, log: Callable[[str], None], monotonic_s: Callable[[], float], *, answered: bool) -> None:
-        """Take the logger, and whether the first contact succeeded."""
+        """Report changes to `log`; `answered` is true if the first contact succeeded."""
         self._log = log
         self._monotonic_s = monotonic_s
         self._since_s = monotonic_s()
@@ -19,7 +19,11 @@ class Availability:
         self._origin = ""
 
     def tick(self, *, answers: bool, problem: str, origin: str) -> None:
-        """Process a tick; `problem` says why the node does not answer, `origin` is its counters' origin or ""."""
+        """Process a tick.
+
+        problem  the reason why the node is not answering.
+        origin   the origin of the node's counters, or "" if it is unknown.
+        """
         restarted = bool(origin and self._origin) and origin != self._origin
         self._origin = origin or self._origin
         if answers == self._answers:

@@ -29,7 +29,8 @@ MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
 MAX_RUN_BYTES = 1 << 20
 # Every record counts as at least this many bytes, to account for its overhead in memory.
 MIN_RECORD_BYTES = 256
-# Limits in case another program wrote the file: only this many bytes at its end are read, and longer lines are skipped.
+# Limits on reading, in case another program has written the file: bytes read from its end, and bytes per line. Longer
+# lines are skipped.
 MAX_READ_BYTES, MAX_LINE_BYTES = 128 << 20, 64 << 10
 # The start of every record; other lines are not parsed.
 PREFIX = b'{"run": '
@@ -219,7 +220,7 @@ def _append(path: Path, line: bytes) -> None:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the remaining lines of a file; of a line that is too long, yield only the end."""
+    """Yield the remaining lines of a file; if a line is too long, yield only its end."""
     while line := file.readline(MAX_LINE_BYTES):
         if line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
             yield line

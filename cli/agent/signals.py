@@ -1,4 +1,4 @@
-"""Signal handling, and a clock whose sleep ends when a signal arrives."""
+"""Signal handling, and a clock that stops sleeping when a stop signal arrives."""
 
 import os
 import select
@@ -9,7 +9,7 @@ from types import FrameType
 
 from collector.model.clock import SystemClock
 
-# While sleeping, the clock checks for other work at least this often.
+# While sleeping, the clock calls its `idle` function at least this often.
 PIECE_S = 5.0
 # After a stop signal, the current tick has this much time to finish before it is abandoned.
 GRACE_S = 1.5
@@ -20,20 +20,20 @@ class StoppedError(Exception):
 
 
 class Signals:
-    """The signals received: `stopping` stays set; `hangup` is cleared by the code that acts on it.
+    """The received signals: `stopping` stays set; `hangup` is cleared by the code that acts on it.
 
     While `uninterruptible` is set, the current work is finished even if the grace period has ended.
     """
 
     def __init__(self, wake: int) -> None:
-        """Take the read end of the pipe that becomes readable when a signal arrives."""
+        """`wake` is the read end of a pipe that becomes readable when a signal arrives."""
         self.stopping = False
         self.hangup = False
         self.uninterruptible = False
         self._wake = wake
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal."""
+        """Record a signal; a stop signal also starts the grace period."""
         if number == signal.SIGHUP:
             self.hangup = True
         elif number == signal.SIGALRM:
@@ -77,7 +77,7 @@ class AgentClock(SystemClock):
     """The system's clocks; a sleep raises StoppedError when a signal has asked the agent to stop."""
 
     def __init__(self, signals: Signals, idle: Callable[[], None]) -> None:
-        """Take the signals, and a function to call while idle."""
+        """Watch `signals` during a sleep, and call `idle` at least every PIECE_S seconds."""
         self._signals = signals
         self._idle = idle
 

@@ -49,7 +49,7 @@ class Sinks:
         urls_by_order = dict.fromkeys(urls)
         check(urls_by_order)
         for url in [url for url in self._running if url not in urls_by_order]:
-            # Do not wait for it: a request in progress must not delay the next tick.
+            # Do not wait for the sink's thread: a request in progress must not delay the next tick.
             self._running.pop(url).stop.set()
         for url in urls_by_order:
             if url not in self._running:

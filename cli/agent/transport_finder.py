@@ -1,4 +1,4 @@
-"""Searches for a working transport while the node does not respond; ticks continue meanwhile."""
+"""Searches for a working transport while the node is not responding; ticks continue meanwhile."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ class TransportFinder:
         make_sampler: Callable[[str, TransportFactory], NodeSampler],
         monotonic_s: Callable[[], float],
     ) -> None:
-        """Take a function that yields the transports, one that creates a sampler, and a clock."""
+        """`factories` yields the transports to try; `make_sampler` creates a sampler for one of them."""
         self._factories = factories
         self._make_sampler = make_sampler
         self._monotonic_s = monotonic_s
@@ -53,5 +53,5 @@ class TransportFinder:
         try:
             self._result = first_contact(self._factories(), self._make_sampler)
         except click.UsageError:
-            # There is still no transport available.
+            # No transport is available yet.
             self._result = None

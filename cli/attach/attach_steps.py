@@ -61,7 +61,7 @@ class Task:
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
                 return f"Jolokia is already attached to {name}: {self._existing(agent, _url(done.text), password_file)}"
-            # The launcher reports the same error if a busy node starts the agent late.
+            # The launcher also reports this error if a busy node is slow to start the agent.
             slow = "Couldn't start agent" in done.text and not taken
             if slow or "Started Jolokia" in done.text:
                 try:
@@ -104,7 +104,7 @@ class Task:
             return str(error)
 
     def _wait_for_answer(self, agent: Agent, url: str, patience_s: float) -> str:
-        """Return Jolokia's description of the node. Raises SourceError if Jolokia does not respond in time."""
+        """Wait for a response and return a description of the node. Raises SourceError if none arrives in time."""
         ends_s = time.monotonic() + patience_s
         access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
         with closing(Jolokia(url, access)) as jolokia:
@@ -144,7 +144,7 @@ class Task:
 
 
 def _url(text: str) -> str:
-    """Return the URL that the launcher printed on a line of its own."""
+    """Return the URL that the launcher printed on a separate line, or "" if there is none."""
     return next((line.strip().rstrip("/") for line in text.splitlines() if line.startswith("http")), "")
 
 

@@ -56,13 +56,13 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
     the password. Raises CasstatError.
     """
     name = f"casstat-{secrets.token_hex(8)}"
-    inside, folder = Path("/tmp", name), Path("/proc", str(pid), "root", "tmp", name)  # noqa: S108 - nobody foresees it
+    inside, folder = Path("/tmp", name), Path("/proc", str(pid), "root", "tmp", name)  # noqa: S108 - unpredictable name
     texts = {"policy.xml": POLICY, "agent.properties": _properties(agent, inside / "policy.xml")}
     try:
         _write(folder, {name: text.encode() for name, text in texts.items()}, owner)
         yield inside / "agent.properties"
     finally:
-        # If the process has ended, its /proc entry is gone, but a /tmp shared with this process still has the files.
+        # If the process has ended, its /proc entry is gone, but a /tmp shared with it still contains the files.
         with _as_user(owner):
             for path in (folder, inside):
                 shutil.rmtree(path, ignore_errors=True)
@@ -82,7 +82,10 @@ def _write(folder: Path, contents: Mapping[str, bytes], owner: tuple[int, int]) 
 
 @contextmanager
 def _as_user(owner: tuple[int, int]) -> Iterator[None]:
-    """Run the block as another user if this process is root. That user may be unable to import modules."""
+    """Run the block as another user if this process is root.
+
+    The block must not import modules, because that user may not be able to read them.
+    """
     if os.geteuid() != 0 or owner[0] == 0:
         yield
         return

@@ -53,7 +53,7 @@ class Runner:
             process = subprocess.Popen(
                 [*self.inside, *command],
                 cwd="/",
-                # Leave out the user's Java options, which could change the program's behavior and output.
+                # Leave out the user's Java options, which could change the program's behaviour and output.
                 env={"PATH": environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -84,7 +84,7 @@ class Runner:
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
-    """Return what the process prints until it ends or the deadline passes."""
+    """Return the process's output until it ends or the deadline passes, cut to MAX_OUTPUT_CHARS bytes."""
     output = b""
     stream = process.stdout
     if stream is None:

@@ -44,7 +44,7 @@ class Subject:
 
 
 def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
-    """Return the selected node. Raises CasstatError."""
+    """Return the node to attach to. Raises CasstatError if it is not running, or if a PID is required."""
     there = ", ".join(f"{node.pid}{f' (JMX port {node.jmx_port})' if node.jmx_port else ''}" for node in nodes)
     if not nodes:
         raise CasstatError("no Cassandra process is running on this machine, or this user cannot see it")
@@ -110,7 +110,10 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _attaches_from_here(process: Subject) -> bool:
-    """Return whether a JVM here can find the process's socket: in a shared /tmp, or across a PID namespace."""
+    """Return whether a JVM here can find the process's attach socket.
+
+    It can if both share /tmp. If the process has its own PID namespace, the JVM looks in the process's /tmp instead.
+    """
     if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
         return True
     numbers = [line.split()[1:] for line in _status(process) if line.startswith("NSpid:")]

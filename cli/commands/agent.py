@@ -21,7 +21,7 @@ from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
 DEFAULT_LISTEN = "127.0.0.1:17199"
-# The line's options that have the same meaning here; Jolokia's options are added separately.
+# The default command's options that have the same meaning here; Jolokia's options are added separately.
 OF_THE_LINE = (
     "keyspace",
     "table",
@@ -37,7 +37,7 @@ OF_THE_LINE = (
     "node",
 )
 
-# Help texts that differ from the line's.
+# Help texts that differ from those of the default command.
 HELP = {
     "keyspace": "Keyspaces to read (patterns with * and ? allowed).  [all]",
     "table": "Table to read completely on every tick (requires --keyspace).",

@@ -33,7 +33,7 @@ def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) 
 
 
 class Progress:
-    """Shows the progress of slow steps on stderr: on a terminal, as one updated line; otherwise, one line per step."""
+    """Shows the progress of slow steps on stderr: one updated line on a terminal, otherwise one line per step."""
 
     def __init__(self) -> None:
         self._step = ""

@@ -12,7 +12,7 @@ from cli.commands import line
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
-# The line's options that select what to sample. `jolokia_options` adds Jolokia's options.
+# The default command's options that select what to sample; `jolokia_options` adds Jolokia's options.
 LINE_OPTIONS = (
     "interval_option",
     "log",
@@ -76,7 +76,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
 
 def _advice(context: click.Context) -> Any:
-    """Return the command prefix for fixes: casstat with the options from the command line and the environment."""
+    """Return the builder of suggested commands, with the options from the command line and the environment."""
     from cli.doctor.command_hints import Advice, called
 
     flags = {}
@@ -92,7 +92,7 @@ def _advice(context: click.Context) -> Any:
 
 
 def _line_options() -> list[click.Parameter]:
-    """Return copies of the line's options, bound to the same environment variables as the originals."""
+    """Return copies of the default command's options, bound to the same environment variables as the originals."""
     options = []
     for line_option in line.command.params:
         if line_option.name in LINE_OPTIONS:

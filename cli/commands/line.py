@@ -162,7 +162,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 def command(**options: Any) -> None:
     """Sample the local Cassandra node, one line per interval
 
-    The line appears every INTERVAL, COUNT times or until Ctrl-C. INTERVAL is a duration such as 10, 10s or 1m.
+    A line appears every INTERVAL, COUNT times or until Ctrl-C. INTERVAL is a duration such as 10, 10s or 1m.
 
     The first line appears after one full interval; each line covers its interval only. Latencies are in
     milliseconds. "-" means that a value is unknown or that nothing happened. The last line contains the averages

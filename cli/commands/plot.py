@@ -13,7 +13,7 @@ from collector.printable import count_text
 
 # With more points, lines look like bands of noise.
 POINTS = 300
-# More points than any real recording has; only a wrong clock can produce more.
+# No real recording has this many points; only a wrong clock can produce them.
 MAX_POINTS = 1_000_000
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collector.journal.reader import Entry
     from collector.model.sample import Sample
 
-# The line's options that select and format columns; its other options select the node, which is fixed here.
+# The default command's options that select and format columns. Its other options select the node and its sources, which
+# the recording determines here.
 OF_THE_LINE = (
     "count_option",
     "with_time",
@@ -109,7 +110,7 @@ def _too_short_message(length_s: float, interval_s: float) -> str:
 
 
 class _Span:
-    """Yields the entries; `length_s` is the time between the first entry and the latest one."""
+    """Yields the entries; `length_s` is the time from the first entry to the latest one."""
 
     def __init__(self, entries: Iterable["Entry"]) -> None:
         self._entries = entries
@@ -127,7 +128,7 @@ class _Span:
 def _played(
     entries: Iterable["Entry"], interval: float | None, speed: float | None
 ) -> Iterator[tuple["Header", "Sample"]]:
-    """Yield the samples of each session, at the chosen interval and speed."""
+    """Yield the samples of each session, with their headers, at the chosen interval and speed."""
     from collector.journal.replay import at_interval
     from collector.sampling.sample_stream import SampleStream
 

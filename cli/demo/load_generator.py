@@ -1,7 +1,7 @@
 """Generates a mixed read and write load at a fixed rate, and counts its operations as a reference for measurements.
 
-As a program, it runs until SIGTERM, Ctrl-C or the end of `--seconds`, writes its counts to a file every second and
-prints them as a JSON object at the end.
+As a program, it runs for `--seconds`, or until SIGTERM or Ctrl-C. It writes its counts to the file `--counts` every
+second, and prints them as a JSON object at the end.
 """
 
 import argparse

@@ -47,7 +47,7 @@ LOGBACK_TOOLS = """<configuration>
 <root level="WARN"><appender-ref ref="STDERR"/></root>
 </configuration>
 """
-# As in Cassandra's nodetool, $JVM_OPTS applies and -p sets the port.
+# As with Cassandra's own nodetool, $JVM_OPTS is passed to the JVM and -p sets the port.
 NODETOOL = """#!/bin/sh
 port={port}
 [ "$1" = -p ] && port=$2 && shift 2
@@ -65,7 +65,7 @@ NODETOOL_3 = """public class NodeTool3 {
 }
 """
 
-# JDK internals used by Cassandra that Java 11 and later encapsulate (abridged from its jvm17-server.options).
+# JDK internals used by Cassandra that Java 11 and later encapsulate (abridged from Cassandra's jvm17-server.options).
 OPENINGS = [
     "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",

@@ -53,7 +53,7 @@ def examine(
         summary = f"not synchronised, although {running} is running: its time servers may not be responding"
         prefix = "" if uid == 0 else "sudo "
         restart = f"then: {prefix}{_control('restart', _unit(root, running), root)}"
-        configure = f"in {_configuration(root, running)}: server ADDRESS iburst"
+        configure = f"add 'server ADDRESS iburst' to {_configuration(root, running)}"
         return warning(SUBJECT, summary, IMPACT, configure, restart)
     fix = _start_command(root, which)
     return warning(SUBJECT, summary, IMPACT, fix if uid == 0 or fix == UNKNOWN else f"sudo {fix}")

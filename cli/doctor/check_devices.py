@@ -1,4 +1,4 @@
-"""Checks the line's disk and network interface, which may be discovered, ambiguous or missing."""
+"""Checks the disk and network interface that casstat samples: they may be detected, ambiguous or missing."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -47,7 +47,7 @@ def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
     steps = [case.as_owner(node.pid, command)]
     if local_jar is None:
         steps.insert(0, _fetch(jar, artifact))
-    # With several nodes on this host, casstat cannot tell which of them an attached agent belongs to.
+    # Without --jolokia, casstat tries only the default URL, which another node on this host may be using.
     if len(case.here) > 1 or listen:
         steps.append(case.advice.line(jolokia=f"http://127.0.0.1:{port}/jolokia"))
     permanent = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")
@@ -65,8 +65,8 @@ def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
 
 
 def at_start(case: ExaminedNode, option: str) -> str:
-    """Return the configuration line that adds an option to the node's JVM, and the file that it belongs in."""
-    return f'in {case.configuration(ENV)}, and restart the node: JVM_OPTS="$JVM_OPTS {option}"'
+    """Return the instruction to add an option to the JVM options in the node's configuration."""
+    return f'add JVM_OPTS="$JVM_OPTS {option}" to {case.configuration(ENV)}, and restart the node'
 
 
 def _fetch(jar: Path, artifact: str) -> str:

@@ -89,7 +89,10 @@ def _level_findings(case: ExaminedNode, path: Path) -> list[Finding]:
 
 
 def _has_flushes(case: ExaminedNode, path: Path) -> bool:
-    """Return whether the log contains flushes: Cassandra 3 logs them only at DEBUG."""
+    """Return whether the log contains flushes.
+
+    Cassandra 3 logs them at DEBUG, so if there is a debug.log, they are in that file and not in system.log.
+    """
     return not (case.release.startswith("3.") and path.name == SYSTEM and path.with_name(DEBUG).exists())
 
 

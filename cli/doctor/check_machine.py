@@ -28,7 +28,7 @@ OF_THE_PROCESS = ("cgroup", "process")
 
 
 class KnownNode:
-    """A stand-in for a transport to the node, with facts that need not be requested again."""
+    """A stand-in for a transport to the node; it provides facts that have already been read."""
 
     kind = "known"
     paced = False
@@ -63,7 +63,7 @@ class KnownNode:
 
 
 def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = Path("/")) -> Host | None:
-    """Return the process, disk and interface that the line samples, or None for a node on another host."""
+    """Return the process, disk and interface that casstat samples, or None for a node on another host."""
     is_local = facts.is_local or not facts.jvm
     node = KnownNode(facts, "127.0.0.1" if is_local else "")
     sampler = NodeSampler(node, Selection(frozenset()), given, clock, root)

@@ -42,7 +42,7 @@ def _cassandra(release: str, address: str) -> str:
 
 
 def _none(case: ExaminedNode, *, answers: bool) -> Finding:
-    """Return the finding for a node without a visible process; `answers` is true if the node responds nevertheless."""
+    """Return the finding for a node without a visible process; `answers` is true if the node responds anyway."""
     if (option := hiding_option(case)) and case.uid != 0:
         summary = f"no visible Cassandra process: {option} hides other users' processes"
         return _missing(summary, (case.advice.as_user(_likely_user(), case.advice.line()),), answers=answers)
@@ -88,7 +88,7 @@ def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:
     nodes = [node, *(other for other in case.here if other != node)]
     fixes = [case.advice.line(jmx_port=str(local.jmx_port)) for local in nodes if local.jmx_port]
     summary = f"{summary}; {len(nodes)} nodes are running on this host, and none is selected"
-    return warning(SUBJECT, summary, "the line shows this one", *alternatives(fixes))
+    return warning(SUBJECT, summary, "casstat shows this one", *alternatives(fixes))
 
 
 def _access_findings(case: ExaminedNode, node: LocalNode) -> list[Finding]:

@@ -67,13 +67,13 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
 
 
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
-    """Request every MBean in the catalogue, each with its first label values."""
+    """Request one MBean of each kind in the catalogue: the one with the first label values."""
 
     def first(bean: MBean) -> list[Labels]:
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
 
     def scrape_interval(bean: MBean, _labels: Labels) -> ScrapeInterval | None:
-        # Send everything in one request, except for metrics that read the node's disk.
+        # Read all metrics at once, as if each were due on every tick, but omit those that read the node's disk.
         return None if bean.metric.scrape_interval is ScrapeInterval.HOURLY else ScrapeInterval.TICK
 
     requests = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
@@ -94,8 +94,8 @@ def _refusals(case: ExaminedNode, answered: Sequence[AnsweredRequest]) -> list[F
                 SUBJECT,
                 "the policy refuses the operation values() (exec)",
                 "percentiles are Cassandra's, which decay over minutes and are marked ~",
-                f"{where}, inside <restrict>, and restart the node: {OPERATION}",
-                f"or: {where}, inside <commands>, and restart the node: <command>exec</command>",
+                f"add {OPERATION} inside <restrict> {where}, and restart the node",
+                f"or: add <command>exec</command> inside <commands> {where}, and restart the node",
             )
         )
         operations = []
@@ -115,8 +115,8 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -
         f"the policy refuses {len(denied)} of {total} requests: {', '.join(kinds)}",
         f"'-' for {_some(list(metrics))} ('casstat metrics' describes them)",
         # Jolokia does not report which of the two fixes applies: if <commands> allows `read`, <allow> is ignored.
-        f"{_where(case)}, remove from <deny>, and restart the node: {', '.join(kinds)}",
-        f"or: {_where(case)}, inside <restrict>, and restart the node: <allow>{''.join(allowed)}</allow>",
+        f"remove {', '.join(kinds)} from <deny> {_where(case)}, and restart the node",
+        f"or: add <allow>{''.join(allowed)}</allow> inside <restrict> {_where(case)}, and restart the node",
     )
 
 
@@ -142,7 +142,7 @@ def _hidden(
             SUBJECT,
             f"the policy hides existing MBeans from searches: {', '.join(kinds)}",
             "their columns show '-'",
-            f"{_where(case)}, remove from <filter>, and restart the node: {', '.join(kinds)}",
+            f"remove {', '.join(kinds)} from <filter> {_where(case)}, and restart the node",
         )
     ]
 
@@ -153,7 +153,7 @@ def command(case: ExaminedNode, name: str) -> Finding:
         SUBJECT,
         f"the policy refuses the command {name}",
         "no metrics through Jolokia",
-        f"{_where(case)}, inside <commands>, and restart the node: <command>{name}</command>",
+        f"add <command>{name}</command> inside <commands> {_where(case)}, and restart the node",
     )
 
 

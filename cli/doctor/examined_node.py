@@ -1,4 +1,4 @@
-"""The doctor's subject: the options, the Cassandra processes on this host, and the selected node."""
+"""The node that the doctor examines, as selected by the options, and its process and files on this host."""
 
 import os
 import pwd
@@ -77,7 +77,7 @@ class ExaminedNode:
         except SourceError:
             return None
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        # The line lists the real, effective, saved and file system UIDs.
+        # Uid lists the real, effective, saved and file system UIDs.
         uid = int(fields["Uid"].split()[1])
         try:
             return Owner(uid, pwd.getpwuid(uid).pw_name)

@@ -1,4 +1,4 @@
-"""The doctor's findings: the state of one source, its impact on the columns, and how to fix it."""
+"""The doctor's findings: each gives the state of a source, the impact on the columns, and the fixes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the doctor.
+    """The result of one of the doctor's checks.
 
     subject  the source, such as jolokia.
     summary  the observed fact.
     impact   its effect on the columns; "" if that is obvious.
-    fixes    commands to run, or lines to add to a file; every fix after the first begins with "then: " (the next step)
-             or "or: " (an alternative). Empty if nothing has to be done.
+    fixes    commands to run, or instructions such as "add LINE to FILE"; every fix after the first begins with "then: "
+             (the next step) or "or: " (an alternative). Empty if nothing has to be done.
     """
 
     subject: str
@@ -47,7 +47,7 @@ def problem(subject: str, summary: str, impact: str = "", *fixes: str) -> Findin
 
 
 def problems_as_warnings(findings: Iterable[Finding], substitute: str) -> list[Finding]:
-    """Return the findings with problems turned into warnings; `substitute` is the source used instead."""
+    """Return the findings with problems turned into warnings; `substitute` describes the source used instead."""
     return [
         replace(
             finding,

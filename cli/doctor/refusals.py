@@ -33,13 +33,13 @@ _CHANGES = {
 
 
 def finding(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> Finding:
-    """Return the problem behind a Jolokia error, with its fixes."""
+    """Return the finding for a Jolokia error, with its fixes."""
     return problem(SUBJECT, str(error), "", *_fixes(case, jolokia, error))
 
 
 def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[str, ...]:
     if match := _CLIENT.search(str(error)):
-        return (f"in {POLICY}, inside <remote>, and restart the node: <host>{match[1]}</host>",)
+        return (f"add <host>{match[1]}</host> inside <remote> in {POLICY}, and restart the node",)
     if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_RESPONSE):
         # Another server is listening on this port.
         return (

@@ -1,1 +1,1 @@
-"""The default command, called the line: its settings, program and output."""
+"""The default command, `line`, which prints one line per interval: its settings, program and output."""

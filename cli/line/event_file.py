@@ -32,7 +32,7 @@ class EventFile:
         self._pending = _missing_line_feed(self._descriptor)
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write lines, given without line feeds, immediately. Lines that cannot be written are lost and counted."""
+        """Write lines, which lack line feeds, without delay; those that cannot be written are lost and counted."""
         if self._descriptor is None or not lines:
             return
         encoded = [f"{line}\n".encode(errors="replace") for line in lines]
@@ -57,7 +57,7 @@ class EventFile:
             self._report(f"{self._name}: {count_text(self._lost, 'event')} lost")
 
     def _current_pending(self, descriptor: int) -> bytes:
-        """Return the unwritten rest of the partial line, or nothing if the file has been truncated since."""
+        """Return the unwritten rest of the partial line, or b"" if the file has been emptied in the meantime."""
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode) and not status.st_size:
             self._pending = b""
@@ -81,7 +81,7 @@ class EventFile:
         return total - len(pending), ""
 
     def _count_lost(self, encoded: list[bytes], written: int) -> int:
-        """Return the number of lines of which no byte was written; the rest of a partial line becomes pending."""
+        """Return the number of lines that were not written at all; the rest of a partial line becomes pending."""
         for index, line in enumerate(encoded):
             if written <= 0:
                 return len(encoded) - index
@@ -95,7 +95,7 @@ def _open_for_append(path: Path) -> int:
     """Return a non-blocking descriptor for appending. Raises OSError."""
     flags = os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        # Checking the last byte needs read access.
+        # Checking the last byte requires read access.
         descriptor = os.open(path, flags | os.O_RDWR, MODE)
     except PermissionError:
         descriptor = os.open(path, flags | os.O_WRONLY, MODE)

@@ -34,7 +34,7 @@ Number = TypeVar("Number", int, float)
 
 
 def run(settings: LineSettings) -> None:
-    """Print rows until the row limit, Ctrl-C or a closed pipe.
+    """Print rows until the row limit is reached, the user presses Ctrl-C or the reader closes the pipe.
 
     Raises click.UsageError if options contradict each other, and click.exceptions.Exit if Cassandra never answered.
     """
@@ -103,7 +103,7 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
 def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, NodeSampler, Selection]:
     """Contact the node before the first tick; return the view, the sampler and the metrics to read.
 
-    Reports missing data in one line. Raises CasstatError if the node, keyspace or table does not exist.
+    Prints notes about missing data. Raises CasstatError if the node, keyspace or table does not exist.
     """
     overrides = NameOverrides(settings.node, _checked_disk(settings.disk), _checked_interface(settings.net_interface))
     views: dict[str, tuple[View, Selection]] = {}
@@ -133,7 +133,7 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
 
 
 def _missing_message(settings: LineSettings, contact: Contact, operations: Operations) -> str:
-    """Return the message for a missing node, keyspace or table; "" if it exists or may still appear."""
+    """Return the message for a node, keyspace or table that does not exist; "" if none is known to be missing."""
     if not contact.answered:
         return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
     # A node that is starting may not know its keyspaces yet.

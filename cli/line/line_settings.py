@@ -11,7 +11,7 @@ DEFAULT_S = 1.0
 
 @dataclass(frozen=True)
 class LineSettings:
-    """The options of `casstat`, as its help explains them; None or "" for an option that was not given."""
+    """The options of the default command, which its help explains; an option not given has its default."""
 
     interval: float | None = None
     count: int | None = None

@@ -95,7 +95,7 @@ def print_rows(
 
 
 def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
-    """Return the time that the averages cover and, if Cassandra missed intervals, how many had data."""
+    """Return as text the time that the averages cover and, if some intervals lack data, how many have it."""
     covered_s = sample_interval_s(average) or 0.0
     text = f"average over {covered_s:.1f} s"
     if not answered or covered_s > (ticks - 0.5) * interval_s:
@@ -198,7 +198,7 @@ class _TextPrinter:
         """Return the columns of each line in an interval, and the terminal width.
 
         If an interval fits on one line, this prints the header whenever the columns have changed or the screen is
-        full. If it needs several lines, each line gets its own header later, in every interval.
+        full. If it needs several lines, the caller prints a header above each of them, in every interval.
         """
         size = shutil.get_terminal_size() if self._terminal else None
         width = size.columns if size else None
@@ -241,7 +241,7 @@ def _stopped_by_signals() -> Iterator[_Stop]:
     stop = _Stop()
 
     def on_term(_number: int, _frame: FrameType | None) -> None:
-        # `timeout` signals both the process and its group; the second signal must not end it before files are closed.
+        # `timeout` signals both the process and its group; the second signal must not interrupt the closing of files.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         stop.by_term = True
         raise KeyboardInterrupt

@@ -21,13 +21,14 @@ def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Seq
         return settings.jolokia.jolokia
     if node and node.url:
         return node.url
-    # An agent attached at run time does not appear in the process's command line.
+    # An agent attached at run time does not appear in the process's command line, so try the default URL unless it may
+    # be another node's.
     other_nodes = [local_node for local_node in local_nodes if local_node != node]
     return "" if settings.jmx_port is not None and other_nodes else DEFAULT_URL
 
 
 def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: str | None = None) -> Path | None:
-    """Return the nodetool to run: the configured one, else the node's own, else one in `search_path` (None: $PATH)."""
+    """Return the nodetool to run: as configured, else the node's own, else one in `search_path` (default: $PATH)."""
     if settings.nodetool or (node and node.nodetool):
         return settings.nodetool or (node.nodetool if node else None)
     program = shutil.which("nodetool", path=search_path)

@@ -96,7 +96,7 @@ def _report_selection(settings: LineSettings, nodes_here: Sequence[LocalNode], r
         return
     others = [f"JMX port {node.jmx_port}" if node.jmx_port else f"process {node.pid}" for node in nodes_here[1:]]
     selected = f"sampling process {nodes_here[0].pid}"
-    report(f"{selected}; this machine also runs {', '.join(others)} (hint: select with --jmx-port)")
+    report(f"{selected}; other nodes on this machine: {', '.join(others)} (hint: select with --jmx-port)")
 
 
 def _nodetool_transport(program: Path, settings: LineSettings, port: int | None) -> TransportFactory:

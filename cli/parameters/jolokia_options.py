@@ -38,7 +38,7 @@ class JolokiaSettings:
 
 
 def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
-    # Set explicitly so that the environment variable is the same for every command; click would add the command's name.
+    # `envvar` is given so that the variable is the same for every command; click would add the command's name.
     return click.option(
         flag, metavar=metavar, type=kind, envvar=f"CASSTAT_{flag[2:].replace('-', '_').upper()}", help=text
     )

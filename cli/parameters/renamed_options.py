@@ -12,7 +12,6 @@ class Renamed(click.Option):
 
     def __init__(self, param_decls: Sequence[str], *, former: Sequence[str], **attributes: Any) -> None:
         """Create the option with its current names in `param_decls` and its former names in `former`."""
-        # click's error messages show the last name.
         super().__init__([*former, *param_decls], **attributes)
         self.former = frozenset(former)
 

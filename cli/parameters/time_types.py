@@ -57,7 +57,7 @@ class TimeOfDay:
     second: int
 
     def on_day_of(self, time_s: float) -> datetime:
-        """Return this time on the local day of `time_s`, without a zone, so that UTC offset changes are respected."""
+        """Return this time on the local date of `time_s`, without a time zone because its offset may change."""
         day = datetime.fromtimestamp(time_s, timezone.utc).astimezone().replace(tzinfo=None)
         return day.replace(hour=self.hour, minute=self.minute, second=self.second, microsecond=0)
 
@@ -78,7 +78,7 @@ class TimeOfDay:
 def bounds(
     begin: "float | TimeOfDay | None", end: "float | TimeOfDay | None", first_s: float, last_s: float
 ) -> tuple[float, float]:
-    """Return a time range in seconds since the epoch, for data from `first_s` to `last_s`; None becomes infinity."""
+    """Return the time range in seconds since the epoch, for data from `first_s` to `last_s`; None means no limit."""
 
     def seconds(moment: "float | TimeOfDay | None", default_s: float) -> float:
         if moment is None:

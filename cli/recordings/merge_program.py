@@ -73,7 +73,7 @@ class Clock(click.ParamType["tuple[str, float]"]):
             seconds = float(text)
         except ValueError:
             seconds = nan
-        # A larger clock error must be a typing mistake: it would shift times to before the epoch.
+        # A larger clock error must be a typo, because it would shift times to before the epoch.
         if not abs(seconds) <= MAX_OFFSET_S:
             self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
         return node, seconds
@@ -174,7 +174,7 @@ def merged(
 
 
 def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
-    """Merge the recordings into tables in a folder; return their paths. Raises CasstatError."""
+    """Merge the recordings into tables in a directory; return their paths. Raises CasstatError."""
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import header_text, join, rows_text, write_part
 
@@ -193,12 +193,12 @@ def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
 
 
 def run_name(settings: MergeSettings) -> str:
-    """Return the run's name, which is the name of the first folder."""
+    """Return the run's name, which is the name of the first path."""
     return settings.paths[0].resolve().name
 
 
 def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
-    """Write all recorded values into a folder as Parquet; yield the files. Raises CasstatError."""
+    """Write all recorded values to Parquet files in a directory; yield the files. Raises CasstatError."""
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
         raise CasstatError(
             f"--series requires numpy and pyarrow (hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')"
@@ -293,7 +293,7 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
 
 
 def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest interval in USUAL_S that divides the duration into at most `points` parts."""
+    """Return the shortest usual interval for at most `points` intervals, or the default if `points` is None."""
     from collector.cluster.merge_job import DEFAULT_S
 
     if points is None:

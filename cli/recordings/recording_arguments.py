@@ -1,4 +1,4 @@
-"""Helpers for commands that take recordings: findings as text, time ranges, and checks of names."""
+"""Helpers for commands that take recordings: findings as text, time ranges, and name checks."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -34,7 +34,7 @@ def integrity_text(integrity: "Integrity") -> str:
 
 
 def unfinished_text(folder: Path) -> str:
-    """Return the message for a folder with a session that has no footer and no known recorder."""
+    """Return the message for a directory that has a session without a footer and is not known to be in use."""
     from collector.journal.segments import LockState, lock_state
     from collector.journal.writer import LOCK
 
@@ -73,7 +73,7 @@ def recorded_bounds(
 
 
 def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: int) -> None:
-    """Raise CasstatError unless one of the files contains the keyspace and the table; "" skips a check.
+    """Raise CasstatError unless one of the files contains the keyspace and the table; an empty name is not checked.
 
     Also raises click.UsageError if a table is given without a keyspace, and TooManySeriesError.
     """

@@ -29,7 +29,7 @@ SHOWN_S = 0.5
 
 @dataclass(frozen=True)
 class Order:
-    """The options of `casstat ship`, as its help explains them."""
+    """The options of `casstat ship`, which its help explains."""
 
     path: Path
     urls: tuple[str, ...]
@@ -45,14 +45,14 @@ def ship(order: Order) -> bool:
     recordings = _recordings(order.path)
     for url in order.urls:
         _sink(url).close()
-    # The list ensures that a failure of one store does not keep the others from receiving the recordings.
+    # A list, because `all` would stop at the first failure, and the other stores would not receive the recordings.
     arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
     return all(arrived)
 
 
 def _shipped(order: Order, url: str, files: list[Path]) -> bool:
     sink = _sink(url)
-    # One state folder per store and node, because recordings are shipped independently.
+    # One state directory per node; each store has its own files in it, because stores progress independently.
     state_folder = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
     begin_s, end_s = recorded_bounds(order.begin, order.end, files)
     plan = Plan(
@@ -76,7 +76,7 @@ def _shipped(order: Order, url: str, files: list[Path]) -> bool:
 
 
 class _Patience:
-    """Limits the wait for a store that does not accept anything, and shows the progress on a terminal."""
+    """Limits the wait for a store that is not accepting anything, and shows the progress on a terminal."""
 
     shipping: Shipper
 
@@ -88,7 +88,7 @@ class _Patience:
         self._begun = False
 
     def wait(self, seconds: float) -> bool:
-        """Wait for at most `seconds`; return whether the store has accepted nothing for longer than the limit."""
+        """Wait for at most `seconds`; return whether the store has accepted nothing for the maximum time."""
         if not seconds:
             return False
         health, now_s = self.shipping.health(), time.monotonic()
@@ -136,7 +136,7 @@ def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], J
 
 
 def _recordings(path: Path) -> Mapping[Path, list[Path]]:
-    """Return the journal files, grouped by each node's folder. Raises CasstatError."""
+    """Return the journal files, grouped by directory. Raises CasstatError."""
     paths_by_folder: dict[Path, list[Path]] = {}
     try:
         for file in journal_files(path):

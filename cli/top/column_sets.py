@@ -12,7 +12,7 @@ from exporters.live.live_frames import Wanted
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """A named set of columns; nodes are ranked by the greatest value in the `worst` columns."""
+    """A named set of columns; nodes are ranked by their maximum value in the `worst` columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -131,7 +131,7 @@ def columns(chosen: ColumnSet) -> list[Column]:
 
 
 def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
-    """Return the request for a column set, further columns by name, and optionally the details of one node."""
+    """Return the request for a column set, for additional columns and, unless `node` is None, for a node's details."""
     chosen = SETS[number]
     names = {*BASE, *chosen.columns, *(name for name in more if name in COLUMN_INDEX)}
     return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)

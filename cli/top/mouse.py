@@ -13,9 +13,10 @@ LEFT, RIGHT = 1, 3
 
 
 def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
-    """Return the view state after a click: on a header it sorts, on a node it selects, on the selected node it opens.
+    """Return the view state after a click.
 
-    The right button goes back, like Esc.
+    A click on a header sorts by that column, a click on a node selects it, and another click opens its page. The right
+    button goes back, like Esc.
     """
     view = replace(context.view, message="")
     if view.prompt or context.frame is None:

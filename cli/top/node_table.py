@@ -142,7 +142,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
 
 
 def why_not(node: NodeFrame, marks: Marks) -> str:
-    """Return the reason why a node has no values, with the time since its last values."""
+    """Return the reason why a node has no values, and for how long it has had none, as text."""
     words = {
         State.GONE: "gone",
         State.SILENT: "Cassandra has not answered",

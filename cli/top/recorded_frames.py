@@ -1,4 +1,4 @@
-"""Frames from a recording, merged as by `casstat merge`."""
+"""Frames from a recording, which is merged as in `casstat merge`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from exporters.live.live_frames import RUNNING, Wanted
 
 # Maximum number of ticks if no interval (-i) is given.
 POINTS = 1800
-# Maximum number of nodes for which each node's tables are kept, and maximum number of tables per tick.
+# Each node's own tables are kept if there are at most NODES_WITH_TABLES nodes, and at most MAX_TABLES per tick.
 NODES_WITH_TABLES, MAX_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 

@@ -11,7 +11,8 @@ from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, SUMMED, Cells, value
 
 MS, PCT = 1000, 100
-# For each column with a severity: its signal in `dashboards.thresholds`, and the factor from signal to column units.
+# For each column with a severity: its signal in `dashboards.thresholds`, and the factor from the signal's unit to the
+# column's.
 SIGNALS = {
     "read_p99_ms": ("read_p99", MS),
     "write_p99_ms": ("write_p99", MS),
@@ -64,7 +65,7 @@ def severity(node: NodeFrame) -> int:
 def order(frame: Frame, view: ViewState) -> list[int]:
     """Return the indices of the visible nodes, either worst first or sorted by the chosen column.
 
-    Nodes without a value come last.
+    Nodes without a value in the sort column come last.
     """
     visible = [index for index, node in enumerate(frame.nodes) if _is_shown(node, view)]
     if view.sort == "node":
@@ -101,7 +102,7 @@ def _is_shown(node: NodeFrame, view: ViewState) -> bool:
 
 
 def worst(frame: Frame, name: str) -> NodeFrame | None:
-    """Return the node with the greatest value of a column; None if all values are absent or 0."""
+    """Return the node with the maximum value in a column; None if all values are absent or 0."""
     known = [(number, node) for node in frame.nodes if (number := value(node.cells, name)) is not None]
     most, node = max(known, key=lambda pair: pair[0], default=(0.0, None))
     return node if most else None

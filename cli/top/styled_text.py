@@ -113,7 +113,7 @@ def plain(line: Line) -> str:
 
 
 def number(value: float | None, digits: int, width: int = 7) -> str:
-    """Return a number in at most `width` characters; to fit, it loses decimals and then gets a suffix (k, M, …)."""
+    """Return a number in at most `width` characters, if necessary with fewer decimals or with a suffix (k, M, …)."""
     if value is None or not isfinite(value):
         return ABSENT
     for decimals in range(digits, -1, -1):

@@ -12,7 +12,7 @@ WIDTH, MIN_NAME = 9, 20
 
 
 def rows_of(context: RenderContext, node: int | None) -> Sequence[Mapping[str, Any]]:
-    """Return a node's tables, or (None) the cluster's tables that match the filter."""
+    """Return a node's tables or, if `node` is None, the cluster's tables that match the filter."""
     frame, view = context.frame, context.view
     rows = frame.tables.get(ALL if node is None else node, ()) if frame else ()
     wanted = view.filter.lower() if node is None else ""

@@ -51,7 +51,7 @@ class Source(Protocol):
     history: History
 
     def want(self, wanted: Wanted) -> None:
-        """Request the data for these columns, tables and this node from now on."""
+        """From now on, provide the data for these columns and tables, and for the details of this node."""
 
 
 class Top(App[None], inherit_bindings=False):
@@ -76,7 +76,7 @@ class Top(App[None], inherit_bindings=False):
         self.view = view
 
     def compose(self) -> ComposeResult:
-        """Return the only widget."""
+        """Return the screen's only widget."""
         yield self._view
 
     def on_mount(self) -> None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# How long --once waits beyond two intervals: for nodes that have failed once, and while no node has answered.
+# Time that --once waits beyond two intervals: until a single failure of a node suffices, and in total.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -53,7 +53,7 @@ HIDDEN_CURSOR, SHOWN_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 @dataclass(frozen=True)
 class TopSettings:
-    """The options of `casstat top`, as its help explains them."""
+    """The options of `casstat top`, which its help explains."""
 
     nodes: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ def _first_painted(context: RenderContext) -> Iterator[None]:
 
 
 def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> None:
-    """Print each tick; a signal ends the output normally, as if the last tick had been printed."""
+    """Print each tick; a signal ends the output without an error, like the last tick."""
     printer = _printer(settings, view)
     printed = number = 0
     began_s = time.monotonic()
@@ -241,10 +241,10 @@ class Patience:
         self._longest_s = two_ticks_s + MAX_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether every node has answered or failed twice; after `_usual_s`, one answer or failure suffices.
+        """Return whether every node has answered or failed in two frames in a row, and at least one has answered.
 
-        As long as all nodes fail, the wait lasts up to `_longest_s`, because a busy Jolokia may need several intervals
-        for its first response.
+        After `_usual_s`, it suffices that every node has failed once or sent an incomplete sample. Other nodes are
+        awaited until `_longest_s`, because a busy Jolokia may need several intervals for its first response.
         """
         failed_before = self._failed
         self._failed = frozenset(

@@ -45,7 +45,7 @@ class ViewState:
 
 
 def position(frames: Sequence[Frame], at_s: float | None) -> int:
-    """Return the index of the last frame not later than `at_s`, or 0 if there is none; -1 without frames."""
+    """Return the index of the last frame not later than `at_s`, or 0 if all are later; -1 without frames."""
     if at_s is None:
         return len(frames) - 1
     index = bisect_right(frames, at_s, key=lambda frame: frame.time_s) - 1

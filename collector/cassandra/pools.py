@@ -36,7 +36,7 @@ BEANS = (
     ),
     gauge(
         "cassandra_pool_blocked",
-        "Number of blocked tasks: the queue is full, and the submitter waits.",
+        "Number of tasks that are blocked because the queue is full.",
         _BEAN + "CurrentlyBlockedTasks",
         "Count",
         columns=(WideColumn("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),

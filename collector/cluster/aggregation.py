@@ -1,7 +1,7 @@
 """Aggregation across nodes, shared by live clusters and merges of recordings.
 
-Each metric's definition says how the values of several nodes are aggregated (`Metric.aggregation`), and whether nodes
-on the same machine share the values (`Metric.owner`).
+Each metric defines how the values of several nodes are aggregated (`Metric.aggregation`), and whether nodes on the same
+machine share the values (`Metric.owner`).
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from collector.model.snapshot import Tick
 
 NAME = "cluster"
 WATCHED = "watched"
-"""The device label of a node's watched disk and interface, whose real names differ between machines."""
+"""The device label of a node's watched disk and interface, because their real names differ between machines."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def merged(
 
     Increases and buckets are added; percentiles are absent if a node that served operations lacks buckets, because they
     would not cover that node. Rates and gauges are aggregated as defined by their metrics, and `spread` contains each
-    gauge's lowest and highest value. Each elapsed time is the longest of any node.
+    gauge's lowest and highest value. Each elapsed time is the maximum over all nodes.
 
-    incomplete  series that some node did not report in this interval; their sums are omitted, because they would seem
+    incomplete  series that some node did not report in this interval; their sums are omitted, because they would appear
                 to have dropped.
     """
     by_series: dict[Series, list[tuple[Sample, Derived]]] = {}
@@ -98,7 +98,7 @@ def merged(
 
 
 def is_summed_over_nodes(metric: Metric | None) -> bool:
-    """Return whether the cluster's value is a sum over nodes, of a metric that belongs to a node and not a machine."""
+    """Return whether the metric belongs to a node, not to its machine, and the cluster's value is a sum."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 

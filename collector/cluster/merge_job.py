@@ -45,7 +45,7 @@ class NodeResult(Generic[Product]):
 
 @dataclass(frozen=True)
 class Merged(Generic[Product]):
-    """A merged run: all nodes, and the cluster by interval. `indices` extends from the first interval to the last."""
+    """A merged run: all nodes, and the cluster by interval; `indices` ranges from the first interval to the last."""
 
     grid: Grid
     nodes: tuple[NodeResult[Product], ...]
@@ -58,7 +58,7 @@ class Job(Generic[Product]):
     """The parameters of a merge.
 
     offsets     the time by which each node's clock is ahead, in seconds.
-    wanted      the metrics that `make` needs, and single series of other metrics.
+    wanted      the metrics, and single series of other metrics, that `make` needs.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
     """

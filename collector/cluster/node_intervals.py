@@ -67,7 +67,7 @@ def _with_shared_names(head: Header, sample: Sample) -> Sample:
 
 
 def shared_name(head: Header, series: Series) -> Series:
-    """Return a series as named on all nodes: the labels of the watched disk and interface are replaced by `WATCHED`."""
+    """Return the series; if it belongs to the watched disk or interface, its label is replaced with WATCHED."""
     metric = CATALOGUE.get(series[0])
     if metric is not None and metric.labels == ("device",) and series[1:] in ((head.disk,), (head.interface,)):
         return series[0], WATCHED

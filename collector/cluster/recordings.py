@@ -40,7 +40,7 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """The folder that contains the files."""
+        """The directory that contains the files."""
         return self.files[0].parent
 
     def overlaps(self, other: "Session") -> bool:
@@ -81,7 +81,7 @@ class Recording:
 
 
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
-    """Return the sessions in all files, and a note for each file without a recording. Raises OSError.
+    """Return the sessions in all files, and notes about files whose sessions cannot all be used. Raises OSError.
 
     If a file ends with its footer, it contains only one session, so only its first and last frames are read.
     """
@@ -92,7 +92,7 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
         readable = {first.head.session for first, _ in ends}
         lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
         if lost:
-            notes.append(f"{file}: no readable ticks: {count_text(lost, 'tick')} lost")
+            notes.append(f"{file}: unreadable session: {count_text(lost, 'tick')} lost")
         elif not ends:
             notes.append(f"{file}: no recording found")
         if len(ends) > MAX_SESSIONS:
@@ -145,7 +145,7 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]],
     node = ""
     for text in lines:
         if isinstance(text, Damage):
-            # The records that follow are deltas from a lost record.
+            # The records that follow may be deltas from a lost record, so skip them up to the next full record.
             head = None
             continue
         try:
@@ -176,7 +176,7 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
     """Return the recordings sorted by node, and notes about conflicts.
 
     A node is identified by its process: sessions of the same process under two names belong to one node, which gets the
-    later name. If two sessions of a node overlap, the longer one is used. Two processes with the same name at the same
+    latest name. If two sessions of a node overlap, the longer one is used. Two processes with the same name at the same
     time are two different nodes.
     """
     notes: list[str] = []
@@ -194,7 +194,8 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
 class _Groups:
     """Groups sessions by node. Sessions must be added in order of their start.
 
-    A session joins the oldest group with its process, or with its name unless it overlaps another known process there.
+    A session joins the oldest group that contains its process, or that contains its name and in which no other known
+    process was running under this name at the same time.
     """
 
     def __init__(self) -> None:
@@ -220,13 +221,13 @@ class _SameName:
 
     def __init__(self) -> None:
         self._oldest: int | None = None
-        # The oldest group that accepts any session starting from now on.
+        # The oldest group that accepts any later session, whatever its process.
         self._oldest_free: int | None = None
         # A heap with the end and the group of each session that has not ended yet.
         self._ends: list[tuple[float, int]] = []
 
     def groups_for(self, session: Session) -> list[int]:
-        """Return the oldest group that accepts the session, as a list; it is empty if no group does."""
+        """Return a list with the oldest group that accepts the session; it is empty if no group does."""
         while self._ends and self._ends[0][0] <= session.begin_s:
             self._free(heappop(self._ends)[1])
         # A session without a known process is accepted by every group.
@@ -254,7 +255,7 @@ class _Names:
         self._next_number: dict[str, int] = {}
 
     def name_of(self, group: Sequence[Session]) -> str:
-        """Return a name for a group that is not in use yet; add a note if the name had to change."""
+        """Return an unused name for a group; add a note if its node was renamed or its name is already in use."""
         name = group[-1].node
         others = sorted({session.node for session in group} - {name})
         if others:

@@ -1,4 +1,4 @@
-"""The reference merge: puts recordings onto one grid, one tick at a time; its result defines that of every merge."""
+"""The reference merge: puts recordings onto one grid, one tick at a time. The columnar merge has the same result."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 
 Spans = Mapping[Series, tuple[int, int]]
-"""The indices of the first and last interval that contain each of a node's series."""
+"""For each of a node's series, the indices of the first and last interval that contain it."""
 
 
 def reference_merge(
@@ -60,7 +60,7 @@ def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int 
 
 
 def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
-    """Return the spans of those of a node's gauges that are summed across nodes."""
+    """Return a node's spans, but only for gauges that are summed across nodes."""
     spans: dict[Series, tuple[int, int]] = {}
     for index, interval in node.intervals.items():
         for series, value in interval.sample.values.items():
@@ -72,7 +72,7 @@ def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
 def cluster_sample(
     metrics: Mapping[str, Metric], nodes: Sequence[NodeRun], spans: Sequence[Spans], grid: Grid, index: int
 ) -> ClusterSample:
-    """Return the cluster's sample for an interval; `spans` contains the summed spans of each node."""
+    """Return the cluster's sample for an interval; `spans` contains the `summed_spans` of each node."""
     samples: list[tuple[aggregation.Placement, Sample]] = []
     lacking: set[Series] = set()
     answered = 0

@@ -1,1 +1,1 @@
-"""The machine as a source: one module per subject, each defining METRICS and `read`, and device discovery."""
+"""The machine as a source: device discovery, and one module per subject that defines METRICS and `read`."""

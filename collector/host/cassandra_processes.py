@@ -15,7 +15,7 @@ from collector.model.snapshot import SourceError
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
 DEFAULT_DATA = Path("/var/lib/cassandra")
-# The JVM reports a slightly later start time than the kernel, and the kernel's value shifts when the clock is set.
+# The JVM reports a slightly later start time than the kernel, and the kernel's value shifts when the clock is changed.
 START_SLACK_S = 10.0
 
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
@@ -60,7 +60,7 @@ class LocalNode:
     jmx_port     JMX port; None if the command line does not specify it.
     nodetool     its installation's nodetool; None if there is none next to its jars.
     directories  data directories, if its configuration can be read.
-    process      the process, identified by its start time in the kernel, which setting the clock does not change.
+    process      the process, identified by its start time since boot, which does not depend on the clock.
     """
 
     pid: int
@@ -93,7 +93,7 @@ def local_nodes() -> list[LocalNode]:
 
 
 def node_of(pid: int, started_s: float, command: Sequence[str]) -> LocalNode:
-    """Return the settings in a Cassandra process's command line."""
+    """Return a Cassandra process with the settings in its command line."""
     port = next((match[1] for argument in command if (match := _JMX_PORT.fullmatch(argument))), None)
     class_path = _class_path(command)
     return LocalNode(
@@ -114,7 +114,7 @@ def _class_path(command: Sequence[str]) -> list[Path]:
 
 
 def _nodetool(class_path: Iterable[Path]) -> Path | None:
-    """Return the nodetool in the `bin` folder next to the configuration or jars, or None if there is none."""
+    """Return the nodetool in the `bin` directory next to the configuration or jars, or None if there is none."""
     for entry in class_path:
         folder = entry.parent if entry.name in ("conf", "lib") else entry.parent.parent
         tool = folder / "bin" / "nodetool"
@@ -165,7 +165,7 @@ def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
         # A different program with Jolokia may have started at the same time as a node.
         is_other_program = same_host and _runs_since(number, started_s)
         return None if is_other_program else min(near, key=lambda node: abs(node.started_s - started_s)).pid
-    # The clock may have been set since the start, so the PID alone suffices if the host name matches.
+    # The start times may differ because the clock was changed, so the same PID and host name suffice.
     return next((node.pid for node in nodes if same_host and str(node.pid) == number), None)
 
 

@@ -52,7 +52,7 @@ def read(host: Host) -> Values:
 
 
 def origin(host: Host) -> str:
-    """Return the Cassandra process's PID."""
+    """Return the Cassandra process's PID as the counters' origin."""
     return str(host.pid)
 
 
@@ -66,7 +66,7 @@ def parse_groups(text: str) -> dict[str, str]:
 
 
 def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
-    """Return the folder of the control group that contains the Cassandra process, or None if it is not visible.
+    """Return the directory of the control group that contains the Cassandra process, or None if it is not visible.
 
     The path in /proc is relative to a root that may not be mounted here: if casstat runs in a sidecar container, that
     container's own group is mounted instead. In that case, this tries the mount in Cassandra's own namespace.

@@ -74,11 +74,12 @@ def _mount_source(path: Path, proc: Path) -> str:
 
 
 def has_separate_network(proc: Path) -> bool:
-    """Return whether the process with this folder in /proc is in a different network namespace from this process."""
+    """Return whether the process with this directory in /proc is in a different network namespace from ours."""
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
     except OSError:
-        # The namespace of another user's process cannot be read. Assume that it differs, which is always correct.
+        # The namespace of another user's process cannot be read. Assume that it differs: reading the process's own
+        # /proc/PID/net is correct either way.
         return True
 
 

@@ -14,7 +14,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """One subject of machine metrics: `read` returns the values, `origin` the origin of the counters."""
+    """A subject of machine metrics: `read` returns the values, and `origin` returns the origin of the counters."""
 
     name: str
     metrics: tuple[Metric, ...]

@@ -35,12 +35,12 @@ class Host:
 
     @property
     def process_dir(self) -> Path:
-        """The /proc folder of the Cassandra process, or of this process if Cassandra is not running."""
+        """The /proc directory of the Cassandra process, or of this process if Cassandra is not running."""
         return self.proc / str(self.pid) if self.process_exists else self.proc / "self"
 
     @property
     def network_dir(self) -> Path:
-        """The /proc folder with the network statistics of Cassandra's network namespace."""
+        """The /proc directory with the network statistics of Cassandra's network namespace."""
         return self.proc / (str(self.pid) if self.separate_network else "self") / "net"
 
     @property

@@ -54,7 +54,7 @@ def read(host: Host) -> Values:
     """Read the metrics of the Cassandra process. Return nothing if it is not running on this machine."""
     if not host.process_exists:
         return {}
-    # Not `host.process_dir`: if Cassandra exits now, that would be the folder of this process.
+    # `host.process_dir` would be this process's own directory if Cassandra exited now.
     folder = host.proc / str(host.pid)
     values = parse_stat(read_text(folder / "stat"))
     try:

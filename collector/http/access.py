@@ -69,7 +69,7 @@ class Access:
         return (self._token, self.password) if self.user else ()
 
     def hide(self, text: str) -> str:
-        """Return the text with its secrets masked: servers may echo them."""
+        """Return the text with the passwords and tokens masked, because servers may echo them."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN) if secret else text
         return text

@@ -60,7 +60,7 @@ class DeadlineConnection(http.client.HTTPConnection):
         raise last_error or OSError("the name has no address")
 
     def has_unread_input(self) -> bool:
-        """Return whether bytes or the end of the stream have arrived and are unread."""
+        """Return whether unread bytes, or the end of the stream, have arrived."""
         return self.sock is not None and self._socket is not None and self._socket.has_unread_input()
 
     def left_s(self) -> float:
@@ -72,14 +72,14 @@ class DeadlineConnection(http.client.HTTPConnection):
 
 
 class Deadline(Protocol):
-    """Provides the remaining time of a connection."""
+    """Provides a connection's remaining time."""
 
     def left_s(self) -> float:
         """Return the remaining time. Raises TimeoutError when there is none."""
 
 
 class DeadlineSocket:
-    """The part of a socket that http.client and urllib3 use, each call bounded by its connection's deadline."""
+    """The socket methods that http.client and urllib3 use; the connection's deadline limits every call."""
 
     def __init__(self, stream: socket.socket, connection: Deadline) -> None:
         self._stream = stream
@@ -105,7 +105,7 @@ class DeadlineSocket:
         return self._stream.fileno()
 
     def has_unread_input(self) -> bool:
-        """Return whether bytes or the end of the stream have arrived and are unread."""
+        """Return whether unread bytes, or the end of the stream, have arrived."""
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
         decrypted = self._stream.pending() if isinstance(self._stream, ssl.SSLSocket) else 0

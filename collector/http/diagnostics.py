@@ -30,7 +30,7 @@ class Diagnostics:
     access: Access
 
     def of_error(self, error: Exception, *, handshaking: bool) -> Failure:
-        """Return the failure behind an exception; `handshaking` if TLS was being negotiated.
+        """Return the failure behind an exception; `handshaking` states whether TLS was being negotiated.
 
         Raises ConnectionClosedError when the server closed the connection.
         """
@@ -47,7 +47,7 @@ class Diagnostics:
         return connection_failure(error) if isinstance(error, OSError) else Failure(one_line(error))
 
     def of_closed_connection(self, *, answered: bool) -> Failure:
-        """Return the failure behind a closed connection; `answered` if the server has responded before."""
+        """Return the failure behind a closed connection; `answered` states whether the server has responded before."""
         text = "connection closed without a response"
         if answered:
             return Failure(text)

@@ -1,4 +1,4 @@
-"""Failures of HTTP requests: a typed reason for callers, one line of text for users.
+"""Failures of HTTP requests: a typed reason for callers, and one line of text for users.
 
 The text states the cause. The caller's `Hint` maps a `Reason` to advice such as "use --jolokia-user".
 """
@@ -16,9 +16,9 @@ from collector.printable import count_text, one_line
 NOT_YET_VALID, EXPIRED = 9, 10
 UNKNOWN_AUTHORITY_CODES = (2, 18, 19, 20, 21, 27)
 WRONG_HOST_CODES = (62, 64)
-# The reasons that OpenSSL gives when the first bytes are not TLS.
+# The reasons that OpenSSL gives when the server's first bytes are not TLS.
 NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
-# Alerts sent to a client that has no certificate, or one that the server rejects.
+# Words in OpenSSL's names of the TLS alerts that clients without a certificate, or with a rejected one, receive.
 CLIENT_CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS_DENIED")
 # The first bytes of a TLS alert, as http.client quotes them.
 TLS_ALERT = r"\x15\x03"
@@ -68,7 +68,7 @@ class Failure:
     reason: Reason = Reason.OTHER
 
     def message(self, hint: Hint) -> str:
-        """Return the text, followed by advice if `hint` has any."""
+        """Return the text, followed by advice if `hint` returns any."""
         advice = hint(self.reason)
         return f"{self.text} (hint: {advice})" if advice else self.text
 
@@ -104,7 +104,7 @@ def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certific
 
 
 def client_certificate_failure(certificate: Path | None) -> Failure:
-    """Return the likely reason why a server refuses this client, given its certificate."""
+    """Return the likely reason why a server refuses this client, given its certificate (None if it has none)."""
     if certificate is not None:
         text = f"the server may reject the client certificate {certificate}"
         return Failure(text, Reason.CLIENT_CERTIFICATE_REJECTED)

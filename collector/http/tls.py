@@ -17,8 +17,8 @@ def client_context(access: Access) -> ssl.SSLContext:
         raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
     except OSError as error:
         raise AccessError(f"{ca}: {error.strerror}", "ca") from None
-    # Every Python version must behave alike: the trusted certificate may be the server's own, and may lack the
-    # extensions that Java's keytool omits (Python 3.13 requires them by default).
+    # The trusted certificate may be the server's own, and may lack the extensions that Java's keytool omits. Since
+    # Python 3.13, the default context requires these extensions.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if access.certificate is not None:
@@ -45,7 +45,7 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Pa
 
 
 def _require_file(path: Path, field: str) -> None:
-    """Raise AccessError unless `path` is a readable regular file: OpenSSL's errors do not name the file."""
+    """Raise AccessError unless `path` is a readable regular file, because OpenSSL's errors do not name the file."""
     try:
         if path.exists() and not path.is_file():
             raise AccessError(f"{path}: not a file", field)

@@ -1,4 +1,4 @@
-"""A client for Jolokia, which bridges JSON over HTTP to a node's JMX.
+"""A client for Jolokia, which exposes a node's JMX as JSON over HTTP.
 
 One connection is kept alive. Every call has one deadline and a limit on the size of the response. A response with an
 unexpected structure is an error.
@@ -43,7 +43,7 @@ class JolokiaError(SourceError):
 
 
 class UrlError(ValueError):
-    """The URL cannot be that of a Jolokia agent."""
+    """The URL cannot be used for a Jolokia agent."""
 
 
 class Jolokia:
@@ -85,7 +85,7 @@ class Jolokia:
     def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         """Return Jolokia's responses to `requests` (each one JSON object), in order, within `timeout_s`.
 
-        A single response may be an error (`status` other than 200). Raises JolokiaError if the POST fails.
+        An individual response may be an error (`status` other than 200). Raises JolokiaError if the POST fails.
         """
         deadline_s = time.monotonic() + timeout_s
         if self._target is None:
@@ -125,7 +125,7 @@ class Jolokia:
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
         connection = self._connection
         if connection is not None and connection.has_unread_input():
-            # The server closed the connection or sent a duplicate response, which must not count as the next one.
+            # The server closed the connection or sent a duplicate response, which must not be taken for the next one.
             self.close()
             connection = None
         connection = self._connection = connection or DeadlineConnection(self.host, self.port, self._tls)

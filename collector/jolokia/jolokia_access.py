@@ -17,7 +17,7 @@ class JolokiaAccess(Access):
 
     target           the node to read through a Jolokia proxy: its JMX HOST:PORT or JMX service URL; "" for the node
                      that Jolokia runs in.
-    target_user, target_password   for the target's JMX.
+    target_user, target_password   credentials for the target's JMX.
     """
 
     target: str = ""

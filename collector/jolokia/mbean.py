@@ -15,11 +15,11 @@ METRICS = "org.apache.cassandra.metrics:"
 MAX_NUMBER = 2**63
 """The bound on a Java long's absolute value; larger values are malformed."""
 VALUES = "values()"
-"""Used in place of an attribute: the operation that returns a histogram's cumulative bucket counts."""
+"""Used in place of an attribute: the operation that returns a histogram's bucket counts since the start."""
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
-"""Pairs of label values (in addition to those in the name) and a value."""
+"""Tuples of additional label values, which follow those in the name, each paired with a value."""
 
 # `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one search key, which omits the `name` property.
 _NAME = re.compile(r",name=[^,]+$")
@@ -34,8 +34,8 @@ class MBean:
     name       ObjectName with {placeholders} for labels of the metric.
     attribute  the attribute, a part of a composite one such as `HeapMemoryUsage.used`, or VALUES.
     only       label values known in advance; those of other placeholders are searched for on the node.
-    many       splits a value that holds several series, or converts its buckets.
-    fixed      values of the metric's last labels, if several attributes form one metric.
+    many       splits a value that contains several series, or converts a value that contains bucket counts.
+    fixed      values of the metric's last labels, if its series come from several attributes.
     """
 
     metric: Metric
@@ -62,7 +62,7 @@ class MBean:
 
     @property
     def search(self) -> str:
-        """ObjectName pattern with one match per unknown set of label values; "" if all are known in advance."""
+        """ObjectName pattern that matches one MBean per set of label values to discover; "" if all are known."""
         if set(self.placeholders) <= set(self.only):
             return ""
         return _PLACEHOLDER.sub(lambda match: self.only[match[1]][0] if match[1] in self.only else "*", self.name)
@@ -99,7 +99,7 @@ def counter(
     across: Aggregation = Aggregation.SUM,
     only: Mapping[str, Sequence[str]] | None = None,
 ) -> MBean:
-    """Return the row of a counter; `across` is the aggregation of its rates across nodes."""
+    """Return the row for a counter; `across` is the aggregation of its rates across nodes."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, only or {})
@@ -119,7 +119,7 @@ def gauge(
     labels: tuple[str, ...] = (),
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row of a gauge; `labels` are those that `many` adds to the labels in the name."""
+    """Return the row for a gauge; `labels` are those that `many` adds to the labels in the name."""
     all_labels = (*_PLACEHOLDER.findall(bean), *labels)
     metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
@@ -137,7 +137,7 @@ def histogram(
     only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row of a histogram, read through VALUES."""
+    """Return the row for a histogram, read through VALUES."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     return MBean(
         Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
@@ -151,7 +151,7 @@ def histogram(
 def text(
     name: str, help_text: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
 ) -> MBean:
-    """Return the row of a text, such as a version."""
+    """Return the row for a text, such as a version."""
     return MBean(Metric(name, Kind.TEXT, "", help_text, (), scrape_interval), bean, attribute)
 
 
@@ -174,7 +174,7 @@ class MBeanRequest:
         return self.parts[0][0].attribute == VALUES
 
     def values(self, response: Mapping[str, Any]) -> Values:
-        """Return the values in the response, empty if the node does not have the MBean."""
+        """Return the values in the response; no values if the request failed, for example without the MBean."""
         if response.get("status") != 200:
             return {}
         values: Values = {}
@@ -205,7 +205,7 @@ def _series_values(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Se
 
 
 def _usable(kind: Kind, value: Any) -> Value | None:
-    """Return the value if it fits the kind and is finite, else None (NaN, null, an error message)."""
+    """Return the value if it is valid for its kind, otherwise None (for example for NaN, null or an error message)."""
     if kind is Kind.TEXT:
         return value if isinstance(value, str) and not value.startswith("ERROR:") else None
     if kind is Kind.HISTOGRAM:
@@ -224,8 +224,8 @@ def mbean_requests(
 ) -> list[MBeanRequest]:
     """Return the requests for the beans; attributes of one MBean with the same scrape interval share a request.
 
-    `known` contains the label values of each family. `scrape_interval` returns how often to read a bean, or None for
-    never.
+    `known` contains the label values of each family. `scrape_interval` returns how often to read a bean, or None if
+    it is not to be read.
     """
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
     for bean in beans:

@@ -29,12 +29,12 @@ SEARCH_TIMEOUT_S = 10.0
 # multiple of its duration: SEARCH_REST after a change, LONG_SEARCH_REST when nothing has changed.
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
-# Maximum number of requests in one tick that are not sent on every tick.
+# Maximum number of requests in one tick, not counting those that are sent on every tick.
 RARE_PER_TICK = 300
 
 
 class _ScheduledRequest:
-    """A request with its due time, and with a pause while the node does not have its MBean.
+    """A request, its due time, and its pause while the node lacks the MBean or refuses the request.
 
     `never_pauses` is for requests that are sent on every tick regardless of the response.
     """
@@ -64,8 +64,9 @@ class MBeanSource:
     """Reads Cassandra's metrics through Jolokia.
 
     MBean names are searched for at first contact, after a restart or schema change (repeated after 1, 2, 4 … s), and
-    once a minute for MBeans that appear on first use. Requests for MBeans that the node does not have are repeated
-    after 1, 2, 4 … 60 s. Decaying percentiles are read only after the node has refused the bucket counts.
+    once a minute (less often if searches take long) for MBeans that appear on first use. Requests for MBeans that the
+    node does not have are repeated after 1, 2, 4 … 60 s. Decaying percentiles are read only after the node has
+    refused the bucket counts.
     """
 
     name = JOLOKIA_SOURCE
@@ -88,7 +89,7 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # Which names may have changed recently. At first contact, the schema may have just changed.
+        # The kind of names that may have changed recently. At first contact, the schema may have just changed.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -113,7 +114,7 @@ class MBeanSource:
         return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the addresses of the node's ring, sorted. Raises SourceError when the node does not answer."""
+        """Return the sorted addresses of all nodes in the ring. Raises SourceError when the node does not answer."""
         return read_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
@@ -175,7 +176,7 @@ class MBeanSource:
         return sorted(rare[:RARE_PER_TICK] + often, key=lambda scheduled: -scheduled.request.scrape_interval.value)
 
     def _follow_changes(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
-        """Detect restarts and schema changes, and search for names if due; return the problem, or ""."""
+        """Detect restarts and schema changes, and search for names if a search is due; return the problem, or ""."""
         previous = self._origin, self._schema
         self._origin = str(values.get((START_TIME.metric.name,), self._origin))
         # A starting node has no schema at first; its MBeans appear together with the schema.
@@ -195,9 +196,9 @@ class MBeanSource:
         return ""
 
     def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
-        """Schedule a search now and another soon after: MBeans may appear a little later than the change."""
+        """Schedule a search, and another soon after it: MBeans may appear a little later than the change."""
         is_starting = has_restarted or not had_schema
-        # A schema that keeps changing must not cause one search after another.
+        # Even while the schema keeps changing, there must be a pause between two searches.
         self._next_search_s = 0.0 if is_starting else self._rested_at_s
         self._search_pause_s = 0.0
         self._changed = ALL if is_starting or self._changed == ALL else SCHEMA
@@ -212,7 +213,7 @@ class MBeanSource:
         """Search the node for label values and rebuild the schedule.
 
         `tables` includes names that change only with the schema, `others` those that appear on first use. Waits up to
-        10 s, whatever the interval. Raises SourceError when the node does not answer.
+        10 s even if `timeout_s` is shorter. Raises SourceError when the node does not answer.
         """
         families: dict[str, MBean] = {}
         searches: dict[str, str] = {}
@@ -221,7 +222,7 @@ class MBeanSource:
             if is_wanted or bean.family not in self._known:
                 families.setdefault(bean.family, bean)
                 if bean.search:
-                    # The first bean of a search key exists in every version.
+                    # Search for the first bean of each search key, because it exists in every version of Cassandra.
                     searches.setdefault(bean.search_key, bean.search)
         bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
@@ -240,7 +241,7 @@ class MBeanSource:
     def _schedule_next_search(self, took_s: float) -> None:
         is_repeated = self._search_pause_s > 0
         self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
-        # Where a search is expensive, one repetition is enough.
+        # If searching is expensive, the search is repeated only once.
         if self._search_pause_s >= MAX_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
             self._changed = ""
         rest_s = took_s * (SEARCH_REST if self._changed else LONG_SEARCH_REST)

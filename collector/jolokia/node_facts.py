@@ -35,7 +35,7 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
 
 
 def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
-    """Return the addresses of the node's ring, sorted. Raises JolokiaError as `Jolokia.post` does."""
+    """Return the sorted addresses of all nodes in the ring. Raises JolokiaError as `Jolokia.post` does."""
     request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
     (response,) = jolokia.post([request], timeout_s)
     host_ids = response.get("value")

@@ -1,7 +1,7 @@
 """Reads a node through a Jolokia agent on another host that acts as a proxy to the node's JMX.
 
-An agent that is not a proxy, such as the JVM agent of version 1, silently reads its own JVM. So each POST also
-reads the identity of the JVM, with and without the target; responses count only if the two identities differ.
+An agent that is not a proxy, such as the JVM agent of version 1, silently reads its own JVM. Each POST therefore also
+reads the JVM's identity, both with and without the target; the responses are used only if the identities differ.
 """
 
 import json
@@ -14,7 +14,7 @@ from collector.jolokia.jolokia_access import JolokiaAccess, service_url
 RUNTIME = "java.lang:type=Runtime"
 IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
 PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
-# Jolokia 2 also returns the names in its own JVM, and marks the target's with this prefix.
+# A search through Jolokia 2 also returns the names in its own JVM; the target's names have this prefix.
 MARK = "proxy@"
 
 Answer = dict[str, Any]

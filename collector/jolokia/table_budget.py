@@ -11,14 +11,15 @@ from collector.model.metric import ScrapeInterval, Series, Values
 from collector.sampling.selection import Selection, Table
 
 OTHERS = "(others)"
-"""Used as a table name: stands for all tables of the keyspace that are not read."""
+"""The table name that stands for all tables of a keyspace that are not read."""
 
-# Number of tables whose counts are read in one tick; seconds until a table's second reading, and between later ones.
+# Maximum number of tables whose counts are read in one tick, seconds until a table's second reading, and seconds
+# between later readings.
 PER_TICK = 50
 FIRST_S, PERIOD_S = 10.0, 60.0
 # A table replaces an active one only when it is busier by this factor, so that the selection is stable.
 LEAD = 1.25
-# Weight of the total since the node's start, which ranks tables that have no rate yet.
+# Weight of a table's total since the node started, by which tables are ranked until they have a rate.
 TOTAL_WEIGHT = 1e-12
 
 
@@ -73,7 +74,7 @@ class Ranking:
         return self.active != before
 
     def _score(self, table: Table, count: int | None, now_s: float) -> float:
-        """Update a table's score from its count, None if unknown; return the seconds until its next reading."""
+        """Update a table's score from its count (None if unknown); return the seconds until its next reading."""
         last = self._counts.pop(table, None)
         if count is not None:
             self._counts[table] = (count, now_s)
@@ -111,8 +112,8 @@ def _count_requests(table: Table) -> list[MBeanRequest]:
 class Remainder:
     """Counts the operations of tables that are not read: the keyspace's counters minus those of the tables read.
 
-    The counters start at the first reading, and stay continuous when a table starts or stops being read. A keyspace may
-    be read less often than its tables.
+    The counters start from zero at the first reading, and remain continuous when a table starts or stops being read. A
+    keyspace may be read less often than its tables.
     """
 
     def __init__(self) -> None:

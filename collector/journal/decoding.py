@@ -25,7 +25,7 @@ from collector.model.snapshot import COST_UNITS_PER_S, TIME_UNITS_PER_S, Scrape,
 
 
 def decoded(state: DeltaState, line: Mapping[str, Any]) -> Snapshot:
-    """Return the snapshot of a record and update the state. Raises CodingError."""
+    """Return a record's snapshot and update the state. Raises CodingError."""
     try:
         return _decoded(state, line)
     except CodingError:
@@ -42,7 +42,7 @@ def _decoded(state: DeltaState, line: Mapping[str, Any]) -> Snapshot:
         source, series = state.series[number]
         value = state.last[number]
         if value is None or series in values[source]:
-            raise CodingError(f"no value or two values of {' '.join(series)}")
+            raise CodingError(f"missing or duplicate value for {' '.join(series)}")
         values[source][series] = value
     problems, events = problems_of(line, len(state.sources)), events_of(line, len(state.sources))
     scrapes = [
@@ -81,7 +81,7 @@ def _apply_sources(state: DeltaState, line: Mapping[str, Any]) -> None:
     if state.sources:
         at = array("q", line["a"])
         if len(at) != len(state.sources):
-            raise CodingError("the number of times differs from the number of sources")
+            raise CodingError("the number of timestamps differs from the number of sources")
         state.at += at[0]
 
 

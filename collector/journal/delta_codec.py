@@ -1,7 +1,7 @@
-"""The histogram delta codec: writes bucket increases as text. Most are small, and a letter compresses to two bits.
+"""The delta codec for histograms: encodes bucket increases as text. Most are small; a letter compresses to two bits.
 
 An increase of 0 to 25 is a letter from a to z; any other is a decimal number followed by a comma. Zeros before the
-first and after the last increase are left out.
+first and after the last nonzero increase are omitted.
 """
 
 import re
@@ -12,7 +12,7 @@ _INCREASE = re.compile(r"([a-z])|(-?\d+),")
 
 
 def encode(increases: Sequence[int]) -> tuple[int, str]:
-    """Return the index of the first bucket with an increase, and the encoded increases from there; (0, "") if none."""
+    """Return the index of the first nonzero increase, and the encoded increases from there; (0, "") if all are 0."""
     first = next((index for index, increase in enumerate(increases) if increase), 0)
     text = "".join(
         LETTERS[increase] if 0 <= increase < len(LETTERS) else f"{increase}," for increase in increases[first:]

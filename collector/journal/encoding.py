@@ -4,15 +4,16 @@
     l  lateness of the tick                             s  new series: source, name, labels …
     m  ticks missed before it                           x  series that appear or disappear
     z  time suspended before it                         i  integers that changed          d  their differences
-    r  gaps, suspends and restarts as text              j  other values that changed      f  their new values
-    b  the sources in order, if changed                 k  histograms that changed        g  their first bucket
+    r  gaps, suspensions, restarts as text              j  other values that changed      f  their new values
+    b  the sources in order, if changed                 k  histograms that changed        g  first bucket changed
     a  completion times: the first source's since       h  increases (see `delta_codec`)  w  number of buckets, if new
-       the last tick, the others' since the first's     e  events: source's index, kind, text, time
-    c  cost of each source: wall and CPU time, 0.1 ms   p  problems: source's index, text
+       the last tick, the others' since the first's     e  events: source's index, kind, text, time in s
+    c  each source's wall and CPU time, in 0.1 ms       p  problems: source's index, text
     o  counter origins, if changed
 
-Times without a stated unit are in units of 10 µs. Series are numbered in order of appearance. Each number in a list is
-encoded as its distance from the previous one; such lists hardly change between ticks and compress well.
+Times without a stated unit are in units of 10 µs. Series are numbered in order of appearance. In x, i, j
+and k, each series number is encoded as its distance from the previous one; such lists hardly change between ticks and
+compress well.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +30,9 @@ Line = dict[str, Any]
 
 @dataclass
 class DeltaState:
-    """The state since the last full record; it is the same in writer and reader.
+    """The state built up since the last full record; writer and reader have the same state.
 
-    series, last      by series number: the source and the series, and the last value (None before the first).
+    series, last      for each series number: the source and the series, and the last value (None at first).
     present           the numbers of the series in the last record.
     sources, origins  the last record's sources in order, and each source's last origin.
     """
@@ -157,7 +158,7 @@ def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
 
 
 def _distances(numbers: Iterable[int]) -> list[int]:
-    """Return the difference of each of the ascending numbers from its predecessor."""
+    """Return each number's distance from its predecessor; the numbers must ascend."""
     distances, previous = [], 0
     for number in numbers:
         distances.append(number - previous)

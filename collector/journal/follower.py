@@ -14,11 +14,11 @@ from collector.journal.writer import Position, files_of, sort_key
 
 @dataclass(frozen=True)
 class Removed:
-    """Files may be missing at this point: the recorder removes the oldest files to stay within its limit."""
+    """A point at which files may be missing, because the recorder removes the oldest ones to stay within its limit."""
 
 
 class JournalFollower:
-    """Follows a node's folder from its oldest file to its newest, which may still be growing."""
+    """Follows a node's directory from its oldest file to its newest, which may still be growing."""
 
     def __init__(self, folder: Path, start: Position | None = None) -> None:
         """Begin at `start`, a position that an earlier follower returned, or at the oldest file."""
@@ -35,15 +35,14 @@ class JournalFollower:
         return Position(self._path.name if self._path else "", entry.frame)
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the records written since the last call. Raises OSError."""
+        """Yield the ticks written since the last call, and all findings. Raises OSError."""
         if self._start is not None:
             start, self._start = self._start, None
             if not self._open_at(start):
                 yield Removed()
         while True:
             yield from self._read_more()
-            # A file is complete once it has a successor, but data may have been appended to it before that: read it
-            # first.
+            # Nothing is appended to a file that has a successor. Read the rest of the file before moving on.
             following = next(
                 (
                     path
@@ -71,7 +70,7 @@ class JournalFollower:
             self._file = None
 
     def _open_at(self, start: Position) -> bool:
-        """Open the file at the position; return False if the position does not exist."""
+        """Open the file at the position; return False if the file is missing or too short."""
         self._path = self._folder / start.file
         with suppress(FileNotFoundError):
             file = self._path.open("rb")

@@ -1,4 +1,4 @@
-"""The footer that a writer appends when it closes a file; it states the content that the file should have."""
+"""The footer that a writer appends when it closes a file; it states which ticks the file should contain."""
 
 import json
 from collections.abc import Mapping
@@ -17,14 +17,15 @@ MAX_BYTES = 4096
 
 @dataclass(frozen=True)
 class Footer:
-    """The footer of a file.
+    """A file's footer.
 
     file, first     as in `FileStart`.
-    next            the sequence number after the last tick.
+    next            the sequence number that follows the last tick's.
     more            whether the session continues in another file.
-    begin_s, end_s  the earliest and the latest time of the file's ticks.
+    begin_s, end_s  the earliest and the latest time of any tick in the file.
     offset          the footer's actual position in the file.
-    written_at      the position at which the footer was written.
+    written_at      the position at which the footer was written; it differs if the footer was copied from
+                    another place.
     """
 
     session: str
@@ -43,7 +44,7 @@ class Footer:
 
 
 def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
-    """Return the footer of a record. Raises CodingError and other errors of MALFORMED."""
+    """Return the footer of a record. Raises CodingError or another of the errors in MALFORMED."""
     fields = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
     footer = Footer(**fields, offset=offset)
     texts_of([footer.session, footer.file])

@@ -3,4 +3,4 @@
 VERSION = 2
 """The version of the format; version 2 added sequence numbers and footers."""
 FULL_EVERY = 600
-"""Ticks per frame. Each frame begins with a full record, so damage affects one frame at most."""
+"""Ticks per frame. Each frame begins with a full record, so damage to one frame does not affect the others."""

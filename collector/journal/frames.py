@@ -1,8 +1,8 @@
 """Decompresses a journal incrementally: yields its lines, and a Damage for each damaged part.
 
-A journal is a sequence of independent zstd frames (RFC 8878). A block ends after each line, so every line that was
-written can be read. After damage, reading resumes at the next frame, because lines depend on their predecessors.
-Blocks are decompressed one by one, so that a damaged block does not affect the blocks before it.
+A journal is a sequence of independent zstd frames (RFC 8878). A block ends after each line, so every complete line
+can be read, even from an incomplete frame. After damage, reading resumes at the next frame, because lines depend on
+their predecessors. Blocks are decompressed one by one, so that a damaged block does not affect the blocks before it.
 """
 
 import re
@@ -22,13 +22,13 @@ CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
 MAX_BLOCK_BYTES = 128 << 10
-# Larger than a tick with tens of thousands of series.
+# A tick with tens of thousands of series needs less.
 MAX_LINE_BYTES = 32 << 20
 # A line's uncompressed size may be this many bytes plus this multiple of its compressed size; series names compress to
 # a fiftieth of their size.
 MIN_LINE_LIMIT_BYTES = 1 << 20
 MAX_RATIO = 256
-# A recorder needs far less; the limit protects memory from foreign files.
+# A recorder needs far less; these limits bound the memory that malformed or malicious files can occupy.
 MAX_WINDOW_BYTES = 32 << 20
 MAX_FRAME_BYTES = 1 << 30
 # Budget of bytes that may be read again after damage: a constant plus a multiple of the input size. Once it is spent,
@@ -46,7 +46,7 @@ class Damage:
 
 
 class Frames:
-    """Takes bytes, and yields the verified text of each line and a Damage for each damaged part."""
+    """Decompresses the bytes that it is fed: yields each line's verified text, and a Damage for each damaged part."""
 
     def __init__(self, offset: int = 0) -> None:
         """Begin at the file offset of a frame."""
@@ -78,7 +78,7 @@ class Frames:
     def end(self) -> Iterator[bytes | Damage]:
         """Report data missing at the end of the input, such as the rest of a line.
 
-        If another frame begins inside an incomplete block, the block's size is wrong.
+        If another frame begins inside an incomplete block, the block's size is wrong; reading resumes at that frame.
         """
         while self._in_frame and FRAME.search(self._buffer, self._search_from()):
             yield from self._skip("damaged block")
@@ -96,7 +96,7 @@ class Frames:
 
     @property
     def position(self) -> int:
-        """The file offset after the last byte read."""
+        """The file offset after the last block read."""
         return self._offset + self._read
 
     def _records(self) -> Iterator[bytes | Damage]:
@@ -191,7 +191,7 @@ class Frames:
             searched, self._checked, self._wasted_bytes = 0, begin, 0
 
     def _skip(self, reason: str) -> Iterator[Damage]:
-        """Continue with the next frame."""
+        """Report damage and continue with the next frame."""
         if not self._lost:
             yield Damage(self.position, reason)
         # Further damage before the next intact line is not reported.
@@ -203,7 +203,7 @@ class Frames:
         self._end_frame()
 
     def _search_from(self) -> int:
-        """Return where to start searching for the next frame: a damaged block's size may be wrong."""
+        """Return where to start searching for the next frame: inside a damaged block, because its size may be wrong."""
         if not self._in_frame:
             return self._read + 1
         if self._retry_budget < 0:

@@ -23,12 +23,13 @@ class Header:
     zone        the machine's time zone, as an offset from UTC in seconds.
     boot        the machine's boot id; "" if the node and the recorder run on different machines.
     network     the node's network namespace; a container has its own.
-    process     the node's process (id, host and start), which identifies the node whatever its name.
-    error_s     the kernel's bound on the error of the recorder's clock; None if the clock is not synchronised.
-    way         the transport, such as "jolokia"; `sources` are the sources that use it, and `paced` whether they have
-                intervals of their own.
+    process     the node's process (PID, host and start time), which identifies the node even if its name changes.
+    error_s     the kernel's bound on the recorder's clock error; None if the clock is not synchronised.
+    way         the transport, such as "jolokia"; `sources` are the sources that use it, and `paced` states whether they
+                have intervals of their own.
     met         whether the node had responded before the first tick.
-    disk        the block device that the line shows, and `interface` the network interface; "" for none.
+    disk        the block device that the default command shows; "" for none.
+    interface   the network interface that the default command shows; "" for none.
     metrics     the metrics of all series in the recording.
     """
 

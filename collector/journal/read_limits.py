@@ -1,4 +1,4 @@
-"""Limits on the resources that reading a recording may take."""
+"""Limits on the resources that reading a recording may use."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,13 +17,13 @@ class SeriesLimit:
     """Counts the distinct series of a node's recording."""
 
     def __init__(self, limit: int, node: str) -> None:
-        """Take the maximum number of series, and the node's name for the message."""
+        """Allow `limit` series; the error message names the node."""
         self._limit = limit
         self._node = node
         self._seen: set[tuple[str, ...]] = set()
 
     def take(self, series: Iterable[Sequence[str]]) -> None:
-        """Count the series of a record. Raises TooManySeriesError."""
+        """Count a record's series. Raises TooManySeriesError."""
         self._seen.update(map(tuple, series))
         if len(self._seen) > self._limit:
             raise TooManySeriesError(f"{one_line(self._node)}: more than {self._limit} series")

@@ -16,7 +16,7 @@ from collector.journal.validation import MALFORMED, CodingError
 from collector.model.snapshot import Snapshot
 
 CHUNK_BYTES = 1 << 18
-# The keys of a record that this version knows.
+# The record keys that this version knows.
 KNOWN = frozenset(("head", "end", *"qtlmzrbacopensxidjfkghw"))
 
 
@@ -24,11 +24,11 @@ KNOWN = frozenset(("head", "end", *"qtlmzrbacopensxidjfkghw"))
 class Entry:
     """A recorded tick.
 
-    rest    keys that a newer writer has added.
+    rest    the keys that only newer versions know, with their values.
     lost    the number of ticks that the writer had been unable to write by then.
     frame   the file offset of the tick's frame; reading can start there.
-    start   the identity of the file; None in format 1.
-    number  the sequence number of the tick in its session; 0 in format 1.
+    start   the file's identity; None in format 1.
+    number  the tick's sequence number in its session; 0 in format 1.
     """
 
     head: Header
@@ -41,7 +41,7 @@ class Entry:
 
 
 def sequence_number_of(content: Mapping[str, Any], start: FileStart | None, expected: int | None) -> int:
-    """Return a record's sequence number. Raises CodingError if it is not `expected` (None if unknown)."""
+    """Return a record's sequence number (0 in format 1). Raises CodingError if it is invalid or not `expected`."""
     if start is None:
         return 0
     number = content.get("q")
@@ -108,7 +108,7 @@ class Reader:
 
 
 def read_lines(path: Path) -> Iterator[bytes | Damage]:
-    """Yield the lines of a file, and a Damage for each damaged part. Raises OSError."""
+    """Yield a file's lines, and a Damage for each damaged part. Raises OSError."""
     frames = Frames()
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):
@@ -117,7 +117,7 @@ def read_lines(path: Path) -> Iterator[bytes | Damage]:
 
 
 def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damage | Footer]:
-    """Yield the records of a file. Raises OSError, TooManySeriesError."""
+    """Yield a file's ticks and footers, and a Damage for each damaged part. Raises OSError, TooManySeriesError."""
     reader = Reader(limit=limit)
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):
@@ -126,5 +126,5 @@ def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damag
 
 
 def entries(records: Iterable[object]) -> Iterator[Entry]:
-    """Yield only the entries."""
+    """Yield the entries among the records."""
     return (record for record in records if isinstance(record, Entry))

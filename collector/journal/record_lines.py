@@ -9,24 +9,24 @@ from typing import Any
 SEAL = b',"crc":"'
 # The key, eight digits, the closing quote and brace, and the line end.
 _SEAL_BYTES = len(SEAL) + 8 + 3
-# The escape of a surrogate; a pair of surrogates is one valid character.
+# A JSON escape for a surrogate: a pair of them stands for one character, and a single one is invalid.
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class LineError(ValueError):
-    """A line was changed after it was written; the message contains the reason."""
+    """A line is truncated, has a wrong checksum or is not a JSON object; the message is the reason."""
 
 
 def sealed(content: Mapping[str, Any]) -> bytes:
     """Return a record's line, with checksum and line end; the content must not be empty."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # A name that is not valid UTF-8 contains lone surrogates, which cannot be encoded.
+    # A name that is not valid UTF-8 contains lone surrogates, which are written as question marks.
     body = text.encode(errors="replace")[:-1]
     return b'%s%s%08x"}\n' % (body, SEAL, zlib.crc32(body))
 
 
 def checked(line: bytes) -> bytes:
-    """Return the JSON text of a line, which includes its line end, without the checksum. Raises LineError."""
+    """Return a line's JSON text without the checksum; `line` must include its line end. Raises LineError."""
     if not line.endswith(b"\n"):
         raise LineError("truncated")
     body, seal = line[:-_SEAL_BYTES], line[-_SEAL_BYTES:]
@@ -38,7 +38,7 @@ def checked(line: bytes) -> bytes:
 
 
 def opened(line: bytes) -> dict[str, Any]:
-    """Return the content of a line, which includes its line end. Raises LineError."""
+    """Return a line's content; `line` must include its line end. Raises LineError."""
     return parsed(checked(line))
 
 

@@ -15,7 +15,7 @@ TABLE_OPERATIONS = "cassandra_table_operations_total"
 
 
 def recorded_tables(files: Iterable[Path], limit: SeriesLimit) -> Iterator[tuple[str, str]]:
-    """Yield each keyspace with recorded operations, paired with "", and each table; some occur repeatedly.
+    """Yield (keyspace, "") or (keyspace, table) for each keyspace or table with recorded operations, some repeatedly.
 
     Only records with new series are parsed; damage is skipped. Raises OSError, TooManySeriesError.
     """

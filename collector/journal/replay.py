@@ -11,8 +11,8 @@ from collector.model.snapshot import Scrape, Snapshot, Tick
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
     """Yield the entries at multiples of the interval, or all entries for 0.
 
-    Each entry also contains the series and events that occur only in the entries dropped before it, so nothing is lost:
-    rates and percentiles are computed from the raw counts at both ends of the interval.
+    Each entry also contains the series and events that occur only in the entries dropped before it. Rates and
+    percentiles remain exact, because they are computed from the raw counts at both ends of the interval.
     """
     pending: _Pending | None = None
     for entry in entries:
@@ -32,7 +32,7 @@ def is_multiple(time_s: float, interval_s: float) -> bool:
 
 
 class _Pending:
-    """The last entry, and the values of earlier ones that no later entry contains."""
+    """The last entry, the events of earlier entries, and their values of series that no later entry contains."""
 
     def __init__(self, entry: Entry) -> None:
         self._last = entry

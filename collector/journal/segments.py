@@ -16,9 +16,9 @@ from collector.journal.writer import LOCK, files_of, sort_key
 
 
 def journal_files(path: Path) -> Iterator[Path]:
-    """Yield the files of a journal, oldest first: a single file, or the files of a folder and its subfolders.
+    """Yield the files of a journal, oldest first: a single file, or the files of a directory and its subdirectories.
 
-    Raises OSError, including for a pipe or a device, because reading it might never end.
+    Raises OSError, also for a pipe or a device, because reading one might never end.
     """
     if path.is_dir():
         folders = sorted(child for child in path.iterdir() if child.is_dir())
@@ -26,13 +26,13 @@ def journal_files(path: Path) -> Iterator[Path]:
         for folder in folders:
             yield from journal_files(folder)
     elif path.exists() and not path.is_file():
-        raise OSError(EINVAL, "neither a file nor a folder", str(path))
+        raise OSError(EINVAL, "neither a file nor a directory", str(path))
     else:
         yield path
 
 
 def in_creation_order(files: Iterable[Path]) -> list[Path]:
-    """Return a folder's files in order of creation, regardless of their current names.
+    """Return a directory's files in order of creation, regardless of their current names.
 
     Among copies of one file, complete ones come first, then larger ones. Raises OSError.
     """
@@ -47,7 +47,7 @@ def _written(path: Path) -> tuple[tuple[str, int, str], int, bool, int, str]:
 
 
 def _start(path: Path) -> FileStart | None:
-    """Return the file's identity from its first readable full record."""
+    """Return the file's identity from its first readable full record; None if there is none, or in format 1."""
     for line in read_lines(path):
         if not isinstance(line, Damage) and line.startswith(b'{"head"'):
             try:
@@ -58,7 +58,7 @@ def _start(path: Path) -> FileStart | None:
 
 
 class LockState(Enum):
-    """Whether a recorder holds a folder's lock; UNKNOWN if there is no permission to open the lock."""
+    """Whether a recorder holds a directory's lock; UNKNOWN if there is no permission to open the lock."""
 
     FREE = "free"
     HELD = "held"
@@ -66,7 +66,7 @@ class LockState(Enum):
 
 
 def lock_state(folder: Path) -> LockState:
-    """Return the state of the folder's lock."""
+    """Return the state of the directory's lock."""
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
@@ -83,5 +83,5 @@ def lock_state(folder: Path) -> LockState:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Return whether a recorder holds the folder's lock; False if that is unknown."""
+    """Return whether a recorder holds the directory's lock; False if that is unknown."""
     return lock_state(folder) is LockState.HELD

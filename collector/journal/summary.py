@@ -22,10 +22,10 @@ class Summary:
     points      the number of scalar values; histogram buckets are not counted.
     missed      the number of ticks that were missed or could not be written.
     findings    all defects, each with its file.
-    integrity   the defects as counts.
-    open        the number of folders that a recorder is writing to.
-    unfinished  folders that contain a session without a footer.
-    continued   folders that contain a session with a later file missing.
+    integrity   the number of defects of each kind.
+    open        the number of directories that a recorder is writing to.
+    unfinished  directories that contain a session without a footer.
+    continued   directories that contain a session that lacks a later file.
     """
 
     ticks: int = 0
@@ -51,7 +51,7 @@ class Summary:
 
     @property
     def state(self) -> str:
-        """The state as text: "complete", "open" while a recorder is writing, or else the defects.
+        """The state as text: the defects if there are any, else "open" while a recorder is writing, else "complete".
 
         "open or no footer" means that there is no permission to open a recorder's lock.
         """
@@ -71,14 +71,14 @@ class Summary:
 
     @property
     def is_sound(self) -> bool:
-        """Whether there are no defects."""
+        """Whether no defects were found."""
         return self.integrity == Integrity()
 
     def take(self, entry: Entry) -> None:
         """Add one tick."""
         snapshot = entry.snapshot
         self.ticks += 1
-        # Each writer starts counting its lost ticks from zero.
+        # Each writer counts its lost ticks from zero.
         self.missed += snapshot.tick.missed + (entry.lost - self._lost if entry.lost > self._lost else 0)
         self._lost = entry.lost
         self.nodes.add(snapshot.node)
@@ -92,7 +92,7 @@ class Summary:
 
 
 def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
-    """Return the summary of all files below the paths. Raises OSError, TooManySeriesError."""
+    """Return the summary of the journals at the paths, including subdirectories. Raises OSError, TooManySeriesError."""
     summary = Summary()
     for path in paths:
         files = journal_files(path)
@@ -104,7 +104,7 @@ def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
 def _take_folder(
     summary: Summary, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_directory: bool
 ) -> None:
-    """Add the files of a folder; unless `is_directory`, other files may exist, so missing files are not a defect."""
+    """Add a directory's files; unless `is_directory`, only some of them are given, so missing ones are acceptable."""
     order, damaged = TickOrder(), 0
     for path in files:
         size = path.stat().st_size
@@ -127,9 +127,10 @@ def _take_folder(
 
 
 def without_open_session(integrity: Integrity, folder: Path, *, is_directory: bool) -> tuple[Integrity, bool]:
-    """Return the defects of a folder, and whether a recorder is writing to it.
+    """Return a directory's defects, and whether a recorder is writing to it.
 
-    An open session has no footer yet, and when single files are given, others may exist; neither is a defect.
+    A session that is still being written has no footer yet, and if single files are given, others may exist; neither
+    is a defect.
     """
     is_open = integrity.unfinished > 0 and is_being_written(folder)
     unfinished = integrity.unfinished - is_open
@@ -137,7 +138,7 @@ def without_open_session(integrity: Integrity, folder: Path, *, is_directory: bo
 
 
 def size_of(folder: Path) -> int | None:
-    """Return the size of a journal in bytes; None if its folder cannot be read."""
+    """Return the size of a journal in bytes; None if its directory cannot be read."""
     try:
         files = files_of(folder)
     except OSError:

@@ -1,6 +1,6 @@
 """The order of ticks: by sequence number within a session, independent of clocks and file names.
 
-Since format 2 every tick has a sequence number, and a closed file ends with a footer. They reveal ticks that are
+Since format 2, every tick has a sequence number, and a closed file ends with a footer. They reveal ticks that are
 repeated, out of order or missing, and whether a recording is complete.
 """
 
@@ -45,7 +45,7 @@ Finding = Damage | LostTicks | RepeatedTicks
 
 @dataclass(frozen=True)
 class Integrity:
-    """The defects of recordings, as counts: damaged sections, lost and repeated ticks, incomplete sessions.
+    """The number of defects in recordings: damaged sections, lost and repeated ticks, incomplete sessions.
 
     unfinished  sessions without a footer: they are still being written, the recorder was killed, or the file was
                 truncated.
@@ -70,9 +70,9 @@ class Integrity:
 
 
 class TickOrder:
-    """Follows the sessions of a folder tick by tick.
+    """Follows a directory's sessions tick by tick.
 
-    Footers are evaluated at the end: a copied or moved frame may place a footer before its ticks.
+    Footers are evaluated at the end, because after frames are copied or moved, a footer may precede its ticks.
     """
 
     def __init__(self, *, resumed: bool = False) -> None:
@@ -86,7 +86,7 @@ class TickOrder:
         self._repeated = 0
 
     def take(self, session: str, start: FileStart | None, first: int, count: int = 1) -> int:
-        """Add `count` ticks starting at number `first`; return how many of the first ones are repeats."""
+        """Add `count` ticks starting at number `first`; return how many of them, counted from `first`, are repeats."""
         if start is None:
             return 0
         begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
@@ -100,7 +100,7 @@ class TickOrder:
         return repeated
 
     def end(self, footer: Footer) -> None:
-        """Add the footer of a file."""
+        """Add a file's footer."""
         session = footer.session
         self._first[session] = min(self._first.get(session, footer.first), footer.first)
         if session not in self._footers or self._footers[session].next <= footer.next:
@@ -124,7 +124,7 @@ class TickOrder:
         return Integrity(damaged, lost, self._repeated, unfinished, continued)
 
     def filtered(self, records: Iterable[Entry | Damage | Footer]) -> Iterator[Entry | Finding]:
-        """Yield the entries of a file that are next in order, and all findings."""
+        """Yield a file's entries, without repeated and out-of-order ones, and all findings."""
         repeated: RepeatedTicks | None = None
         for record in records:
             if isinstance(record, Footer):

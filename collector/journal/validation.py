@@ -26,7 +26,7 @@ MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overfl
 
 
 def tick_of(line: Mapping[str, Any]) -> Tick:
-    """Return the tick of a record. Raises an error of MALFORMED."""
+    """Return a record's tick. Raises one of the errors in MALFORMED."""
     tick = Tick(line["t"], line["l"] / TIME_UNITS_PER_S, line.get("m", 0), line.get("z", 0) / TIME_UNITS_PER_S)
     if not 0 <= tick.time_s <= MAX_TIME_S or not 0 <= tick.missed < MAX_COUNT:
         raise CodingError("impossible time or number of missed ticks")
@@ -36,7 +36,7 @@ def tick_of(line: Mapping[str, Any]) -> Tick:
 
 
 def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
-    """Return the problems by source index. Raises an error of MALFORMED."""
+    """Return the problems by source index. Raises one of the errors in MALFORMED."""
     problems = dict(line.get("p", ()))
     if not all(0 <= index < sources and isinstance(text, str) for index, text in problems.items()):
         raise CodingError("malformed problem")
@@ -44,7 +44,7 @@ def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
 
 
 def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
-    """Return the events of each source. Raises an error of MALFORMED."""
+    """Return each source's events. Raises one of the errors in MALFORMED."""
     events: list[list[Event]] = [[] for _ in range(sources)]
     for index, *row in line.get("e", ()):
         event = Event(*row)
@@ -52,7 +52,7 @@ def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
         if index < 0:
             raise CodingError("event without a source")
         if event.time_s is not None and not 0 <= event.time_s <= MAX_TIME_S:
-            # Log lines may contain any time.
+            # Log lines may have any timestamp.
             event = replace(event, time_s=None)
         events[index].append(event)
     return events
@@ -67,7 +67,7 @@ def texts_of(items: Iterable[Any]) -> list[str]:
 
 
 def sources_of(items: Iterable[Any]) -> list[str]:
-    """Return the sources of a record. Raises CodingError for duplicates."""
+    """Return a record's sources. Raises CodingError for duplicates."""
     sources = texts_of(items)
     if len(set(sources)) < len(sources):
         raise CodingError("duplicate source")
@@ -82,7 +82,7 @@ def scalar(value: Any) -> int | float | str:
 
 
 def series_of(items: Iterable[Sequence[Any]]) -> list[tuple[str, Series]]:
-    """Return the new series of a record. Raises an error of MALFORMED."""
+    """Return a record's new series. Raises one of the errors in MALFORMED."""
     return [(source, (name, *labels)) for source, name, *labels in map(texts_of, items)]
 
 

@@ -1,4 +1,4 @@
-"""Writes a journal: one folder of bounded size per node, with a single writer that flushes every tick."""
+"""Writes a journal: one directory of bounded size per node, with a single writer that flushes every tick."""
 
 import contextlib
 import fcntl
@@ -25,14 +25,14 @@ from collector.printable import count_text
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
-# Anyone who can open the lock can take it and so prevent the recorder from starting.
+# Anyone who can open the lock can take it, which prevents the recorder from starting.
 LOCK_MODE = 0o600
 LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
 BEGUN = re.compile(r"\d{8}T\d{6}")
 MAX_DIGITS = 10
-# Linux limits the complete name to 255 bytes.
+# Linux limits the complete file name to 255 bytes.
 MAX_NAME_CHARS = 200
-# This level's default tables take 11 MB; 1 MB compresses equally well, because repetitions are close together.
+# By default, this level's tables take 11 MB; 1 MB compresses equally well, because repetitions are close together.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
 )
@@ -41,12 +41,12 @@ END_OF_FRAME = b"\x01\x00\x00"
 
 
 class JournalError(Exception):
-    """A journal cannot be written; the one-line message contains the folder, the cause and a hint."""
+    """A journal cannot be written; the one-line message contains the directory and the cause."""
 
 
 @dataclass(frozen=True, order=True)
 class Position:
-    """A position at which reading can start: a file name in a node's folder, and the byte offset of a frame."""
+    """A position at which reading can start: a file name in a node's directory, and the byte offset of a frame."""
 
     file: str
     offset: int = 0
@@ -69,9 +69,9 @@ class Journal:
     """Writes the snapshots of a node. Disk errors never stop the program; lost ticks are counted."""
 
     def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, warn: Callable[[str], None]) -> None:
-        """Lock the folder; `head` is called for each full record, and `warn` with each message for the user.
+        """Lock the directory; `head` is called for each full record, and `warn` with each message for the user.
 
-        Raises JournalError if the folder is locked or cannot be written to.
+        Raises JournalError if the directory is locked or cannot be written to.
         """
         self._folder = folder
         self._head = head
@@ -159,7 +159,7 @@ class Journal:
             while remaining:
                 remaining = remaining[os.write(file, remaining) :]
         except OSError:
-            # Later records must follow the last complete one.
+            # Remove the incomplete record: later records must follow the last complete one.
             os.ftruncate(file, self._size)
             self._unended = self._unended or self._in_frame > 1
             raise
@@ -179,7 +179,7 @@ class Journal:
                 os.fdatasync(self._file)
 
     def _close_file(self, file: int, *, more: bool) -> None:
-        """End a file with its footer, in a separate frame that damage to the last ticks cannot affect."""
+        """Close a file after writing its footer, in a separate frame that damage to the last ticks cannot affect."""
         with contextlib.suppress(OSError):
             self._end_frame()
         with contextlib.suppress(OSError):
@@ -195,7 +195,7 @@ class Journal:
         self._file = None
 
     def _open_file(self, now_s: float) -> int:
-        """Return the file to write to, a new one if the current one has reached its maximum size or age."""
+        """Return the file to write to: a new one if the current one has reached its maximum size or age."""
         limits = self._limits
         if self._file is not None and (
             self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
@@ -209,7 +209,7 @@ class Journal:
         return self._file
 
     def _make_room(self) -> None:
-        """Remove the oldest files while the total size exceeds the limit."""
+        """Remove the oldest files until the total size leaves room for a new file within the limit."""
         files = files_of(self._folder)
         sizes = [file.stat().st_size for file in files]
         allowed = self._limits.total_bytes - min(self._limits.file_bytes, self._limits.total_bytes // 4)
@@ -263,7 +263,7 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         raise JournalError(f"{folder}: {error.strerror}: cannot record there") from None
     with contextlib.suppress(PermissionError):
-        # Earlier versions created a lock that everyone could read.
+        # Earlier versions created a lock file that everyone could open.
         os.fchmod(lock, LOCK_MODE)
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(OSError):
@@ -272,4 +272,4 @@ def _locked(folder: Path) -> int:
         # A reader that checks the lock holds it for a moment.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
-    raise JournalError(f"{folder}: another casstat is recording there (hint: choose another folder)")
+    raise JournalError(f"{folder}: another casstat is recording there (hint: choose another directory)")

@@ -22,7 +22,7 @@ SEAL_BYTES = 64
 
 @dataclass
 class _Open:
-    """An open file: `position` is the offset of the next bytes, `seal` is the bytes just before it."""
+    """An open file: `position` is the offset of the next bytes, `seal` contains the bytes just before it."""
 
     descriptor: int
     identity: tuple[int, int]
@@ -31,7 +31,7 @@ class _Open:
 
 
 class FileFollower:
-    """Follows the file at a path, starting at its end at the time of the first reading."""
+    """Follows the file at a path, starting where the file ends at the first reading."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -78,7 +78,7 @@ class FileFollower:
         remaining = most_bytes
         while True:
             file = self._file = self._file or self._open()
-            # Check before reading the rest: once another file has taken the path, nothing more is appended to this one.
+            # Check before reading the rest, so that lines appended before the file was replaced are not lost.
             is_replaced = self._is_replaced(file)
             self._check_rewritten(file)
             while remaining > 0 and (chunk := self._read(file, min(remaining, CHUNK_BYTES))):
@@ -117,7 +117,7 @@ class FileFollower:
         self._lines.reset(skip_line=bool(file.seal) and not file.seal.endswith(b"\n"))
 
     def _is_replaced(self, file: _Open) -> bool:
-        """Return whether another file has taken the path or the path has been missing longer than the grace period."""
+        """Return whether another file has taken the path or the path has been missing for the grace period."""
         try:
             status = self._path.stat()
         except OSError:

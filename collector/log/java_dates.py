@@ -46,7 +46,7 @@ _TEXTS = {
 class DateFormat:
     """A parser for dates in one format.
 
-    expression   regular expression that matches the dates, without groups.
+    expression   regular expression that matches the dates, without capturing groups.
     """
 
     expression: str
@@ -83,7 +83,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
         expression = _expression(run)
         is_supported = is_supported and expression is not None
         for name in re.findall(r"\?P<(\w+)>", expression or ""):
-            # If a field is repeated, its first occurrence wins.
+            # If a field is repeated, its first occurrence is used.
             expression = expression and (expression if name not in names else _NAMES.sub("(?:", expression))
             names.add(name)
         parts.append(expression or r".{1,40}?")
@@ -93,7 +93,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the zone with a Java name such as Europe/Paris or GMT+8. Raises ValueError if it is unknown."""
+    """Return the time zone with a Java name such as Europe/Paris or GMT+8. Raises ValueError if it is unknown."""
     if name in ("UTC", "GMT", "Z", "Etc/UTC"):
         return timezone.utc
     if match := _FIXED.fullmatch(name):
@@ -108,14 +108,14 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _expression(run: re.Match[str]) -> str | None:
-    """Return the regular expression for one run of a format; None for unsupported letters."""
+    """Return the regular expression for a run of equal letters, or other text, in a format; None if not supported."""
     if run["letters"] is None:
         return re.escape("'" if run["quoted"] == "" else (run["quoted"] or run["other"]).replace("''", "'"))
     letter, width = run["letter"], len(run["letters"])
     if letter in "ML" and width > 2:
         return r"(?P<month_name>[^\W\d_]{3,20})\.?"
     if letter == "S":
-        # Java's two formatter families disagree about other widths.
+        # Java's two date formatters interpret other widths differently.
         return r"(?P<millisecond>\d{3})" if width == 3 else None
     if letter in _NUMBERS:
         digits = "{2}" if width == 2 else "{4}" if letter in "yu" else "{1,2}"
@@ -124,7 +124,7 @@ def _expression(run: re.Match[str]) -> str | None:
 
 
 def _local_time(fields: dict[str, str | None]) -> datetime:
-    """Return the date and time without their zone. Raises ValueError when they do not exist."""
+    """Return the date and time without a zone. Raises ValueError if there is no such date or time."""
     digits = fields["year"] or ""
     year = int(digits) + (2000 if len(digits) == 2 else 0)
     if year not in YEARS:
@@ -159,6 +159,6 @@ def _offset(text: str | None) -> tzinfo | None:
 
 
 def _fixed(match: re.Match[str]) -> tzinfo:
-    """Return the zone of an offset. Raises ValueError for a day or more."""
+    """Return the zone for an offset. Raises ValueError if the offset is a day or more."""
     offset = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or "0"))
     return timezone(offset if match["sign"] == "+" else -offset)

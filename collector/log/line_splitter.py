@@ -7,7 +7,7 @@ MAX_BYTES = 256 << 10
 
 
 class LineSplitter:
-    """Assembles lines from chunks. A line longer than the bound is truncated."""
+    """Assembles lines from chunks. A line longer than `max_bytes` is truncated."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes

@@ -17,9 +17,8 @@ UNNAMED = "an unnamed table"
 
 Match = re.Match[str]
 
-# The lengths are bounded, since the matches are converted to numbers. The JVM's locale sets the decimal mark (12.345 or
-# 12,345) and the
-# thousands separator (almost any character).
+# The lengths are bounded, because the matches are converted to numbers. The JVM's locale sets the decimal mark (12.345
+# or 12,345) and the thousands separator (almost any character).
 _SIZE = r"\d{1,18}(?:[.,]\d{1,3})?(?:bytes| bytes|[KMGT]iB|B)"
 _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
 _PARTS = re.compile(r"(?P<amount>[\d.,]{1,30})(?P<unit>\D+)")
@@ -33,7 +32,7 @@ class Row:
     """A kind of message that is reported as an event.
 
     message    regular expression for the beginning of the message.
-    describe   returns the event's text; None if the message is not an event.
+    describe   returns the event's text; None if the message is not reported.
     """
 
     kind: str
@@ -98,7 +97,7 @@ def _files(number: str, size: str) -> str:
 
 
 def _node(match: Match) -> str:
-    """Return the address in `name/address:port`."""
+    """Return the address in `name/address:port`, without the port if it is a default one."""
     peer = _PEER.fullmatch(match["node"])
     return peer["address"].strip("[]") if peer else match["node"].rpartition("/")[2]
 
@@ -109,7 +108,7 @@ def _integer(text: str) -> int:
 
 
 def _size(text: str) -> str:
-    """Reformat a size such as `12.345MiB`: one decimal, in the largest unit that gives at least 1."""
+    """Reformat a size such as `12.345MiB`: one decimal, in the largest unit in which it is at least 1."""
     match = _PARTS.fullmatch(text)
     if match is None:
         return text
@@ -122,7 +121,7 @@ def _size(text: str) -> str:
 
 
 def _from_to(before: str, after: str) -> str:
-    """Return the text for a change of size; if both sizes have the same unit, it occurs only once."""
+    """Return the text for a change of size; if both sizes have the same unit, the unit occurs only once."""
     number, _, unit = before.partition(" ")
     return f"{number if after.endswith(f' {unit}') else before} -> {after}"
 

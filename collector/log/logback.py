@@ -1,4 +1,4 @@
-"""Parses log lines according to the logback pattern they were written with."""
+"""Parses log lines according to the logback pattern that they were written with."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class LogPattern:
-    """A logback pattern, as a parser of lines."""
+    """Parses the lines that logback writes with one pattern."""
 
     text: str
     _expression: re.Pattern[str]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from collector.log.java_dates import DateFormat, date_format, zone_of
 
 DATE_FORMATS = {"ISO8601": "yyyy-MM-dd HH:mm:ss,SSS", "STRICT": "yyyy-MM-dd'T'HH:mm:ss,SSS"}
-# Limits on the effort of matching, since log lines are untrusted.
+# Limits on the cost of matching, because log lines are untrusted.
 MAX_WORD_CHARS, MAX_WIDTH = 1000, 200
 
 LEVEL, THREAD, DATE, MESSAGE, NEWLINE = "level", "thread", "date", "message", "newline"
@@ -20,7 +20,7 @@ _WORDS = {
     **dict.fromkeys(("logger", "lo", "c", "class", "C", "file", "F", "method", "M", "mdc", "X", "marker"), _FREE),
     **dict.fromkeys(("contextName", "cn", "property", "kvp", "maskedKvp"), _FREE),
     **dict.fromkeys(("line", "L", "relative", "r", "micros", "ms", "lsn", "sequenceNumber", "sn"), _NUMBER),
-    # Stack traces start on a new line.
+    # These words add nothing to the message's own line: stack traces start on a new line.
     **dict.fromkeys(("ex", "exception", "throwable", "xEx", "xException", "xThrowable"), _NOTHING),
     **dict.fromkeys(("rEx", "rootException", "nopex", "nopexception", "wEx", "wex"), _NOTHING),
     "n": NEWLINE,

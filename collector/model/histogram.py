@@ -38,7 +38,7 @@ class Buckets:
 
     @cached_property
     def cumulative(self) -> tuple[float, ...]:
-        """The number of values in each bucket and all buckets below it."""
+        """For each bucket, the number of values in it and in all lower buckets."""
         return tuple(accumulate(self.counts))
 
     @property
@@ -48,7 +48,7 @@ class Buckets:
 
     @cached_property
     def is_integer(self) -> bool:
-        """Whether the values are whole numbers; the first upper bound of a timer is at most a microsecond."""
+        """Whether the values are whole numbers, not times: a timer's first upper bound is at most a microsecond."""
         return bool(self.upper_bounds) and self.upper_bounds[0] in (0.0, 1.0)
 
 
@@ -87,7 +87,7 @@ def _round(value: float) -> int:
 
 
 def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Buckets | None:
-    """Return the increase between two readings of cumulative counts, or None when a count decreased.
+    """Return the increase between two readings of the counts, or None if a count decreased or the layout changed.
 
     Raises LayoutError as `upper_bounds_of` does.
     """
@@ -117,7 +117,7 @@ def quantile(buckets: Buckets, q: float) -> float | None:
 
 
 def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
-    """Return several quantiles of a non-empty histogram, each as `quantile` does."""
+    """Return several quantiles of a non-empty histogram, computed as in `quantile`."""
     upper_bounds, counts, cumulative = buckets.upper_bounds, buckets.counts, buckets.cumulative
     values = []
     for share in shares:
@@ -152,9 +152,10 @@ def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
 def merge(parts: Sequence[Buckets]) -> Buckets:
     """Return the histogram of all values of `parts`, such as the nodes of a cluster or the intervals of a run.
 
-    If all layouts are equal, the counts are added exactly. Otherwise (nanoseconds and microseconds), each bucket is
-    spread evenly over the union of all bounds, so no value leaves its bucket. A percentile of the result then
-    differs from that of the values by at most one bucket, the wider of the two (a factor of 1.2).
+    If all layouts are equal, the counts are added exactly. Otherwise (nanoseconds and microseconds), each bucket's
+    count is spread evenly over the finer buckets that all bounds together define, so no value leaves its bucket. A
+    percentile of the result then differs from the true one by at most one bucket of the coarser layout (a factor of
+    1.2).
     Raises ValueError when `parts` is empty.
     """
     if not parts:

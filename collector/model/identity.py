@@ -25,7 +25,7 @@ class Identity:
     def after(self, snapshot: Snapshot) -> "Identity":
         """Return the identity updated from a snapshot; `self` if nothing has changed.
 
-        If the snapshot has a different node name, all labels start out unknown.
+        If the snapshot has a different node name, the previous labels are discarded.
         """
         labels = {
             label: str(scrape.values[series])

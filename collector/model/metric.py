@@ -7,7 +7,7 @@ Series = tuple[str, ...]
 """A metric's name, followed by its label values in the order of `Metric.labels`."""
 
 Value = int | float | str | tuple[int, ...]
-"""A raw value: a number, a text, or the cumulative bucket counts of a histogram."""
+"""A raw value: a number, a text, or a histogram's bucket counts since the start."""
 
 Values = dict[Series, Value]
 
@@ -22,12 +22,12 @@ class Kind(Enum):
 
 
 class ScrapeInterval(Enum):
-    """How often a metric is read, as the number of seconds between two readings (0: on every tick)."""
+    """The time between two readings of a metric, in seconds (0 for every tick)."""
 
     TICK = 0.0
     """For metrics that are read on every tick."""
     OFTEN = 10.0
-    """For keyspace counters, because their cost to the node grows with the number of tables."""
+    """For keyspace counters, because the cost of computing them grows with the number of tables."""
     SLOW = 60.0
     """For sizes, capacities and versions."""
     HOURLY = 3600.0

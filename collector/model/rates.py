@@ -44,7 +44,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snap
         if len(comparable) < len(previous):
             restarted.append(scrape.source)
         scalars = _scalars(catalogue, comparable, scrape)
-        # Rates of series that are read less often, or that were missing for a while, cover more time than the others.
+        # The minimum, because series that are read less often, or that were missing for a while, cover more time.
         elapsed_s = min((rate.elapsed_s for rate in scalars.values() if isinstance(rate, Rate)), default=None)
         if elapsed_s is not None:
             elapsed[scrape.source] = elapsed_s
@@ -72,7 +72,7 @@ def _same_origin(before: str, now: str) -> bool:
 
 
 def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], scrape: Scrape) -> dict[Series, Derived]:
-    """Return the gauges and texts of a scrape, and the rates of its counters."""
+    """Return a scrape's gauges and texts, and the rates of its counters."""
     values: dict[Series, Derived] = {}
     for series, value in scrape.values.items():
         metric = catalogue.get(series[0])
@@ -122,7 +122,7 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 def _checked(
     metric: Metric, series: Series, last: Reading, scrape: Scrape, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
-    """Return the buckets of the interval, or None and the contradiction ("" if the buckets are merely unknown)."""
+    """Return the buckets of the interval, or None and the problem with them ("" if they are merely unknown)."""
     now = scrape.values[series]
     if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
@@ -141,7 +141,7 @@ def _checked(
 
 
 def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) -> str:
-    """Compare the buckets with the counter of the same events, if both cover the same time."""
+    """Return the message if the buckets contradict the counter of the same events over the same time, else ""."""
     if not isinstance(counted, Rate) or counted.elapsed_s != elapsed_s:
         return ""
     if abs(buckets.total - counted.increase) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.increase):
@@ -151,14 +151,15 @@ def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) 
 
 def count_mismatch_text(total: float, counted: float) -> str:
     """Return the message for buckets and a counter that disagree on the number of events."""
-    return f"the buckets contain {total:g} values, the counter {counted:g}"
+    values = "value" if total == 1 else "values"
+    return f"the buckets contain {total:g} {values}, but the counter increased by {counted:g}"
 
 
 def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
-    """Compare the mean of the buckets with the mean of the counters, over all values since the node's start.
+    """Return the message if the mean of the buckets is far from the mean of the counters, else "".
 
-    In a single interval, one slow request that only one of the two has counted would look like a wrong unit; among many
-    values, it does not.
+    Both means cover all values since the node started. In a single interval, one slow request that only one of the two
+    has counted would look like a wrong unit; among many values, it does not.
     """
     bounds = histogram.mean_bounds(since_start)
     if (
@@ -176,7 +177,8 @@ def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | N
 
 def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
     """Return the message for buckets and counters with means that are far apart."""
-    return f"the buckets' mean is {bounds[0]:.3g} to {bounds[1]:.3g} s, the counters' {mean_s:.3g} s: a wrong unit?"
+    by_buckets = f"the mean is {bounds[0]:.3g} to {bounds[1]:.3g} s according to the buckets"
+    return f"{by_buckets}, but {mean_s:.3g} s according to the counters; is the unit wrong?"
 
 
 def update_readings(before: Readings, now: Snapshot) -> None:

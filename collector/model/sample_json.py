@@ -3,14 +3,14 @@
     {"node": "10.0.0.1", "identity": {"cluster": …, "dc": …, "rack": …, "node": …},
      "tick": {"time_s": …, "late_s": …, "missed": …, "suspended_s": …},
      "elapsed_s": {source: seconds}, "events": [{"kind": …, "text": …, "time_s": …}],
-     "values": {metric: [[label value, …, value], …]}, "held": as values, "age_s": …,
-     "spread": {metric: [[label value, …, [least, greatest]], …]}}
+     "values": {metric: [[label value, …, value], …]}, "held": {like "values"}, "age_s": …,
+     "spread": {metric: [[label value, …, [minimum, maximum]], …]}}
 
-A value is a number (gauge), a string (text), [increase, elapsed_s] (counter; a third number is the aggregated rate of
-several nodes), or a histogram: {"unit": "seconds", "length": 128, "filled": [[bucket index, count], …]}. A layout other
-than Cassandra's is given by "edges" and "low" instead of unit and length; the last edge, infinity, is omitted. JSON
-cannot represent non-finite numbers: a non-finite gauge is ["NaN"], ["Infinity"] or ["-Infinity"]. Empty and None
-fields are omitted.
+"held" contains last known values. A value is a number (gauge), a string (text), [increase, elapsed_s] (counter; a third
+number is the aggregated rate of several nodes), or a histogram: {"unit": "seconds", "length": 128, "filled": [[bucket
+index, count], …]}. A layout other than Cassandra's is given by "edges" and "low" instead of unit and length; the last
+edge, infinity, is omitted. JSON cannot represent non-finite numbers: a non-finite gauge is ["NaN"], ["Infinity"] or
+["-Infinity"]. Empty and None fields are omitted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -165,7 +165,7 @@ def _buckets(content: Mapping[str, Any]) -> Buckets:
 
 def _layout(unit: Any, length: Any) -> tuple[float, ...]:
     if type(length) is not int or not 2 <= length <= MAX_BUCKETS or unit not in (_SECONDS, _COUNT):
-        raise MalformedSampleError("has a histogram of an unknown layout")
+        raise MalformedSampleError("has a histogram with an unknown layout")
     try:
         return upper_bounds_of(unit, length)
     except LayoutError as error:

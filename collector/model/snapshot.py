@@ -11,7 +11,7 @@ COST_UNITS_PER_S = 1e4
 
 
 class SourceError(Exception):
-    """A source could not be read in this tick. The one-line message contains the context, the cause and a hint."""
+    """A source could not be read in this tick. The message is one line: context, cause and possibly a hint."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Event:
 class Scrape:
     """The values that one source returned in one tick.
 
-    at_s      monotonic time at which the source finished; rates are computed from its differences.
+    at_s      monotonic time at which the source finished; rates are computed from its differences between scrapes.
     origin    identifies the counters' epoch, such as the start of a process; no rate spans two epochs. "" if
               unknown.
     problem   the reason for missing values, in one line; "" if no values are missing.

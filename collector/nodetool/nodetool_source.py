@@ -16,7 +16,8 @@ from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
-# Every report starts a JVM. At most two run at once, and together the reports use at most half of one JVM's time.
+# Every report starts a JVM. At most PARALLEL reports run at once. A report is started at intervals of at least PACE
+# times its duration, and longer ones if there are so many reports that their shares of the time would exceed SHARE.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
@@ -58,7 +59,7 @@ def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list
 
 
 class ReportSource:
-    """One report as a source: returns each result once, in the tick after it has finished.
+    """One report as a source: returns each result once, in the first tick after the report has finished.
 
     As long as the report keeps failing, the problem is returned in every tick.
     """
@@ -66,7 +67,7 @@ class ReportSource:
     def __init__(
         self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
-        """Create the source; the report is started every `pace` times its duration."""
+        """Create the source; the time from one start to the next is `pace` times the report's duration."""
         self.name = name
         self._pace = pace
         self._finished = 0
@@ -162,7 +163,7 @@ class NodetoolSource:
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all nodes in the last `status`."""
+        """The addresses of all nodes in the last `status` report."""
         return frozenset(self._addresses.values())
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
@@ -181,7 +182,7 @@ class NodetoolSource:
         return self._identity_runs
 
     def provides(self, metric: str) -> bool:
-        """Return whether any report has contained the metric."""
+        """Return whether any report so far has contained the metric."""
         return metric in self._seen
 
     def tables(self) -> set[Table]:
@@ -196,7 +197,7 @@ class NodetoolSource:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _origin(self) -> str:
-        """Return the epoch of the node's counters: its process, else the generation number from `info`."""
+        """Return the counters' epoch: the node's process or, if unknown, the generation number from `info`."""
         if self._local is None or not self._local.is_running():
             self._local = self._find()
         if self._local is None:
@@ -208,7 +209,7 @@ class NodetoolSource:
         try:
             text = self._tool.run(request.arguments, TIMEOUT_S)
         except SourceError as error:
-            # Every view shows the source's name with the problem.
+            # Every view shows the source's name before the problem, so the name is not repeated.
             problem = str(error).removeprefix(f"{request.name}: ")
             return Scrape(request.name, self._clock.monotonic_s(), problem=problem)
         at_s = self._clock.monotonic_s()

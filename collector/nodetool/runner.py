@@ -105,8 +105,8 @@ class Nodetool:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=self._environ,
-                    # A separate process group lets the deadline kill the JVM along with its script, and shields both
-                    # from Ctrl-C.
+                    # In a process group of its own, the JVM can be killed along with its script, and Ctrl-C reaches
+                    # neither of them.
                     start_new_session=True,
                 )
             except OSError as error:

@@ -17,7 +17,10 @@ class LastKnown:
         self._read_s: dict[str, float] = {}
 
     def add(self, snapshot: Snapshot, sample: Sample) -> Sample:
-        """Return the sample with last known values added. A new response replaces all earlier values of its source."""
+        """Return the sample with last known values added.
+
+        A new response replaces all earlier values of its source; a failure without values removes them.
+        """
         now_s = max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
         for scrape in snapshot.scrapes:
             if scrape.source not in self._sources:

@@ -24,7 +24,7 @@ LEARN_TIMEOUT_S = 5.0
 # Peers are read between two ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
-"""Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple selects all."""
+"""Stands for a disk or interface that was not found. It matches no device; an empty tuple would select all of them."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ class Transport(Protocol):
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all gossip members, live or not, as of the last reading; empty if it had none."""
+        """The addresses of all gossip members, live or not, as of the last reading; empty if it contained none."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Read the facts about the node and find its MBeans. Raises SourceError if the node does not answer."""
+        """Read the facts about the node and discover its metrics. Raises SourceError if the node does not answer."""
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
         """Return the addresses in the node's ring, sorted. Raises SourceError if the node does not answer."""
 
     def provides(self, metric: str) -> bool:
-        """Return whether the node has a metric's MBeans."""
+        """Return whether the node is known to provide the metric."""
 
     def tables(self) -> Collection[Table]:
         """Return (keyspace, table) pairs: each keyspace with "" and with each of its tables.
@@ -114,7 +114,7 @@ class NodeSampler:
 
     @property
     def node(self) -> str:
-        """The node's name: the override, else its broadcast address, else the fallback, else the host name."""
+        """The node's name: the override, else its broadcast address, else the fallback, else this machine's name."""
         return self._overrides.node or self.facts.address or self._overrides.fallback_node or socket.gethostname()
 
     @property
@@ -125,7 +125,7 @@ class NodeSampler:
     def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
         """Read the facts about the node and find its process; return whether the facts are complete.
 
-        A node that is starting answers before it knows its own address; until it does, earlier facts are kept.
+        A node that is starting answers before it knows its own address; until it knows it, earlier facts are kept.
         Raises SourceError if the node does not answer.
         """
         if self._transport is None:
@@ -146,7 +146,7 @@ class NodeSampler:
         return replace(host, disks=_device_names(disk), interfaces=_device_names(interface))
 
     def provides(self, metric: str) -> bool:
-        """Return whether the node has a metric's MBeans."""
+        """Return whether the node is known to provide the metric."""
         return self._transport is not None and self._transport.provides(metric)
 
     def tables(self) -> Collection[Table]:

@@ -38,7 +38,7 @@ class Selection:
 
     metrics   metric names; None for all.
     keyspace  keyspace name, or a pattern such as `ks*`; "" for all except system keyspaces.
-    table     table name or pattern within these keyspaces; all metrics of matching tables are read on every tick.
+    table     table name or pattern within these keyspaces; matching tables are read at each metric's scrape interval.
     tables    number of other tables to read: those with the most reads and writes.
     hourly    whether to read, once an hour, the metrics that make the node read its disk.
     """

@@ -1,4 +1,7 @@
-"""Reads all sources of a node on every tick. A source that fails does not affect the others."""
+"""Reads all sources of a node on every tick.
+
+A failing source does not keep the others from being read, but all sources share the tick's timeout.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,7 +9,7 @@ import dashboards
 
 STORES = ("prometheus", "influxdb")
 DEFAULT_FOLDER = "/var/lib/grafana/dashboards/casstat"
-"""The dashboard folder named in the packaged provisioning file."""
+"""The dashboard directory named in the packaged provisioning file."""
 
 
 def packaged_dashboards(store: str) -> Iterator[tuple[str, str]]:
@@ -20,7 +20,7 @@ def packaged_dashboards(store: str) -> Iterator[tuple[str, str]]:
 
 
 def provider(folders: Sequence[Path]) -> str:
-    """Return the text of a file for Grafana's `provisioning/dashboards` that loads the dashboards in these folders."""
+    """Return the text of a provisioning file that makes Grafana load the dashboards in these directories."""
     text = (package_files(dashboards) / "provisioning" / "dashboards" / "casstat.yaml").read_text(encoding="utf-8")
     head, template = text.split("providers:\n")
     # JSON strings are valid YAML. Grafana requires each provider to have a distinct name.

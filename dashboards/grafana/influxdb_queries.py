@@ -1,7 +1,8 @@
 """Renders panel queries in InfluxQL, for InfluxDB 1.8 and 2.
 
 InfluxDB has no buckets: a panel shows the highest percentile of any node and interval, and its description says so.
-Panels that need metrics from agents or load clients are omitted, because only Prometheus receives them.
+Panels that need buckets, the agents' self-metrics or the metrics of load clients are omitted, because only Prometheus
+receives these.
 """
 
 from collections.abc import Sequence
@@ -71,7 +72,7 @@ class _Target:
 
 
 class InfluxDB:
-    """Renders panels in InfluxQL."""
+    """Renders panel queries in InfluxQL."""
 
     name, title = "influxdb", "InfluxDB"
     by: Sequence[tuple[str, str]] = tuple(
@@ -135,7 +136,7 @@ class InfluxDB:
         ]
 
     def min_interval(self, panel: Panel) -> str:
-        """Return twice the longest scrape interval of the panel's metrics.
+        """Return twice the longest scrape interval of the panel's metrics, but at least one second.
 
         Agents read slow metrics at different times within a minute, so a shorter step would omit nodes from a sum.
         """
@@ -235,7 +236,7 @@ def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
     tags = ", ".join(f'"{tag}"' for tag in by)
     inner = render(line.signal.expression, _scope(panel, line, tables))
     inner = clamped(inner, by) if line.signal.bounded else inner
-    # Only the inner query has a time condition: an outer one that begins within a step would drop that step.
+    # Only the inner query has a time condition: in the outer query, a range that starts mid-step would drop that step.
     worst = "min" if line.signal.low_is_worse else "max"
     text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")

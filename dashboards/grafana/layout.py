@@ -18,7 +18,10 @@ class GridPosition(NamedTuple):
 
 
 def arrange(panels: Sequence[Panel], y: int) -> Iterator[tuple[Panel, GridPosition]]:
-    """Yield panels with their positions, from grid line `y` downwards. Raises ValueError for an oversized panel."""
+    """Yield panels with their positions, from grid line `y` downwards.
+
+    Raises ValueError for a panel that is wider than the dashboard.
+    """
     x = row_height = 0
     for panel in panels:
         if panel.width > COLUMNS:

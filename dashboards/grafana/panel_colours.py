@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers can distinguish: the Okabe-Ito palette, which run plots use as well."""
+"""Colours that colour-blind readers can distinguish: the Okabe-Ito palette, which run plots also use."""
 
 from exporters.gnuplot.plot_colours import THEMES
 

@@ -33,7 +33,7 @@ class Line:
 class Panel:
     """The fields that all kinds of panels have.
 
-    title   the displayed title; "" for that of the first signal.
+    title   the displayed title; "" for the first signal's title.
     text    a paragraph that precedes the signals' descriptions.
     labels  additional labels that distinguish series.
     width   the width in grid columns; a dashboard has 24.
@@ -111,5 +111,5 @@ class Dashboard:
 
 
 def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
-    """Return a line for each signal: a signal's name, or a pair of that name and the beginning of the legend."""
+    """Return a line for each signal: each is given by its name, or by its name and the beginning of its legend."""
     return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)

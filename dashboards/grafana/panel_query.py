@@ -15,7 +15,7 @@ class Query:
     form          "series" over time, "table" of current values, "buckets" of a heat map, or "math" over other queries
                   of the panel, which Grafana evaluates.
     visible       whether the panel displays the result; False for an operand of a "math" query.
-    min_interval  the minimum time between two values, such as "60s"; "" for that of the panel.
+    min_interval  the minimum time between two values, such as "60s"; "" for the panel's minimum.
     """
 
     text: str
@@ -34,8 +34,8 @@ def ref_id(index: int) -> str:
 class Variable:
     """A variable whose values come from the store.
 
-    all_value  the regular expression for the choice All, which must not match series without the label; "" for an
-               alternation of all values.
+    all_value  the regular expression for the choice "All"; it must not match series without the label. If it is "",
+               Grafana uses an alternation of all values.
     """
 
     name: str

@@ -120,7 +120,7 @@ def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
             names = " ".join(f"${group}" for group in range(1, len(labels) + 1))
             options = {"regex": f"^{ref_id(index)} {pattern}.*$", "renamePattern": f"{prefix}{names}"}
             yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
-        # Grafana omits the name of a label if it is the only one.
+        # If a series has only one label, Grafana omits the label's name.
         options = {"regex": f"^{ref_id(index)} ([^{{]*)$", "renamePattern": f"{prefix}$1"}
         yield model.DataTransformerConfig(id_val="renameByRegex", options=options)
 

@@ -32,7 +32,7 @@ _TITLES = (("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("no
 
 
 class Prometheus:
-    """Renders panels in PromQL."""
+    """Renders panel queries in PromQL."""
 
     name, title = "prometheus", "Prometheus"
     by: Sequence[tuple[str, str]] = tuple(
@@ -67,7 +67,7 @@ class Prometheus:
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
         """Return the variables in display order."""
-        # "All" must select only the jobs that serve casstat's metrics, which no regular expression can express.
+        # No fixed regular expression matches only the jobs that serve casstat's metrics, so "All" lists their names.
         variables = [Variable("job", "Job", f"label_values({BUILD_INFO}, job)", all_value="")]
         for depth, (label, title) in enumerate(_TITLES):
             before = ",".join((JOB, *(f'{parent}=~"${parent}"' for parent, _ in _TITLES[:depth])))
@@ -114,7 +114,7 @@ class Prometheus:
         ]
 
     def min_interval(self, panel: Panel) -> str:
-        """Return "": the data source sets it to its scrape interval, and queries that need a longer one set it."""
+        """Return "" for the data source's scrape interval; queries that need a longer minimum set their own."""
         return ""
 
     def target(self, query: Query, ref: str) -> object:

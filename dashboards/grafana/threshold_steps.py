@@ -40,6 +40,6 @@ def line_steps(line: Line) -> list[tuple[float | None, str]]:
 
 
 def _first_beyond(line: Line, bound: float) -> float:
-    """Return the lowest value at which the alert fires: `bound` + 1 for a gauge that counts items."""
+    """Return the lower bound of the step beyond `bound`: `bound` + 1 for a gauge that counts items."""
     counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
     return bound + 1 if counts_items else max(bound, MIN_VALUE)

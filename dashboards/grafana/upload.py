@@ -17,7 +17,7 @@ TIMEOUT_S = 10.0
 
 
 class GrafanaError(Exception):
-    """Raised if a Grafana request fails; the message is one line with cause and hint, and contains no secrets."""
+    """Raised if a Grafana request fails; the message is one line with the cause, and contains no secrets."""
 
 
 class Grafana:

@@ -124,7 +124,7 @@ def signal_alerts(
 
 
 def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str]) -> str:
-    """Return the condition that a percentile covers enough events, or that errors are frequent enough."""
+    """Return the condition that a percentile covers enough events, or that errors are frequent enough; else ""."""
     if isinstance(expression, Quantile):
         events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
         return f"and {rule_query(events, labels)} > {format_number(MIN_EVENTS_PER_S)}"

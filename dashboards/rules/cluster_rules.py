@@ -28,7 +28,7 @@ def _is_recorded(metric: Metric) -> bool:
 
 def _recorded(metric: Metric) -> RecordingRule:
     """Return the rule for a metric, named according to Prometheus' convention `level:metric:operations`."""
-    # Device names differ between machines.
+    # Series are not grouped by device, because device names differ between machines.
     labels = tuple(label for label in metric.labels if label != "device")
     expression = Rate(metric.name) if metric.kind is Kind.COUNTER else Gauge(metric.name)
     operation = function = FUNCTIONS[aggregation_of(expression)]

@@ -44,7 +44,7 @@ SIGNALS = (
         Unit.PER_S,
         "Intervals without a sample. The next sample covers them too.",
     ),
-    Signal("ticks", "Ticks", Rate("casstat_ticks_total"), Unit.PER_S, "Samples per second of the agents."),
+    Signal("ticks", "Ticks", Rate("casstat_ticks_total"), Unit.PER_S, "Samples that the agents take per second."),
     _source(
         "source_up",
         "Source up",

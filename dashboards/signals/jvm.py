@@ -18,7 +18,7 @@ SIGNALS = (
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
         "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10 % the collections "
-        "slow down requests. The value of several nodes is their mean.",
+        "slow down requests. For several nodes, the value is their mean.",
         ("collector",),
     ),
     Signal(
@@ -100,7 +100,7 @@ SIGNALS = (
         "Cassandra CPU usage",
         Rate("cassandra_jvm_cpu_seconds_total"),
         Unit.COUNT,
-        "CPU time per second of Cassandra's process; 1 is one core. The value of several nodes is their mean.",
+        "CPU time per second of Cassandra's process; 1 is one core. For several nodes, the value is their mean.",
     ),
     Signal(
         "jvm_threads",

@@ -129,7 +129,7 @@ SIGNALS = (
         "Inter-node message latency, p99",
         Quantile(0.99, "cassandra_message_latency_seconds"),
         Unit.SECONDS,
-        "Time from sending a message to receiving it, by the clocks of the two nodes. Clock differences add to it.",
+        "Time from sending a message to receiving it, measured with both nodes' clocks. Clock differences distort it.",
         absent="Absent in a single-node cluster, and while no messages are sent.",
     ),
     Signal(

@@ -47,7 +47,7 @@ SIGNALS = (
         "Commit log segment wait, p99",
         Quantile(0.99, "cassandra_commitlog_segment_wait_seconds"),
         Unit.SECONDS,
-        "Time that writes waited for a new commit log segment: flushes do not free segments fast enough.",
+        "Time that writes waited for a new commit log segment: flushes are not freeing segments fast enough.",
         absent=WAITED,
     ),
     Signal(
@@ -55,7 +55,7 @@ SIGNALS = (
         "Memtable space wait, p99",
         Quantile(0.99, "cassandra_memtable_wait_seconds"),
         Unit.SECONDS,
-        "Time that writes waited for memtable memory: flushes do not keep up.",
+        "Time that writes waited for memtable memory: flushes are not keeping up.",
         absent=WAITED,
     ),
     Signal(

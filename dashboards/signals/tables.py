@@ -56,8 +56,8 @@ SIGNALS = (
         "SSTables per read, p99",
         Quantile(0.99, "cassandra_table_sstables_per_read"),
         Unit.COUNT,
-        "SSTables that a read touches. A high value means that compaction does not keep up, or that the compaction "
-        "strategy does not suit the reads.",
+        "SSTables that a read touches. A high value means that compaction is not keeping up, or that the compaction "
+        "strategy does not suit the read pattern.",
         TABLE,
         READ,
     ),

@@ -17,7 +17,7 @@ class AgentApi(Protocol):
     recent: RecentTicks
     """The most recent ticks."""
     journal: Path
-    """The journal's folder."""
+    """The journal's directory."""
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition of the last tick, compressed with gzip if `compressed`."""

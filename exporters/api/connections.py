@@ -20,12 +20,12 @@ class ClientConnection:
         self._stalled_deadline_s = inf
 
     def request_begins(self, now_s: float) -> None:
-        """Record the first byte of another request."""
+        """Record that data has arrived; on an idle connection, this begins another request."""
         if self.is_waiting and self.has_requested:
             self.is_waiting, self._deadline_s = False, now_s + HEAD_S
 
     def head_complete(self, now_s: float) -> None:
-        """Record that a request head is complete; its body must follow."""
+        """Record that a request head is complete; its body must arrive within BODY_S."""
         self.has_requested, self.is_waiting, self._deadline_s = True, False, now_s + BODY_S
 
     def request_complete(self) -> None:
@@ -74,7 +74,7 @@ class Connections:
         self._all.pop(connection, None)
 
     def evict_one(self) -> bool:
-        """Close the least important connection; return False if all are busy."""
+        """Close the connection that a new one may replace; return False if all are busy."""
         candidate = next((connection for connection in self._all if not connection.has_requested), None)
         candidate = candidate or next((connection for connection in self._all if connection.is_waiting), None)
         if candidate is None:

@@ -40,7 +40,7 @@ class Hosts:
         return ip_of(name) is not None or name in self._names or name in (machine, machine.partition(".")[0])
 
     def refusal_reason(self, headers: Mapping[bytes, bytes], local: str) -> str:
-        """Return the reason to refuse a request without credentials, or "".
+        """Return the reason to refuse a request if neither TLS nor passwords are configured, or "".
 
         `local` is the agent's address on the connection. Unless it is a loopback address, an unknown name may be a DNS
         alias that a client such as Prometheus uses, so only requests from browsers are refused.

@@ -31,7 +31,7 @@ class File:
     """A file of the journal.
 
     begin_s, end_s  the earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from
-                    the name, and the file may contain any time, because the clock may have been set.
+                    the name, and the ticks may have any time, because the clock may have been changed.
     """
 
     name: str
@@ -48,14 +48,17 @@ class File:
 
 
 async def list_files(agent: AgentApi, request: Request) -> Response:
-    """List the files that may contain a time from `from` to `to`, both optional. Raises ValueError for invalid ones."""
+    """List the files that may contain ticks from the time `from` to the time `to`, both of which are optional.
+
+    Raises ValueError if one of them is invalid.
+    """
     from_s, to_s = time_parameter(request, "from"), time_parameter(request, "to")
     files = between(await asyncio.to_thread(files_in, agent), from_s, to_s)
     return json_response([file.content() for file in files])
 
 
 def files_in(agent: AgentApi) -> list[File]:
-    """Return the journal's files, oldest first; none if the folder cannot be read."""
+    """Return the journal's files, oldest first; none if its directory cannot be read."""
     try:
         paths = [path for path in files_of(agent.journal) if not path.is_symlink()]
     except OSError:
@@ -91,7 +94,7 @@ def begin_from_name(name: str) -> float | None:
 
 
 def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> list[File]:
-    """Return the files that may contain a tick of that time range; those without a footer always may."""
+    """Return the files that may contain a tick of that time range, including all files without a footer."""
     if from_s is not None and to_s is not None and from_s > to_s:
         return []
     first_s, last_s = -inf if from_s is None else from_s, inf if to_s is None else to_s
@@ -134,7 +137,7 @@ def byte_range(header: str, size: int) -> tuple[int, int] | None:
 
 
 async def download(agent: AgentApi, name: str) -> ASGIApp:
-    """Return a file with its current size, or the requested range of it.
+    """Return a response with the file up to its current size, or with the requested range of it.
 
     The ETag identifies the file, not its size, because journal files only grow: a download can be resumed even while
     the file is being written.

@@ -17,7 +17,7 @@ _ERRORS = {
 
 
 class ListenError(Exception):
-    """Raised if the API cannot listen on an address; the message is one line with the cause and a hint."""
+    """Raised if the API cannot listen on an address; the message is one line with the cause."""
 
 
 def parse_address(listen: str) -> tuple[str, int]:

@@ -60,7 +60,10 @@ def _post(name: str, description: str, status: str, body: Json | None, errors: J
 
 
 def _text(key: str, longest: int) -> Json:
-    """Return the schema of a body with one text; no short pattern could express that the text must be printable."""
+    """Return the schema of a body with a single text.
+
+    It contains no pattern, because no short one could express that the text must be printable.
+    """
     description = "One line of printable characters, not only spaces."
     text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
     return {**_object({key: text}), "additionalProperties": False}
@@ -119,7 +122,7 @@ PATHS: Json = {
     "/api/v1/journal": {
         "get": _get(
             "journal",
-            "The journal's files, oldest first: all of them, or those that may contain a time",
+            "The journal's files, oldest first: all of them, or those that may contain ticks from a time range",
             {"200": _answer("Files.", _list(_ref("File")))},
             _errors("400"),
             [_query("from", "Seconds since the epoch.", _TIME), _query("to", "Seconds since the epoch.", _TIME)],
@@ -146,7 +149,11 @@ PATHS: Json = {
             _errors(),
             [
                 _query("limit", "Maximum runs per page.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
-                _query("after", "The id of the previous page's last run; all runs if it is no longer kept.", STRING),
+                _query(
+                    "after",
+                    "The id of the previous page's last run; if that run is no longer kept, the list starts again.",
+                    STRING,
+                ),
             ],
         ),
         "post": _post("begin", "Begin a run", "201", _text("name", MAX_NAME_CHARS), _errors("400", "403", "409"), []),

@@ -1,4 +1,4 @@
-"""Limits the requests on a connection, because uvicorn's own protocol has few limits."""
+"""Limits the size and pipelining of requests, because uvicorn's own protocol has few limits."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ MAX_PIPELINED = 64
 
 
 class _BoundError(Exception):
-    """Raised if a limit is exceeded; httptools turns this into its own error."""
+    """Raised to reject a request; httptools turns this into its own error."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -120,7 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Reject oversized bodies, too many pipelined requests, and requests without exactly one Host header."""
+        """Reject oversized bodies, too many pipelined requests, and a missing (in HTTP/1.1) or repeated Host header."""
         self._in_head = False
         self._connection.head_complete(self.loop.time())
         if len(self.pipeline) >= MAX_PIPELINED:

@@ -224,7 +224,7 @@ class _Serving(uvicorn.Server):
             self._log(f"{peer}: TLS handshake failed: {_reason(error)}", kind="tls")
 
     def _is_admitted(self, transport: asyncio.Transport) -> bool:
-        """Return whether the client's certificate has an allowed name."""
+        """Return whether the client's certificate has an allowed name, or all names are allowed."""
         tls = self._reloader.config.tls
         if tls is None or not tls.client_allowed_sans:
             return True
@@ -261,7 +261,7 @@ class _OneLineHandler(logging.Handler):
         """Log a record."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, asyncio.CancelledError):
-            # `shutdown` cancelled the task.
+            # `shutdown` cancelled the task, which is not an error.
             return
         if error is None:
             self._log(" ".join(record.getMessage().split())[:300], kind="fault")

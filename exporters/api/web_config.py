@@ -28,7 +28,7 @@ _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 
 
 def parsed(text: str, file: Path) -> WebConfig:
-    """Return the configuration in the text of `file`; paths are relative to the file. Raises WebConfigError."""
+    """Parse the text of `file`; paths in it are relative to the file's directory. Raises WebConfigError."""
     try:
         return _config(_loaded(text), file)
     except WebConfigError as error:

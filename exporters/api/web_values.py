@@ -42,7 +42,7 @@ def texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, 
 
 
 def check_flag(content: Mapping[str, Any], key_path: str, key: str) -> None:
-    """Reject a value other than true and false; the value itself has no effect."""
+    """Reject a value other than true or false; the value itself is ignored."""
     if not isinstance(content.get(key, True), bool):
         raise WebConfigError(f"{key_path}: {key}: must be true or false")
 

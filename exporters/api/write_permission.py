@@ -1,4 +1,4 @@
-"""Write permission: decides which requests may change the state of the agent."""
+"""Write permission: decides which requests may change the agent's state."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ _FORWARDED = (b"forwarded", b"x-forwarded-for", b"via")
 def write_refusal(
     peer: str, headers: Mapping[bytes, bytes], *, requires_credentials: bool, has_credentials: bool, known_host: bool
 ) -> str:
-    """Return the reason why a request may not change the agent, or "".
+    """Return the reason why a request may not change the agent's state, or "".
 
     peer                  the client's address.
     requires_credentials  whether the configuration asks for a password or a certificate.

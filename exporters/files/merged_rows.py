@@ -1,4 +1,4 @@
-"""Rows of a merged run: the columns of the wide view, for every node and for the cluster."""
+"""Rows of a merged run, for each node and for the cluster, with the columns of the wide view."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Table:
 
     @cached_property
     def needs(self) -> frozenset[str | Series]:
-        """The metrics that the columns need; for a column that needs only one series, that series."""
+        """The metrics that the columns need; if a column needs only one series, that series instead."""
         columns = self.view.columns
         alone = {column.alone for column in columns if column.alone}
         return self.view.metrics(column for column in columns if not column.alone) | alone
@@ -78,6 +78,6 @@ class Table:
 
 @lru_cache(maxsize=4)
 def table_of(choice: Choice) -> Table:
-    """Return the columns for a choice."""
+    """Return the columns of a merged run for the reads and writes that the user chose."""
     operations = Operations(choice.keyspace, choice.table, local=choice.local)
     return Table(View(operations, disk=WATCHED, interface=WATCHED, wide=True))

@@ -1,7 +1,7 @@
 """Recordings as Parquet, for query engines: merged rows, all values, and the increases of histogram buckets.
 
 Each table is partitioned by run and node (`run=…/node=…`). Sorting values by series and storing integers as differences
-(Parquet's DELTA_BINARY_PACKED) keeps the files small. Needs pyarrow, which casstat[analysis] installs.
+(Parquet's DELTA_BINARY_PACKED) keep the files small. Needs pyarrow, which casstat[analysis] installs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
     Raises OSError, UnsupportedError, TooManySeriesError.
 
     values   time, metric, labels, and the raw value: `value` for integers, `real` for other numbers.
-    buckets  time, metric, labels, the bucket's upper bound `le`, and its increase since the previous tick.
+    buckets  time, metric, labels, the bucket's upper bound `le`, and `count`, its increase since the previous reading.
     """
     values, buckets, metrics = _TableParts(), _TableParts(), dict[str, Metric]()
     limit = SeriesLimit(max_series, recording.node)
@@ -77,7 +77,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
     """Write the rows of a CSV file, grouped by node, and return the written files. Raises OSError."""
-    # A node's name may be "1" or "NA", or contain a line break.
+    # A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
     types = {"node": pa.string(), "time": pa.float64()}
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)
     table = csv.read_csv(rows, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), options)

@@ -1,4 +1,4 @@
-"""All plots. To add one, add a file in `plots/` and a row here."""
+"""All plots. To add one, add a file to `plots/` and an entry to `PLOTS`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -13,6 +13,9 @@ Columns = dict[str, Values]
 # gnuplot draws lines across empty fields, but breaks them at NaN.
 MISSING = "NaN"
 _LARGE = 1e6
+_DIGITS, _EXACT_DIGITS = 6, 13
+# With six digits, all percentiles above 99.99995 % would become 100 %.
+_EXACT_COLUMNS = ("percentile",)
 
 
 def number(value: object) -> float | None:
@@ -44,25 +47,24 @@ def has_isolated(values: Values) -> bool:
 
 def text(columns: Mapping[str, Values]) -> str:
     """Return the data file's text."""
-    rows = zip(*columns.values(), strict=True)
-    return "".join(
-        "\t".join(cells) + "\n" for cells in (list(columns), *([_cell(value) for value in row] for row in rows))
-    )
+    digits = [_EXACT_DIGITS if name in _EXACT_COLUMNS else _DIGITS for name in columns]
+    lines = ([_cell(*pair) for pair in zip(row, digits, strict=True)] for row in zip(*columns.values(), strict=True))
+    return "".join("\t".join(cells) + "\n" for cells in (list(columns), *lines))
 
 
-def _cell(value: float | None) -> str:
+def _cell(value: float | None, digits: int) -> str:
     if value is None:
         return MISSING
     # Times since the epoch have ten digits before the decimal point.
-    return f"{value:.{13 if abs(value) >= _LARGE else 6}g}"
+    return f"{value:.{_EXACT_DIGITS if abs(value) >= _LARGE else digits}g}"
 
 
 def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns:
     """Thin the rows to about `limit`, the most that a plot can show; the first column contains times.
 
-    From rows that share a pixel, each column keeps its lowest and highest values in their original order. Columns in
-    `mean` are stacked, and extremes do not add up, so they keep their mean twice instead. If any of the values are
-    missing, so is one of the two that remain.
+    Rows that share a pixel become two rows. Each column keeps its lowest and highest values, in their original order.
+    The columns in `mean`, which are stacked, keep their mean twice instead, because extremes do not add up. If any of
+    a column's values are missing, so is one of the two that it keeps.
     """
     names = list(columns)
     length = len(columns[names[0]])
@@ -91,5 +93,5 @@ def _pair(part: Values, mean: bool) -> list[float | None]:
         first, second = (low, high) if part.index(low) <= part.index(high) else (high, low)
     if len(values) == len(part):
         return [first, second]
-    # A peak next to a missing value must not be lost: keep the extreme that comes second.
+    # Only one value fits beside the gap: keep the extreme that comes second.
     return [second, None] if part[-1] is None else [None, second]

@@ -14,7 +14,7 @@ _AT_ONCE = 2
 
 
 class GnuplotError(Exception):
-    """A plot could not be drawn; the one-line message states the script, the cause and a hint."""
+    """A plot could not be drawn; the message is one line with the cause."""
 
 
 def draw(

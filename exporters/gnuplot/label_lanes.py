@@ -1,4 +1,4 @@
-"""Labels in rows, without overlap."""
+"""Arranges labels in rows, without overlap."""
 
 from dataclasses import dataclass, field
 

@@ -14,9 +14,9 @@ from exporters.files.merged_rows import Choice, table_of
 from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
 from exporters.line.view import logged
 
-# The columns kept for each node: only these, because a run may have hundreds of nodes.
+# Only these columns are kept for each node, because a run may have hundreds of nodes.
 SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
-# Events that interrupt a node's ticks; a node that is not answering appears as a gap instead.
+# Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}
 VERSION = ("cassandra_release_version",)
 

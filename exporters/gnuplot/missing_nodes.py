@@ -14,7 +14,7 @@ _NAMES_LETTERS = 26
 
 @dataclass(frozen=True)
 class Gap:
-    """A time range with the same missing nodes; `count` may exceed the number of known names."""
+    """A time range in which the same nodes are missing; `count` includes those that `nodes` does not name."""
 
     begin_s: float
     end_s: float
@@ -33,14 +33,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class MissingNodes:
-    """A run's gaps in chronological order, and for each time, whether any node is missing."""
+    """A run's gaps in chronological order, and, for each time of the run, whether any node is missing."""
 
     gaps: tuple[Gap, ...]
     incomplete: tuple[bool, ...]
 
 
 def missing(run: Run) -> MissingNodes:
-    """Return a run's missing nodes; a range with the same missing nodes forms one gap."""
+    """Return a run's missing nodes; consecutive times with the same missing nodes form one gap."""
     missing_by_time = _missing(run)
     return MissingNodes(tuple(_gaps(run, missing_by_time)), tuple(count > 0 for _, count in missing_by_time))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Theme:
     """The colours of a plot; each is a variable of the script.
 
-    dark  whether the background is dark: the darkest colours of a scale would be invisible on it.
+    dark  whether the background is dark; colour scales then omit their darkest colours, which would be invisible.
     """
 
     colours: dict[str, str]

@@ -36,10 +36,11 @@ class Run:
     """A merged run.
 
     name      the run's name, which is also the title of its plots.
-    times     the end of each interval of the grid, seconds since the epoch, ascending, `interval_s` apart.
+    times     the end of each interval of the grid, in seconds since the epoch, ascending and `interval_s` apart.
     rows      by node, including CLUSTER: one row for each time, None where the node has no data.
     buckets   by operation ("read", "write"): the merged latency histogram of each interval, None where unknown.
-    marks     events; phases do not overlap.
+    marks     events.
+    phases    named parts of the run, which do not overlap.
     zone_s    offset of local time from UTC, in seconds.
     footer    versions, interval, lost samples, largest clock error.
     """
@@ -56,5 +57,5 @@ class Run:
 
     @property
     def nodes(self) -> list[str]:
-        """The node names, without that of the cluster."""
+        """The names of the nodes, excluding CLUSTER."""
         return [name for name in self.rows if name != CLUSTER]

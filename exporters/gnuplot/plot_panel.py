@@ -20,7 +20,7 @@ HOVER = "hypertext point pt 7 ps 1 lc rgb '#FF000000'"
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A line's style: a colour variable of the script, and the point and dash types that identify it without colour."""
+    """A line's style: a colour variable of the script, and point and dash types that distinguish it without colour."""
 
     colour: str
     point: int = 0
@@ -85,7 +85,10 @@ def lines_panel(
 
 
 def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
-    """Return the `plot` elements that add tooltips to the last line, with all values at that time, in the SVG only."""
+    """Return the `plot` elements that add tooltips to the last titled line, in the SVG only.
+
+    A tooltip shows the values of up to `_HOVER_LINES` lines at its time.
+    """
     titled = [line for line in lines if line.title][-_HOVER_LINES:]
     if not titled:
         return []

@@ -1,4 +1,4 @@
-"""The parts that all scripts share."""
+"""The parts that all gnuplot scripts share."""
 
 from exporters.gnuplot.plot_page import TEXT_PT, TITLE_PT, Drawing, Page
 from exporters.gnuplot.text_escaping import cleaned

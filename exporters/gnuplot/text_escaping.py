@@ -1,4 +1,4 @@
-"""External text made safe for gnuplot scripts and for the JavaScript inside an SVG."""
+"""Makes external text safe for gnuplot scripts and for the JavaScript inside an SVG."""
 
 from collections.abc import Iterable
 from unicodedata import east_asian_width
@@ -10,7 +10,7 @@ from collector.printable import printable
 _APOSTROPHE = str.maketrans({"'": "\u2019"})
 # An SVG keeps tooltips in JavaScript strings inside attributes; these characters could end the string or the attribute.
 _LOOKALIKES = str.maketrans({"'": "\u2019", '"': "\u201d", "\\": "\u29f5", "`": "\u2018"})
-# Width of a character in DejaVu Sans, one of the widest fonts.
+# Approximate width of a character in DejaVu Sans, one of the widest fonts, as a fraction of the font size.
 _LETTER_PX = 0.6
 _PX_PER_POINT = 4 / 3
 _MAX_LETTERS = 500
@@ -28,7 +28,7 @@ def quoted(text: str) -> str:
 
 
 def hypertext(lines: Iterable[str]) -> str:
-    r"""Return lines as a gnuplot hypertext; the `\n` between them is interpreted inside the SVG."""
+    r"""Return the lines as gnuplot hypertext; the `\n` between them is interpreted inside the SVG."""
     return "'" + r"\n".join(cleaned(line, 120).translate(_LOOKALIKES) for line in lines) + "'"
 
 

@@ -40,7 +40,7 @@ class TimeAxis:
         return (begin_s, end_s) if begin_s < end_s else None
 
     def at(self, time_s: float) -> str:
-        """Return a time as a coordinate of the axis, which is in local seconds."""
+        """Return a time as a coordinate of the axis, which shows local time."""
         return f"{time_s + self.zone_s:.14g}"
 
     def commands(self, labels: bool, beyond_px: float = END_PX) -> list[str]:
@@ -83,7 +83,7 @@ class TimeAxis:
 
 
 def time_axis(run: Run, left: float, right: float) -> TimeAxis:
-    """Return the axis of a run; it begins with the first interval, one interval before the first time."""
+    """Return the axis of a run; it begins one interval before the first time, which is the end of an interval."""
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else run.interval_s or 1.0
     return TimeAxis(begin_s, max(end_s, begin_s + 1e-3), left, right, run.zone_s)

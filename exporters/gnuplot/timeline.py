@@ -88,7 +88,10 @@ class Timeline:
 
 
 def _visible(gaps: Sequence[Gap], axis: TimeAxis) -> list[Gap]:
-    """Return the gaps, merging neighbours less than two pixels apart that have equal nodes or look like one."""
+    """Return the gaps, merging neighbours that are less than two pixels apart.
+
+    They are merged only if they have the same nodes, or if the earlier one is less than two pixels wide.
+    """
     lines: list[Gap] = []
     for gap in gaps:
         last = lines[-1] if lines else None

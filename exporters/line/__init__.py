@@ -1,1 +1,1 @@
-"""The line: columns, the view that selects them, and rows as text, JSON and CSV."""
+"""The rows of the default command: columns, the view that selects them, and output as text, JSON and CSV."""

@@ -1,4 +1,4 @@
-"""Cells of machine-readable rows, shared by the line, merged runs and `top`."""
+"""Cells of machine-readable rows, shared by the default command, merged runs and `top`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ DIGITS = 4
 
 
 def rounded(value: Cell, digits: int = DIGITS) -> Cell:
-    """Return a number rounded to `digits` decimals, an integer if it is whole; None for NaN and infinity."""
+    """Return a number rounded to `digits` decimals, as an integer if it is whole; None for NaN and infinity."""
     if not isinstance(value, float):
         return value
     if not isfinite(value):

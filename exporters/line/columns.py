@@ -1,7 +1,7 @@
-"""Columns of the line: names in JSON and CSV, headers in a terminal, and the function that computes each cell.
+"""Columns of a row: names in JSON and CSV, headers in a terminal, and the function that computes each cell.
 
-The classic columns are defined here because their names and order are stable. The other columns of the wide
-view come from the metric definitions (`Metric.columns`).
+The classic columns are defined here because their names and order are stable. Most other columns of the wide view
+come from the metric definitions (`Metric.columns`).
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ Cell = float | str | None
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column: its names, and the function that computes its cells.
 
     of      computes the cell for a sample.
     needs   names of the metrics that it reads.

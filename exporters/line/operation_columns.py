@@ -85,11 +85,11 @@ class Operations:
         return histogram.merge(parts) if len(parts) > 1 else parts[0] if parts else None
 
     def decayed_s(self, sample: Sample, operation: str, q: float) -> float | None:
-        """Return a decaying percentile; None for patterns, or if there has been no operation since the start."""
+        """Return a decaying percentile; None for a pattern, or if the node has had no operations since it started."""
         return number(sample, (*self.series(self.decayed, operation), f"{q:g}")) or None
 
     def is_decayed(self, sample: Sample) -> bool:
-        """Return whether the row's percentiles are decaying ones."""
+        """Return whether the row shows decaying percentiles, as it does when interval percentiles are not available."""
         return not any(self.buckets(sample, operation) for operation in ("Read", "Write")) and any(
             series[0] in DECAYED for series in sample.values
         )
@@ -135,7 +135,7 @@ def _percentile_ms(operations: Operations, operation: str, q: float) -> Callable
 
 def _max_ms(operations: Operations, operation: str) -> Callable[[Sample], Cell]:
     def cell(sample: Sample) -> Cell:
-        # Cassandra's decaying maximum never decreases, so it does not describe an interval.
+        # Cassandra's own maximum covers more than the interval, so it is not used.
         buckets = operations.buckets(sample, operation)
         return times(MS, histogram.highest(buckets)) if buckets else None
 

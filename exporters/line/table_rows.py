@@ -123,7 +123,7 @@ def _busy(row: dict[str, Any]) -> float:
 
 
 def table_lines(sample: Sample, width: int | None = None) -> list[str]:
-    """Return a line of text for each table with operations; with fewer columns where `width` requires it."""
+    """Return a line of text for each table with operations; columns that do not fit into `width` are hidden."""
     return [_line(row, width) for row in tables(sample) if _busy(row)]
 
 

@@ -1,4 +1,4 @@
-"""The line in a terminal: a sample as a row of text."""
+"""A sample as a row of text for a terminal."""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number
 from exporters.line.view import View, interval_s, problems, running
 
-# Multiples of the interval: a tick that is later, or a row that covers more time, is reported.
+# As multiples of the interval: a tick that is later than this, or a row that covers more time, gets a remark.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"
@@ -98,7 +98,7 @@ def _cell(column: Column, value: Cell) -> str:
 
 
 def compactions_text(sample: Sample) -> str:
-    """Return compactions as text such as `Pen/2 Min/58%`: pending, and the progress of each running one."""
+    """Return compactions as text such as `Pen/2 Min/58%`: the number pending, and the progress of each running one."""
     pending = number(sample, ("cassandra_compaction_pending",))
     words = [f"Pen/{ABSENT if pending is None else round(pending)}"]
     words += [f"{_SHORT.get(task['type'], task['type'][:3])}/{task['done_pct']:.0f}%" for task in running(sample)]

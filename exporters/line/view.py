@@ -1,4 +1,4 @@
-"""The view of a line: its columns and the metrics that they read."""
+"""The view: the columns that the user selected, and the metrics that they read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -47,7 +47,7 @@ class View:
     tables   whether individual tables are shown below the row.
     picked   names of the text columns; () for the usual ones. JSON and CSV include these columns as well.
     source   the transport through which the node is read.
-    decayed  whether percentiles are decaying ones, because interval percentiles are not available.
+    decayed  whether decaying percentiles are shown, as they are when interval percentiles are not available.
     """
 
     operations: Operations = field(default_factory=Operations)
@@ -66,7 +66,7 @@ class View:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """The columns of JSON and CSV: the stable ones, the requested ones, and with `wide` all others."""
+        """The columns of JSON and CSV: the stable ones, the requested ones, and, with `wide`, all others."""
         return [*self.promised, *self.more]
 
     @cached_property
@@ -83,7 +83,7 @@ class View:
 
     @cached_property
     def text_columns(self) -> list[Column]:
-        """The columns of the terminal's row, in the order of the original script."""
+        """The columns of the terminal's row: those picked, all (`wide`), or the classic ones in their stable order."""
         extra = {column.name: column for column in self.columns}
         if self.picked:
             user = {} if _NICE in self.picked else {USER_WITH_NICE.name: USER_WITH_NICE}
@@ -140,7 +140,7 @@ _PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)
 
 
 def _tail_order(column: Column) -> tuple[bool, bool]:
-    # The order of the original script: read 99th 95th, write 99th 95th.
+    # The stable order is read p99, read p95, write p99, write p95.
     return column.name.startswith("write"), "_p95" in column.name
 
 

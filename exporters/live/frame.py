@@ -18,7 +18,8 @@ class NodeFrame:
     """A node's row.
 
     reason    the problem in one line, or "".
-    age_s     time since the node last answered, or, if it is silent, since its Cassandra did; None for now or never.
+    age_s     time since the node last answered, or, in the state SILENT, since its Cassandra last answered; None if it
+              is answering now or has never answered.
     location  data centre and rack, as `dc/rack`.
     """
 

@@ -9,7 +9,7 @@ from exporters.live.live_columns import COLUMNS
 
 MAX_BYTES = 120 << 20
 MAX_FRAMES = 3600
-# Memory that a node takes in a frame in addition to its numbers: objects, and its share of the events.
+# Estimated memory for one node in a frame, in addition to its numbers, and for one table, compaction or event.
 NODE_BYTES = 250
 ROW_BYTES = 400
 

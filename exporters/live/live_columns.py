@@ -1,7 +1,7 @@
 """Columns of `casstat top`: those of the wide view and a few more, as rows of numbers.
 
-A row is an array with a number for each of `COLUMNS`, NaN for an absent value, so that memory can hold several minutes
-of 300 nodes.
+A row is an array with a number for each of `COLUMNS`, NaN for an absent value, so that several minutes of data
+from 300 nodes fit into memory.
 """
 
 from array import array
@@ -120,7 +120,7 @@ def _chosen(name: str, rows: object) -> object:
 
 
 def _labels() -> dict[str, set[tuple[object, ...]]]:
-    """Return the label values that the columns read, by metric, where they are fixed."""
+    """Return the label values that the columns read, by metric, for metrics of which they read only certain series."""
     labels: dict[str, set[tuple[object, ...]]] = {}
     several = {need for column in COLUMNS if not column.alone for need in column.needs}
     for column in COLUMNS:

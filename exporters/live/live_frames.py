@@ -31,7 +31,7 @@ class Wanted:
     """The part of the data to display.
 
     columns  names of the columns to show.
-    tables   index of the node whose tables are shown, or ALL; None to show no tables.
+    tables   index of the node for which tables are shown, or ALL; None to show no tables.
     node     index of the node that is shown with all its columns; None if there is none.
     """
 
@@ -100,7 +100,7 @@ def _row(node: NodeStatus, names: frozenset[str]) -> NodeFrame:
 
 
 def _details(interval: ClusterInterval, index: int | None) -> tuple[dict[int, Rows], dict[int, Rows]]:
-    """Return the tables and the running compactions of a node or of ALL, by its index."""
+    """Return the tables and the running compactions of a node, or of all nodes for ALL; both are keyed by `index`."""
     if index is None:
         return {}, {}
     if index == ALL:

@@ -35,7 +35,7 @@ class HistogramLines(NamedTuple):
 
 
 class HistogramCache:
-    """Renders histograms with the `common` labels, and caches the lines of those that do not change."""
+    """Renders histograms with the `common` labels, and caches the lines of each until its counts change."""
 
     def __init__(self, upper_bounds: UpperBounds, common: str) -> None:
         self._upper_bounds = upper_bounds
@@ -61,7 +61,7 @@ class HistogramCache:
         return lines
 
     def keep(self, current: Mapping[Series, object]) -> None:
-        """Delete cached lines of all other series."""
+        """Delete the cached lines of all series that are not in `current`."""
         self._lines = {series: lines for series, lines in self._lines.items() if series in current}
         self._templates = {key: template for key, template in self._templates.items() if key[0] in current}
 

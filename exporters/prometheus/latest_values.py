@@ -10,10 +10,10 @@ from exporters.bounded_labels import BoundedLabels
 
 # A series becomes stale this many periods after its last reading.
 PERIODS = 2.5
-# The period assumed before the second reading, and the longest period: a longer pause does not count.
+# Minimum period assumed until the second reading, and the maximum period; a longer pause counts as MAX_PERIOD_S.
 FIRST_S = 10.0
 MAX_PERIOD_S = 300.0
-# Without a tick for this long, all values are stale.
+# All values are stale after this time without a tick, or after PERIODS intervals if that is longer.
 STALL_S = 30.0
 # Stale values are deleted after this time.
 FORGET_S = 600.0
@@ -33,7 +33,7 @@ class _Latest:
 
 @dataclass
 class _Source:
-    """A source's latest values; `failed` is true while it returns no values."""
+    """A source's latest values; `failed` is true if its last read reported a problem and returned no values."""
 
     origin: str = ""
     failed: bool = False
@@ -54,7 +54,7 @@ class LatestValues:
 
     @property
     def catalogue(self) -> Mapping[str, Metric]:
-        """The metrics of the series."""
+        """The metric definitions, without unbounded labels."""
         return self._bounded.catalogue
 
     def add(self, snapshot: Snapshot) -> None:
@@ -108,7 +108,7 @@ class LatestValues:
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
     def _delete_origin(self, origin: str) -> None:
-        """Delete the values of an origin that has ended from all sources."""
+        """Delete, from all sources, the values of an origin that has ended."""
         for source in self._sources.values():
             if source.origin == origin:
                 source.latest.clear()

@@ -21,7 +21,7 @@ _NUL = {0: "\ufffd"}
 class Family:
     """A metric's name, type (counter, gauge, histogram, summary, untyped) and help.
 
-    keep_total  whether a counter's name without `_total` belongs to another metric: OpenMetrics must not shorten it.
+    keep_total  whether a counter's name without `_total` belongs to another metric; OpenMetrics then keeps the suffix.
     """
 
     name: str
@@ -91,17 +91,17 @@ def named(name: str, *labels: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return text that UTF-8 can encode: other code points are escaped, and NUL is replaced."""
+    """Return the text with NUL replaced, and with code points escaped that UTF-8 cannot encode."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "backslashreplace").decode().translate(_NUL)
 
 
 def escaped(text: str) -> str:
-    """Return a label value, or help text in OpenMetrics, escaped for quotes."""
+    """Return text with backslashes, line feeds and quotes escaped, as label values and OpenMetrics help require."""
     return encodable(text).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def escaped_help(text: str) -> str:
-    """Return help text, escaped for the text format."""
+    """Return help text with backslashes and line feeds escaped, as the text format requires."""
     return text.replace("\\", r"\\").replace("\n", r"\n")

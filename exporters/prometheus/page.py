@@ -46,7 +46,7 @@ class Page:
         interval_s: float = 1.0,
         catalogue: Mapping[str, Metric] = CATALOGUE,
     ) -> None:
-        """Take a registry for self-metrics, a function that returns the agent's health, and the scrapes' clock."""
+        """Add self-metrics to `registry`; `health` returns the agent's health, and `now_s` reads the scrapes' clock."""
         self._latest = LatestValues(catalogue, interval_s)
         self._self_metrics = SelfMetrics(registry, health)
         self._catalogue, self._log = self._latest.catalogue, log
@@ -96,7 +96,7 @@ class Page:
         return self._pages[key]
 
     def _self_text(self, tick: _Tick, openmetrics: bool) -> str:
-        """Return the agent's self-metrics; in OpenMetrics they contain the end marker of the page."""
+        """Return the agent's self-metrics; in OpenMetrics, they end with the page's end marker."""
         if openmetrics not in self._self_texts:
             self._self_texts[openmetrics] = self._self_metrics.text(
                 tick.ticking, tick.identity.labels(), openmetrics=openmetrics

@@ -19,7 +19,7 @@ LIMIT_METRICS = {
             SERIES,
             Kind.GAUGE,
             "1",
-            "Number of series on this page; in OpenMetrics without the counts of histograms that have no sum.",
+            "Number of series in the text format of this page; OpenMetrics omits counts of histograms without a sum.",
         ),
         Metric(LIMIT, Kind.GAUGE, "1", "Maximum number of series on this page."),
         Metric(REFUSED, Kind.GAUGE, "1", "Number of series left out because of the limit.", ("metric",)),
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 class Rendering:
-    """Renders ticks; text that does not change is cached. Metrics that exceed the limit are logged."""
+    """Renders ticks; text that does not change is cached. Metrics left out because of the limit are logged."""
 
     def __init__(self, options: Options, catalogue: Mapping[str, Metric], log: Callable[[str], None]) -> None:
         hidden = frozenset[str]() if options.machine else NODE_EXPORTERS
@@ -102,7 +102,7 @@ class Rendering:
         return self._lines.info(INFO, ((text_label(self._catalogue[series[0]]), str(value)) for series, value in group))
 
     def _limit_parts(self, series: int, left_out: Mapping[str, int]) -> Iterator[Part]:
-        """Yield the number of series, the limit, and the metrics that were left out."""
+        """Yield metrics for the number of series, the limit, and the metrics that were left out."""
         values: Values = {(SERIES,): series, (LIMIT,): self._options.limit}
         values.update({(REFUSED, name): size for name, size in left_out.items()})
         for name, metric in LIMIT_METRICS.items():

@@ -13,7 +13,7 @@ CurrentValues = Mapping[Series, Value]
 Group = list[tuple[Series, Value]]
 
 
-# The cached text of this many removed series is tolerated before it is deleted.
+# Unused text is deleted when the cache has this many series more than twice the current number.
 SPARE = 1000
 
 
@@ -57,7 +57,7 @@ class SeriesLines:
         return _body([f"{named(name, self._common, labels_text(texts))}1\n"])
 
     def keep(self, current: CurrentValues) -> None:
-        """Delete the cached text of all other series once it far exceeds the text in use."""
+        """Delete the cached text of series that are not in `current`, if the cache has become much too large."""
         if self.cached > 2 * len(current) + SPARE:
             self._prefixes = {series: text for series, text in self._prefixes.items() if series in current}
             self._histogram_cache.keep(current)

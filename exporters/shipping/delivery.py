@@ -33,7 +33,7 @@ class Delivery:
         self._log = log
         self._monotonic_s = monotonic_s
         self._pending: deque[Points] = deque()
-        # Whether the store has accepted any of the points enqueued last; if so, refusals are due to content.
+        # Whether the store has accepted any of the points enqueued last; if so, refusals are due to the content.
         self._accepts_some = False
         # The reason why the store is refusing every point, and when that began.
         self._reason, self._refused_since_s = "", 0.0
@@ -46,7 +46,7 @@ class Delivery:
         return bool(self._pending)
 
     def enqueue(self, points: Points) -> None:
-        """Add points to send next."""
+        """Add points to send after those that are pending."""
         self._pending.extend(requests(points))
         self._accepts_some = False
 

@@ -29,7 +29,7 @@ class Gaps:
     """Compares each tick with the one before it, and counts and logs the ticks missing in between."""
 
     def __init__(self, log: RateLimitedLogger) -> None:
-        """Take the logger that reports gaps and damage."""
+        """Report gaps and damage to `log`."""
         self._log = log
         self._previous: PreviousTick | None = None
         self._cause = ""
@@ -55,7 +55,7 @@ class Gaps:
             self._log(f"byte {finding.offset} of the journal: {finding.reason}", kind="repeated")
 
     def skip(self, entry: Entry) -> None:
-        """Record a tick that an earlier process has sent."""
+        """Record a tick that has already been sent."""
         self._previous, self._cause = _previous_tick(entry), ""
 
     def count(self, entry: Entry) -> None:

@@ -15,7 +15,7 @@ class Backoff:
         self._most_s = FIRST_S
 
     def next_s(self, retry_after_s: float | None) -> float:
-        """Return the delay after another failure; at least the store's Retry-After."""
+        """Return the delay after another failure: a random time, added to the store's Retry-After if it sent one."""
         most_s, self._most_s = self._most_s, min(2 * self._most_s, MAX_S)
         random_s = most_s * self._random()
         return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s

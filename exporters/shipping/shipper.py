@@ -28,7 +28,7 @@ from exporters.sinks.sink import Sink, UnavailableError
 POLL_S = 0.25
 READ_RETRY_S = 5.0
 SAVE_S = 1.0
-# The share of a core that catching up may use, so that it never delays sampling.
+# The share of a core that catching up may use, limited so that it does not delay sampling.
 CPU_SHARE = 0.6
 
 
@@ -39,7 +39,7 @@ class Plan:
     open_journal    opens the journal at a position; None for its beginning.
     start           the position to start at without a checkpoint; None for the beginning.
     identity        the node's identity at `start`.
-    state_folder    the folder of checkpoints and dead-letter files; None to keep neither.
+    state_folder    the folder for checkpoints and dead-letter files; None to keep neither.
     recent          recent ticks in memory, if any.
     cpu_share       the share of a core that catching up may use; 1 for no limit.
     begin_s, end_s  the time range of the ticks to ship.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SinkHealth:
-    """One sink, since the program started.
+    """The state of one sink, with totals since the program started.
 
     up              whether the store accepted the last request.
     lag_s           time by which the store lags behind the newest tick.

@@ -69,7 +69,7 @@ class RecordingReader:
     """Reads the files of a finished recording once."""
 
     def __init__(self, files: Iterable[Path], limit: SeriesLimit | None = None) -> None:
-        """Take the files, oldest first; `limit` bounds the number of series."""
+        """Read `files`, which are sorted from oldest to newest; `limit` bounds the number of series."""
         self._files = deque(files)
         self._limit = limit
         self._sequence = TickOrder()
@@ -192,7 +192,7 @@ class TickQueue:
                     self._last = tick
             else:
                 if not isinstance(item, RepeatedTicks):
-                    # The tick being sought may be missing.
+                    # The tick that is being looked for may be among the missing ones, so send from here on.
                     self._seek_to = None
                 self._gaps.note(item)
         self._polled = None
@@ -205,7 +205,7 @@ class TickQueue:
             self._restarts.checkpoint()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._seek_to is None:
-            # The checkpoint already has the identity as of the last tick sent.
+            # Until the last tick sent has been found, keep the identity from the checkpoint, which is newer.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
         return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))

@@ -25,8 +25,8 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
 MAX_TTL_S = 2**31 - 1
-# The status of points that were accepted but may not have been stored.
-IN_TIME = 202
+# The HTTP status if Blueflood accepted the points but did not store them in time.
+NOT_STORED_IN_TIME = 202
 
 
 def connect(target: Target) -> "Blueflood":
@@ -78,7 +78,7 @@ class Blueflood:
             response = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
         except FAILURES as error:
             raise connection_error(error, self._host) from None
-        if response.status == IN_TIME:
+        if response.status == NOT_STORED_IN_TIME:
             raise UnavailableError("HTTP 202: it accepted the points but did not store them in time")
         if not response.stored:
             response = response.without(self._token)

@@ -38,7 +38,7 @@ def connect(target: Target) -> "InfluxDB":
 
 
 class InfluxDB:
-    """Writes line protocol with influxdb_client, but without using its point objects and retries."""
+    """Writes line protocol with influxdb_client, but does not use its point objects or its retries."""
 
     def __init__(self, target: Target, bucket: str) -> None:
         """Create the client; it connects with the first request."""
@@ -108,7 +108,7 @@ class InfluxDB:
 
 
 def _client(url: str, token: str) -> Any:
-    """Return the library's client; importing it here, not at the top, spares other agents 26 MB and a second."""
+    """Return the library's client; importing it here saves agents without this sink 26 MB and a second."""
     from influxdb_client import InfluxDBClient  # type: ignore[attr-defined]
 
     return InfluxDBClient(url, token)

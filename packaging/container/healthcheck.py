@@ -1,8 +1,8 @@
 """Container health check: exit with status 0 if the agent in this container is healthy; otherwise report the problem.
 
-It needs no secrets: an agent that responds but requires a password or a client certificate counts as healthy. Missing
-ticks are therefore detected only without passwords and client certificates. CASSTAT_LISTEN gives the agent's address,
-because the check cannot see the agent's command line.
+It needs no secrets: an agent that responds but requires a password or a client certificate counts as healthy. It
+detects missing ticks only if the agent requires neither. CASSTAT_LISTEN gives the agent's address, because the check
+cannot see the agent's command line.
 """
 
 import http.client
@@ -16,7 +16,7 @@ TIMEOUT_S = 2.0
 
 
 def problem(host: str, port: str) -> str:
-    """Return the problem of the agent at that address; "" if it is healthy."""
+    """Return the problem with the agent at this address; "" if it is healthy."""
     try:
         return _problem(f"https://{host}:{port}/-/healthy")
     except (OSError, http.client.HTTPException):
@@ -25,14 +25,14 @@ def problem(host: str, port: str) -> str:
     try:
         return _problem(f"http://{host}:{port}/-/healthy")
     except (http.client.HTTPException, ConnectionResetError):
-        # A server that speaks TLS closes such a connection.
+        # The agent uses TLS, so it closes a plain HTTP connection; it is responding.
         return ""
     except OSError as error:
         return f"{host}:{port}: {error}"
 
 
 def _problem(url: str) -> str:
-    """Return the problem that the agent at that URL reports; "" if none. Raises OSError and HTTPException."""
+    """Return the problem that the agent at this URL reports; "" if none. Raises OSError and HTTPException."""
     # The agent's certificate need not be valid for the loopback address.
     context = ssl._create_unverified_context()  # noqa: S323
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({}))

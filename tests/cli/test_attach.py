@@ -131,7 +131,7 @@ def test_the_jar_must_be_visible_to_the_node(tmp_path: Path) -> None:
     assert "cannot see" in error_of(lambda: runner(ME, tmp_path / "none.jar"))
 
 
-def test_a_node_with_a_private_tmp_is_entered_as_its_user(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_tmp_is_entered_as_the_nodes_user(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_process, "_attaches_from_here", lambda _: False)
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/nsenter")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -145,7 +145,7 @@ def test_a_node_with_a_private_tmp_is_entered_as_its_user(jar: Path, monkeypatch
 
 
 class Javas(Runner):
-    """Returns the modules of each `java` from a table, without running it."""
+    """Returns the modules of each Java from a table instead of running it."""
 
     modules_of: dict[str, set[str]]
 
@@ -288,7 +288,7 @@ def test_the_agents_url_is_reachable_from_this_machine(host: str, url: str, priv
 
 @pytest.fixture
 def attached() -> Iterator[FakeJolokia]:
-    """A Jolokia that reports the id of this process."""
+    """Yield a fake Jolokia agent that reports the id of this process."""
     fake = FakeJolokia()
 
     def this_process(request: Json, answer: Json) -> Json:
@@ -302,7 +302,7 @@ def attached() -> Iterator[FakeJolokia]:
 
 
 class FakeTask(Task):
-    """A task with a fake launcher, which returns `result` and keeps its arguments."""
+    """A task with a fake launcher that returns `result` and keeps its arguments."""
 
     result: Done
     launched_with: tuple[str, ...] = ()

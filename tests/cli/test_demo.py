@@ -1,4 +1,4 @@
-"""Tests of the demo cluster, its companion programs and its load generator that do not run Cassandra."""
+"""The demo cluster, its companion programs and its load generator, tested without running Cassandra."""
 
 import json
 import os
@@ -70,13 +70,13 @@ def test_nodes_keep_their_ports(tmp_path: Path) -> None:
     first = ports()
     assert len(set(first)) == PLAN.nodes
     with socket.socket() as other:
-        # The lowest port is free again, but the existing assignment must not change.
+        # Another start must not change the assignment while the ports are free.
         assert ports() == first
         other.bind(("127.0.0.1", first[1]))
         again = ports()
     assert again[::2] == first[::2]
     assert again[1] not in first
-    # The replacement port is reused from then on.
+    # The replacement port is kept, even though the original port is free again.
     assert ports() == again
 
 
@@ -203,7 +203,8 @@ def test_download_progress_is_parsed_from_mavens_log() -> None:
 
 
 def test_end_returns_when_the_process_is_a_zombie() -> None:
-    # `demo up --with prometheus` is such a parent: it does not wait for the nodes that `demo down` stops.
+    # A process remains a zombie if its parent does not wait for it. For example, `demo up --with prometheus` does not
+    # wait for the nodes that `demo down` stops.
     script = "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None

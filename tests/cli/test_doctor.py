@@ -29,7 +29,7 @@ Programs = Callable[[str], str | None]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The root of a simulated machine without systemd that is allowed to set its clock."""
+    """The root directory of a simulated machine without systemd, on which the user may set the clock."""
     put(tmp_path, "proc/self/status", MAY_SET)
     put(tmp_path, "proc/self/uid_map", "         0          0 4294967295\n")
     put(tmp_path, "proc/self/mounts", "proc /proc proc rw,nosuid 0 0\n")
@@ -84,7 +84,7 @@ def test_a_running_time_service_that_is_not_synchronised_needs_a_server(root: Pa
     put(root, "etc/chrony.conf")
     finding = clock_finding(root, "chronyd", uid=1000)
     assert "although chronyd is running" in finding.summary
-    assert finding.fixes == ("in /etc/chrony.conf: server ADDRESS iburst", "then: sudo service chrony restart")
+    assert finding.fixes == ("add 'server ADDRESS iburst' to /etc/chrony.conf", "then: sudo service chrony restart")
 
 
 @pytest.mark.parametrize(

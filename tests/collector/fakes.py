@@ -1,4 +1,4 @@
-"""Fakes: a clock that tests control, Jolokia with the MBeans of a node, and a full disk."""
+"""Fakes: a clock that tests control, Jolokia with a node's MBeans, and a full disk."""
 
 import json
 import resource
@@ -27,7 +27,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Disturbances during one sleep: oversleeping, a suspended machine, a wall clock step."""
+    """Disturbances during one sleep: oversleeping, a wall clock step, and a suspended machine."""
 
     longer_s: float = 0.0
     wall_step_s: float = 0.0
@@ -104,12 +104,12 @@ def _fits(pattern: Name, name: Name) -> bool:
 class FakeJolokia(Jolokia):
     """Responds as Jolokia does for the MBeans in `beans`, which holds their attributes and operations by name.
 
-    refusing    reason for refusing searches, or "".
-    forbidding  reason for refusing operations, or "".
-    finds       names that every search returns instead of matching ones.
+    refusing    the reason for refusing searches, or "".
+    forbidding  the reason for refusing operations, or "".
+    finds       the names that every search returns instead of the matching ones.
     down        whether all requests fail.
-    takes_s     how long a response takes on the `clock`.
-    meanwhile   called before each part of a response.
+    takes_s     the number of seconds that a response takes on the `clock`.
+    meanwhile   a function called before each part of a bulk request is answered.
     """
 
     beans: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -161,11 +161,11 @@ class FakeJolokia(Jolokia):
         return attributes.get(name, f"ERROR: javax.management.AttributeNotFoundException : No such attribute: {name}")
 
     def searches(self) -> list[list[str]]:
-        """Return the search patterns of each round that contains searches."""
+        """Return the search patterns in each bulk request that contains searches."""
         rounds = [[request["mbean"] for request in sent if request["type"] == "search"] for sent in self.rounds]
         return [patterns for patterns in rounds if patterns]
 
     def last_read(self) -> list[str]:
-        """Return the MBeans read in the last round without searches."""
+        """Return the MBeans read by the last bulk request without searches."""
         rounds = [sent for sent in self.rounds if not any(request["type"] == "search" for request in sent)]
         return [request["mbean"] for request in rounds[-1]]

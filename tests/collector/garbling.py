@@ -19,9 +19,9 @@ FIXED = {
     "netstats": r"Read Repair|Pool Name|\s*$",
     "status": r"Datacenter|=|Status|\|/|--|\s*$",
 }
-# Prefixes of a report that look like complete reports.
+# Prefixes of a report that look like complete reports, because the number of pools, messages, keyspaces and running
+# compactions varies.
 LOOKS_COMPLETE = {
-    # The number of pools, messages, keyspaces and running compactions varies.
     "tpstats": re.compile(r".*^Message type.*\n", re.DOTALL | re.MULTILINE),
     "tablestats": re.compile(r".*\n-{4,}\n", re.DOTALL),
     "compactionstats": re.compile(

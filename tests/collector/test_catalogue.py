@@ -14,7 +14,7 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# This name is kept as node_exporter defines it.
+# This counter keeps the name that it has in node_exporter.
 NOT_IN_TOTAL = {"node_netstat_Tcp_RetransSegs"}
 UNITS = {"seconds", "bytes", "1", "ratio", ""}
 OPERATIONS = [Operations(), Operations("ks"), Operations("ks", "t1")]

@@ -58,7 +58,7 @@ def json_lines(text: str) -> list[Json]:
 
 
 def assert_includes(actual: Sequence[Json], expected: Sequence[Json]) -> None:
-    """Assert that each row matches the expected row in all keys that the expected row has."""
+    """Assert that each row has all keys of the expected row, with the same values; it may have more keys."""
     assert [{key: row.get(key) for key in old} for row, old in zip(actual, expected, strict=True)] == list(expected)
 
 
@@ -95,7 +95,7 @@ def test_merge_output_is_unchanged(
 
 
 def without_restart_texts(rows: list[dict[str, Any]]) -> list[Json]:
-    """Remove the wording of restart events, which is derived from the recording and is not part of it."""
+    """Remove the texts of restart events, which are generated when a recording is read and may change."""
     return [row | {"events": re.sub(r"restarted: [^;]*", "restarted", row["events"])} for row in rows]
 
 

@@ -34,16 +34,16 @@ class Special:
 class Case:
     """The test data for an alert.
 
-    series    the series for a given value and a given minute by which the alert must fire.
+    series    returns the series for a given value, and for the minute by which the alert must fire.
     bad       a value just beyond a given threshold.
     good      a value just within a given threshold.
     settle    the number of minutes after which the alert must have ended once its cause has ended.
     lead      the number of minutes before `for` begins.
     harmless  similar series that must not cause the alert.
-    calm      the series after the cause has ended; by default those of `good`.
-    traffic   the traffic for a rate in events per second, if the alert compares errors with traffic.
-    event     series with a single event; by default one minute far beyond the threshold.
-    lasts     whether the alert continues when all of the cluster's series end.
+    calm      the series after the cause has ended; by default, those for a good value.
+    traffic   returns the traffic series for a rate in events per second, if the alert compares errors with traffic.
+    event     series with a single event; by default, a value far beyond the threshold in one minute.
+    lasts     whether the alert keeps firing after all of the cluster's series have ended.
     special   additional clusters.
     """
 
@@ -73,7 +73,7 @@ def counter(metric: str, per_s: float, /, **labels: str) -> Line:
 
 
 def only_in(minute: int, line: Line) -> Line:
-    """Return a counter that grows only in a single minute."""
+    """Return a counter that grows only in the given minute."""
     return replace(line, at=lambda at: line.at(at) if at == minute else 0.0)
 
 
@@ -218,7 +218,7 @@ def _live(value: float, _: int) -> list[Line]:
 
 
 def _restarts(value: float, _: int) -> list[Line]:
-    """Return the start time of a node that restarts this many times in any half hour."""
+    """Return the start time of a node that restarts about this many times per half hour."""
     every = {0: 10_000, 1: 20, 2: 16, 3: 8}[int(value)]
     return [moving("cassandra_jvm_start_time_seconds", lambda minute: 1.7e9 + minute // every)]
 

@@ -9,12 +9,12 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# For one minute, a single event raises the rate to this many times a value that is beyond the threshold.
+# In the minute of a single event, the rate is this many times a value that is beyond the threshold.
 BURST = 20
 
 
 class Scenario(NamedTuple):
-    """A cluster's series before and after t1, the minute at which the alert must be firing; None for no series.
+    """A cluster's series before and after t1, the minute of the first check; `after` is None if they end at t1.
 
     reset   whether its counters are reset in the middle of both periods.
     fires   whether the alert must be firing at t1.
@@ -128,7 +128,7 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return series with a single event, or no series if the alert is meant to fire on a single event."""
+    """Return series with a single event; none if the alert has no `for` duration or uses gauges."""
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):
@@ -139,7 +139,7 @@ def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
 
 
 def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield each series of a scenario with its value in each minute."""
+    """Yield the name of each series in a scenario, and its value in each minute."""
     before = {_named(cluster, line): line for line in scenario.before}
     after = {_named(cluster, line): line for line in scenario.after or ()}
     for name in dict.fromkeys((*before, *after)):

@@ -198,7 +198,7 @@ def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(qu
     text = query.text
     names = NAME.findall(text)
     assert names
-    # Fails if a metric has been renamed.
+    # This detects renamed metrics.
     assert set(names) <= served_metrics.series(), set(names) - served_metrics.series()
     for name, matchers in SELECTOR.findall(text):
         expected = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)
@@ -332,7 +332,7 @@ def test_threshold_lines_are_at_the_alert_thresholds() -> None:
     assert steps("casstat-storage", "Pending compactions")[:2] == [(None, GOOD), (31, WARNING)]
     assert steps("casstat-latency", "Read latency, p99")[:2] == [(None, GOOD), (0.1, WARNING)]
     assert steps("casstat-overview", "Unreachable nodes")[:2] == [(None, GOOD), (1, WARNING)]
-    # Grafana draws each line in the colour of the step that starts there, even if low values are bad.
+    # Grafana draws a threshold line in the colour of the step above it, even if low values are bad.
     assert steps("casstat-overview", "Free disk space ratio")[1:] == [(0.1, CRITICAL), (0.2, WARNING)]
 
 

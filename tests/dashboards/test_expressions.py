@@ -68,7 +68,7 @@ SUMMED_PER_NODE = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
         (Gauge("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
         (Gauge("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
         (GC, f"avg by (cluster) ({SUMMED_PER_NODE})"),
-        # A ratio is the quotient of two sums of increases.
+        # The ratio of a cluster is a quotient of sums, not the mean of its nodes' ratios.
         (
             Ratio(GC, Rate("cassandra_jvm_gc_total")),
             f"sum by (cluster) ({GC_RATE}) / sum by (cluster) (rate(cassandra_jvm_gc_total[5m]))",
@@ -119,7 +119,7 @@ def test_promql_counts_series_shared_by_nodes_on_one_machine_once(expression: Ex
     assert "placement" not in promql.render(expression, promql.Scope())
 
 
-# Metrics that are shared by the nodes on one machine, and the grouping that keeps one copy of each.
+# Metrics shared by the nodes on one machine, their aggregation across nodes, and the grouping that keeps one copy.
 SHARED = (
     (Gauge("node_memory_Cached_bytes"), "sum", '"cluster", "machine"'),
     (Rate("node_network_receive_bytes_total"), "sum", '"cluster", "machine", "network", "device"'),
@@ -134,7 +134,7 @@ def test_influxql_counts_series_shared_by_nodes_on_one_machine_once(
     query = influxql.render(expression, influxql.Scope(by=("cluster",)))
     assert query.startswith(f'SELECT {across_nodes}("v0") AS "value" FROM (SELECT max("v0") AS "v0" FROM (')  # noqa: S608
     assert f"GROUP BY time($__interval), {groups} fill(none)" in query
-    # Points without the tag come from unknown machines or from earlier versions of the agent.
+    # Points without the tag are from nodes on unknown machines, or from earlier versions of the agent.
     assert query.index("\"machine\" != ''") < query.index("\"machine\" = ''")
     assert "machine" not in influxql.render(expression, influxql.Scope(by=promql.NODE_LABELS))
 
@@ -187,7 +187,7 @@ def test_a_ratio_with_denominator_0_is_absent_in_influxql() -> None:
     )
     assert query.endswith('fill(none)) WHERE "whole" > 0 GROUP BY "node"')
     assert all(f'mean("per_s") AS "v{number}"' in query for number in range(3))
-    # The outer query has no time range: one that began in the middle of a step would drop that step.
+    # The outer query has no time range, because a range that starts mid-step would drop that step.
     assert query.count("$timeFilter") == query.count("FROM") - 1
 
 

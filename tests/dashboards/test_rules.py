@@ -54,7 +54,7 @@ def series_labels() -> Mapping[str, set[str]]:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # These are served only after a series has been refused and only while a source is being read, respectively.
+    # The first is served only after a series has been refused, the second only while a source is being read.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
     labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
     return labels_of
@@ -166,7 +166,7 @@ def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
 
 @each_alert
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
-    """Otherwise, a single event could cause the alert, because it raises the rate for the whole window."""
+    """A single event raises a rate for the whole window, so after a shorter wait it would fire the alert."""
     compared = alert.expr.partition(f" {format_number(alert.bound)}")[0]
     if RATE.search(compared) and alert.name not in EVENT_ALERTS:
         windows = RATE.findall(alert.expr)

@@ -1,4 +1,4 @@
-"""Golden files, which hold expected output. UPDATE_GOLDEN=1 rewrites them; review the diff."""
+"""Compares output with golden files. UPDATE_GOLDEN=1 rewrites the files; review the diff."""
 
 import os
 from pathlib import Path

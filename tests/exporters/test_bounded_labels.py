@@ -27,7 +27,7 @@ TICKS = 100
 
 
 def compactions(number: int) -> Values:
-    """Return the values at this tick of a node that starts two compactions of a table in every tick."""
+    """Return the values at tick `number` of a node that starts two compactions of the same table in every tick."""
     ids = f"{number}-a", f"{number}-b"
     done: Values = {(DONE.name, compaction_id, "ks", "t", "Compaction"): 100 + number for compaction_id in ids}
     return {PENDING: number, **done, **{(SIZE.name, *series[1:]): 1000 for series in done}}
@@ -45,7 +45,7 @@ def test_no_metric_has_an_unbounded_label() -> None:
     assert bounded.keys() == CATALOGUE.keys()
     for name, metric in bounded.items():
         assert UNBOUNDED.isdisjoint(metric.labels)
-        # Only gauges can be summed.
+        # Labels are removed only from gauges, because only their values can be summed.
         assert metric.labels == CATALOGUE[name].labels or metric.kind is Kind.GAUGE
 
 
@@ -70,7 +70,7 @@ def test_a_page_has_one_series_for_all_compactions_of_a_table() -> None:
     of_table = {"keyspace": "ks", "table": "t", "type": "Compaction"}
     series = {name: dict(labels) for name, labels in exposition.values if name.startswith("cassandra_compaction_")}
     assert series == {PENDING[0]: {}, DONE.name: of_table, SIZE.name: of_table}
-    # Only running compactions are included.
+    # The sums include only the compactions that are still running.
     assert exposition.of(SIZE.name, **of_table) == 2000
     assert exposition.of(DONE.name, **of_table) == 2 * (100 + TICKS - 1)
 

@@ -116,12 +116,12 @@ class RunningAgent:
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def values(self, name: str, *labels: str) -> list[float]:
-        """Return the values of all series of the metric that have labels such as `operation="Read"`."""
+        """Return the values of all series of a metric that have these labels, such as `operation="Read"`."""
         series = self.series().items()
         return [v for s, v in series if s.partition("{")[0] == name and all(label in s for label in labels)]
 
     def value(self, name: str, *labels: str) -> float:
-        """Return the value of the only series of the metric that has these labels."""
+        """Return the value of the only series of a metric that has these labels."""
         (value,) = self.values(name, *labels)
         return value
 

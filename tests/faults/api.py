@@ -67,7 +67,7 @@ def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
 
 
 def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
-    """Return everything received up to the first of the given endings."""
+    """Receive until the data ends with one of `ends`, and return it."""
     received = stream.recv(1 << 16)
     while not received.endswith(ends):
         more = stream.recv(1 << 16)
@@ -77,5 +77,5 @@ def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
 
 
 def status(answer: bytes) -> int:
-    """Return the status of a response, or 0 if there is none."""
+    """Return the status of a response, or 0 if it is empty or not HTTP/1.1."""
     return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else 0

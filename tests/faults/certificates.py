@@ -13,7 +13,7 @@ class Certificate:
     key: Path
 
     def encrypted_key(self) -> Path:
-        """Return a copy of the key encrypted with a password."""
+        """Write a password-encrypted copy of the key, and return its path."""
         copy = self.key.with_suffix(".encrypted")
         _openssl("rsa", "-aes128", "-passout", "pass:secret", "-in", self.key, "-out", copy)
         return copy

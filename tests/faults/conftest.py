@@ -26,6 +26,6 @@ def refusing_url() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove casstat's settings from the environment."""
+    """Remove the environment variables that change casstat's behaviour."""
     for name in [name for name in os.environ if name.startswith("CASSTAT_") or name in ("NO_COLOR", "COLUMNS")]:
         monkeypatch.delenv(name)

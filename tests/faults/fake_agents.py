@@ -41,7 +41,7 @@ async def healthy(agent: "FakeAgent", head: str, _: Reader, writer: Writer) -> N
 
 
 async def hang(_: "FakeAgent", __: str, ___: Reader, ____: Writer) -> None:
-    """Read the request and never respond."""
+    """Keep the connection open and never respond."""
     await asyncio.sleep(600)
 
 

@@ -197,7 +197,7 @@ def properties(name: str) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """Return the ObjectName with sorted keys, as Jolokia does."""
+    """Return the ObjectName with its keys sorted, as Jolokia does."""
     ordered = sorted(properties(name).items())
     return f"{name.partition(':')[0]}:{','.join(f'{key}={value}' for key, value in ordered)}"
 

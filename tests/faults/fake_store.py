@@ -1,4 +1,4 @@
-"""An HTTP store that returns scripted responses, then the response `always`, or accepts everything if that is None."""
+"""An HTTP store that sends scripted responses, then the response `always`; if that is None, it accepts everything."""
 
 import socket
 import ssl

@@ -81,13 +81,13 @@ def status(line: str, *headers: str, body: bytes = b"no") -> Fault:
 
 
 def with_length(exchange: Exchange) -> bool:
-    """Send the correct response with a Content-Length; not a fault."""
+    """Send the correct response, with a Content-Length. This is not a fault."""
     exchange.send(http(exchange.body))
     return True
 
 
 def closing(head: str, *, with_length: bool) -> Fault:
-    """Return a function that sends the correct response, padded, and closes the connection; not a fault."""
+    """Return a function that sends the correct response, padded, and closes the connection. This is not a fault."""
 
     def fault(exchange: Exchange) -> bool:
         body = exchange.body + 3 * len(BLOCK) * b" "
@@ -99,7 +99,7 @@ def closing(head: str, *, with_length: bool) -> Fault:
 
 
 def body(change: Callable[[bytes], bytes]) -> Fault:
-    """Return a fault that responds with the body that `change` returns."""
+    """Return a fault that responds with the correct body as modified by `change`."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(http(change(exchange.body)))
@@ -114,7 +114,7 @@ def value(of: Any) -> Fault:
 
 
 def wrong_length(by: int) -> Fault:
-    """Return a fault that announces `by` bytes more than it sends, and closes the connection."""
+    """Return a fault that sends a Content-Length that is wrong by `by` bytes, and closes the connection."""
 
     def fault(exchange: Exchange) -> bool:
         length = len(exchange.body) + by
@@ -125,14 +125,14 @@ def wrong_length(by: int) -> Fault:
 
 
 def truncated(exchange: Exchange) -> bool:
-    """Send half of the response and close the connection."""
+    """Send the head and half of the body, and close the connection."""
     response = http(exchange.body)
     exchange.send(response[: len(response) - len(exchange.body) // 2])
     return False
 
 
 def truncated_chunks(exchange: Exchange) -> bool:
-    """Send the first of two chunks and close the connection."""
+    """Send half of the body as a chunk, and close the connection without the last chunk."""
     half = exchange.body[: len(exchange.body) // 2]
     exchange.send(CHUNKED + b"%x\r\n%b\r\n" % (len(half), half))
     return False
@@ -144,7 +144,7 @@ def dripping_head(exchange: Exchange) -> bool:
 
 
 def dripping_body(exchange: Exchange) -> bool:
-    """Send the head at once, then the body byte by byte."""
+    """Send the head at once, then the padded body byte by byte."""
     head = http(exchange.body).removesuffix(exchange.body)
     exchange.send(head)
     return _drip(exchange, exchange.body + b" " * 10_000)

@@ -30,7 +30,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run the program to its end, with `environ` added to its environment."""
+    """Run the program until it exits, with `environ` added to its environment."""
     return subprocess.run(
         command(*arguments), env=environment(**environ), capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
@@ -123,7 +123,7 @@ def _all(lines: "queue.Queue[str]") -> list[str]:
 
 
 class Load:
-    """Lets a fake node do reads, and counts them and the reads in the program's rows."""
+    """Makes a fake node do reads, and counts both these reads and the reads in the program's rows."""
 
     def __init__(self, program: Program, node: FakeNode, per_row: int = 100) -> None:
         self.rows: list[Row] = []
@@ -133,7 +133,7 @@ class Load:
         self._per_row = per_row
 
     def next(self, *, busy: bool = True) -> Row:
-        """Return the next row; if `busy`, let the node do some reads afterwards."""
+        """Return the next row; if `busy`, make the node do some reads afterwards."""
         row = self.program.row()
         self.rows.append(row)
         if busy:

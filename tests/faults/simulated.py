@@ -52,7 +52,7 @@ class ManualClock:
 
 
 class Simulation:
-    """The rows of a line with a simulated clock. A `with` statement takes the first row, which has no load."""
+    """The rows of a line with a simulated clock. Entering the `with` block takes the first row, without any load."""
 
     def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
         self.fake = fake
@@ -74,7 +74,7 @@ class Simulation:
         self._jolokia.close()
 
     def next(self, reads: int = 0, latency_us: int = 500) -> Row:
-        """Let the node do reads, and return the row of the interval that contains them."""
+        """Make the node do reads, and return the row of the interval that contains them."""
         self.fake.node.do_reads(reads, latency_us)
         self.reads_done += reads
         self.rows.append(next(self._stream))

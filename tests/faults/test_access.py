@@ -146,7 +146,7 @@ Serve = Callable[..., Forwarder]
 
 @pytest.fixture
 def serve(fake: FakeJolokia) -> Iterator[Serve]:
-    """Return a function that starts a TLS forwarder, optionally with an authority for client certificates."""
+    """Return a function that starts a TLS forwarder; given a client authority, it requires client certificates."""
     forwarders: list[Forwarder] = []
 
     def start(certificate: Certificate, clients: Path | None = None) -> Forwarder:
@@ -177,7 +177,7 @@ def test_a_server_certificate_can_be_its_own_authority(serve: Serve, server: Cer
         assert read_count(jolokia) == PAST
 
 
-def test_a_certificate_of_an_unknown_authority_is_rejected(
+def test_a_certificate_from_an_unknown_authority_is_rejected(
     serve: Serve, stranger: Authority, server: Certificate
 ) -> None:
     url = serve(server).url
@@ -190,7 +190,7 @@ def test_a_certificate_of_an_unknown_authority_is_rejected(
     assert "--jolokia-ca" in message
 
 
-def test_a_certificate_of_another_host_is_rejected(serve: Serve, authority: Authority) -> None:
+def test_a_certificate_for_another_host_is_rejected(serve: Serve, authority: Authority) -> None:
     forwarder = serve(authority.sign("other", "subjectAltName=IP:127.0.0.2,DNS:node7.example"))
     assert "certificate is not valid for 127.0.0.1" in error_of(Jolokia(forwarder.url, hinted(ca=authority.file)))
 
@@ -336,7 +336,7 @@ def test_errors_from_the_target_are_passed_through(fake: FakeJolokia) -> None:
     assert (read["status"], names["status"]) == (403, 403)
 
 
-def test_answers_of_the_proxys_own_jvm_are_rejected(fake: FakeJolokia) -> None:
+def test_responses_from_the_proxys_own_jvm_are_rejected(fake: FakeJolokia) -> None:
     fake.node.override = lambda request, answer: {**answer, "request": request}
     assert "not a proxy: it reports its own JVM" in error_of(Jolokia(fake.url, PROXIED))
 
@@ -368,7 +368,7 @@ def test_a_proxy_that_does_not_identify_the_target_is_rejected(value: Any, fake:
 
 
 @pytest.mark.parametrize("value", [None, 7, {}, "proxy@", [7, None], [["proxy@x"]]])
-def test_malformed_names_do_not_affect_other_answers(value: Any, fake: FakeJolokia) -> None:
+def test_malformed_names_do_not_affect_other_responses(value: Any, fake: FakeJolokia) -> None:
     proxy = Proxy(fake, 1)
     proxy.node.override = lambda request, answer: {**answer, "value": value} if request["type"] == "search" else answer
     with closing(Jolokia(fake.url, PROXIED)) as jolokia:

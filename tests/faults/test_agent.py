@@ -20,7 +20,7 @@ EXIT_S = 6.0
 
 
 def missed(entries: list[Entry]) -> int:
-    """Return the number of ticks missing between the first and the last tick of each session."""
+    """Return the total number of ticks missing between the first and the last tick of each session."""
     by_session: dict[str, list[int]] = {}
     for entry in entries:
         by_session.setdefault(entry.head.session, []).append(round(entry.snapshot.tick.time_s * 10))
@@ -57,7 +57,7 @@ def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_pa
     with RunningAgent(tmp_path, "--jolokia", fake.url, "-i", "0.2") as first:
         first.wait_until_serving()
         with RunningAgent(tmp_path, "--jolokia", fake.url) as second:
-            second.wait_for_line("another casstat is recording there (hint: choose another folder)")
+            second.wait_for_line("another casstat is recording there (hint: choose another directory)")
             assert second.end(None) == 1
         ticks = first.value("casstat_ticks_total")
         first.until(lambda: first.value("casstat_ticks_total") > ticks)
@@ -137,7 +137,7 @@ def test_values_of_a_stopped_node_are_absent_until_it_responds_again(fake: FakeJ
 
 def test_a_node_that_is_down_at_start_keeps_its_identity(fake: FakeJolokia, tmp_path: Path) -> None:
     def identity() -> tuple[dict[str, str], set[str]]:
-        """Return the node's identity in the API, and the series of one self-metric."""
+        """Return the node's identity from the API, and the names of one self-metric's series."""
         node = agent.json("/api/v1/node")
         ticks = {series for series in agent.series() if series.startswith("casstat_ticks_total{")}
         return {name: node[name] for name in ("node", "cluster", "dc", "rack")}, ticks

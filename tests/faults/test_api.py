@@ -48,7 +48,7 @@ def test_thousands_of_silent_connections_do_not_block_others(api: Api) -> None:
             if number % 1000 == 999:
                 with within(2):
                     assert status(api.get("/metrics")) == 200
-        # The clients and the server are in the same process.
+        # The count includes the clients' sockets, because they are in the same process as the server.
         assert descriptors() < count + 512 + 500
         assert psutil.Process().memory_info().rss - before < 64 << 20
         assert len(api.server._serving._connections) <= 512

@@ -35,7 +35,7 @@ def test_responses_conform_to_the_description(api: Api, case: Any) -> None:
     # Without this header, the response cannot be an event stream, which would never end.
     case.headers.pop("Accept", None)
     answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
-    # The description requires printable names only in prose, and oversized requests are not parsed.
+    # Only the description's prose says that names must be printable, and oversized requests are refused unparsed.
     excluded = [positive_data_acceptance] if case.method == "POST" else []
     excluded += [negative_data_rejection] if answer.status_code in (413, 431) else []
     case.validate_response(answer, excluded_checks=excluded)

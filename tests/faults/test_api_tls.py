@@ -181,7 +181,7 @@ def test_only_certificates_with_an_allowed_name_are_accepted(tmp_path: Path, key
 
 def secured(api: Api, keys: Keys, ca: Path) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=ca)
-    # Since Python 3.13, an authority must have extensions that ours lacks.
+    # Since Python 3.13, the default context requires extensions that our CA certificate lacks.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.load_cert_chain(keys.client.file, keys.client.key)
     return context.wrap_socket(socket.create_connection((HOST, api.port), 10), server_hostname=HOST)

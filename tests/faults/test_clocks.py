@@ -1,4 +1,4 @@
-"""The wall clock is set while the line is running: no hang, no spike, and every read is counted once."""
+"""The wall clock is changed while the line is running: no hang, no spike, and every read is counted once."""
 
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ PER_S = 1000
 
 
 def read_constantly(fake: FakeJolokia, line: Simulation) -> None:
-    """Let the node do `PER_S` reads in each second of the simulated clock."""
+    """Make the node do `PER_S` reads in each second of the simulated clock."""
 
     def on_sleep(seconds: float) -> None:
         reads = round(PER_S * seconds)

@@ -112,7 +112,7 @@ def test_names_and_texts_are_not_interpreted(tmp_path: Path) -> None:
 
 
 def segments(path: Path) -> int:
-    """Return the number of segments that form the line of the cluster's reads."""
+    """Return the number of unconnected segments in the line that shows the cluster's reads."""
     after = path.read_text().partition("<text>reads, sum</text>")[2]
     _sample, line, *_ = re.findall(r"<path stroke='[^']*'\s+d='([^']*)'", after)
     return str(line).count("M")

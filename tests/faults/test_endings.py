@@ -1,4 +1,4 @@
-"""The end of the program: closed pipes, full disks and signals."""
+"""Program exit on closed pipes, full disks and signals."""
 
 import os
 import re
@@ -160,7 +160,7 @@ def test_a_signal_ends_the_program_at_once_while_the_node_hangs(number: signal.S
 
 
 def answer_then_hang(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
-    """Return the response; from the second POST request on, let the node hang."""
+    """Return the response unchanged; from the second POST request on, make the node hang instead."""
     if fake.posts > 1:
         fake.fault = faults.signalling(reached, faults.hang)
     return answer

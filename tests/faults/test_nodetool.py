@@ -38,7 +38,7 @@ def faulty(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def line(tmp_path: Path) -> Line:
-    """Return a function that starts the line with a nodetool that can have a fault."""
+    """Return a function that starts the line with a nodetool that has the given fault while it is switched on."""
 
     def run(fault: str) -> Program:
         path = tmp_path / "nodetool"
@@ -61,7 +61,7 @@ def until(program: Program, fits: Callable[[Row], bool]) -> Row:
 
 
 def is_complete(row: Row) -> bool:
-    """Return whether a row has reads and percentiles."""
+    """Return whether a row has percentiles and a read rate, which is 0 between identical reports."""
     return row["reads_per_s"] == 0.0 and row["read_p99_ms"] is not None
 
 

@@ -43,7 +43,7 @@ def wait_for_end(pid: int) -> None:
     deadline_s = time.monotonic() + LONG_S
     with contextlib.suppress(psutil.NoSuchProcess):
         while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline_s, f"process {pid} still runs"
+            assert time.monotonic() < deadline_s, f"process {pid} is still running"
             os.sched_yield()
 
 

@@ -83,7 +83,7 @@ def labels_and_port(manifest: Path) -> tuple[dict[str, str], str]:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
-def test_the_operator_scrapes_the_pods_in_the_job_of_the_rules(manifest: Path) -> None:
+def test_the_operator_scrapes_the_pods_under_the_job_name_in_the_rules(manifest: Path) -> None:
     labels, port = labels_and_port(manifest)
     spec = yaml.safe_load((PROMETHEUS / "podmonitor.yaml").read_text())["spec"]
     assert spec["selector"]["matchLabels"].items() <= labels.items()
@@ -93,7 +93,7 @@ def test_the_operator_scrapes_the_pods_in_the_job_of_the_rules(manifest: Path) -
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
-def test_prometheus_scrapes_the_pods_in_the_job_of_the_rules(manifest: Path) -> None:
+def test_prometheus_scrapes_the_pods_under_the_job_name_in_the_rules(manifest: Path) -> None:
     labels, port = labels_and_port(manifest)
     (job,) = yaml.safe_load((PROMETHEUS / "kubernetes.yaml").read_text())["scrape_configs"]
     assert job["job_name"] == JOB
@@ -113,7 +113,7 @@ def test_promtool_accepts_the_scrape_configuration(tmp_path: Path) -> None:
 
 
 def run_health_check(port: int) -> tuple[int, str]:
-    """Return the exit status and stderr of the container's health check."""
+    """Run the container's health check, and return its exit status and stderr."""
     environment = {"CASSTAT_LISTEN": f"{HOST}:{port}"}
     check = PACKAGING / "container" / "healthcheck.py"
     result = subprocess.run(

@@ -24,7 +24,7 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
         assert second.returncode == 1
         assert second.stdout == ""
         assert second.stderr.splitlines()[-1].endswith(
-            "another casstat is recording there (hint: choose another folder)"
+            "another casstat is recording there (hint: choose another directory)"
         )
         assert is_clean(second.stderr)
         # Recording another node into the same folder is allowed.
@@ -36,7 +36,7 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
 
 
 def test_a_second_sigterm_does_not_prevent_the_footer(fake: FakeJolokia, tmp_path: Path) -> None:
-    """Signals arrive twice under `timeout`, which signals both the process and its group."""
+    """Under `timeout`, every signal arrives twice, because it is sent to both the process and its group."""
     with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(tmp_path)) as program:
         for _ in range(3):
             program.row()

@@ -90,7 +90,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
 def test_after_a_fault_everything_arrives_once_and_in_order(node: Node, fault: str) -> None:
     answer, message = FAULTS[fault]
     with closing(FakeStore(answer, status(204), answer)) as store:
-        # The fake does not keep points to which its script responds with 204, so `first` skips that request's points.
+        # The scripted 204 accepts points without adding them to `accepted_lines`; `first` skips these points.
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
         expected = expected_lines(node, url)
         node.store = sink_of(url)  # type: ignore[assignment]

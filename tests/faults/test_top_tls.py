@@ -21,7 +21,7 @@ CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:operator.example"
 
 @dataclass(frozen=True)
 class SecuredAgent:
-    """An agent's port, credentials that it accepts, and an authority that it does not know."""
+    """An agent's port, credentials that the agent accepts, and an authority that it does not trust."""
 
     port: int
     authority: Authority
@@ -58,7 +58,7 @@ basic_auth_users:
 
 
 def options(secured: SecuredAgent, *without: str, **instead: str) -> list[str]:
-    """Return the options for valid credentials, updated with `instead`, but not those in `without`."""
+    """Return the options for valid credentials, updated with `instead`, and without those in `without`."""
     values = {
         "ca": str(secured.authority.file),
         "cert": str(secured.client.file),

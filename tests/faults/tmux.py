@@ -24,7 +24,7 @@ class Screen:
         # The shell keeps running, so that the screen can be read after the program has ended.
         shell_command = f"{program}; echo left with $?; sleep 600"
         size = ["-x", str(width), "-y", str(height)]
-        # The state directory is unusable, so that no test starts with the saved view of another.
+        # The state directory is unusable, so that no test starts with a view that another test saved.
         defaults = {"TERM": "xterm-256color", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": "/dev/null"}
         variables = environment(**{**defaults, **environ})
         started = ["tmux", "-L", self._server, "-f", "/dev/null", "-u", "new-session", "-d", *size, shell_command]

@@ -29,7 +29,7 @@ class BareNode:
         self._node = Node(spec_of(VERSION, ADDRESS, home, JMX_PORT, bare=True, cluster="casstat-access"))
 
     def for_jolokia(self, version: str) -> Node:
-        """Return the node, restarted if another version has been attached, as a version's classes stay in the JVM."""
+        """Return the node, restarted if another version was attached before, because its classes stay in the JVM."""
         if self._version not in ("", version):
             self._node.kill()
         self._version = version

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,7 +19,9 @@ from tests.real.programs import PATIENCE_S
 Finding = dict[str, str]
 CASSTAT = (sys.executable, "-m", "cli")
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
-# Like Cassandra's script, it passes the options that cassandra-env.sh adds to JVM_OPTS to the JVM.
+# Text, XML element (None in other files) and file of a suggested addition.
+ADVICE = re.compile(r"add (.+?) (?:inside <(\w+)> in|to) (.+), and restart the node")
+# Like Cassandra's script, it starts the JVM with the options that cassandra-env.sh adds to JVM_OPTS.
 SCRIPT = """#!/bin/sh
 . {env}
 exec {java} $JVM_OPTS {rest}
@@ -139,7 +142,7 @@ class Doctor:
 
 
 def fixes(finding: Finding) -> list[str]:
-    """Return the lines of a finding's advice, without the words that join them."""
+    """Return the lines of a finding's advice, without a leading `then:` or `or:`."""
     return [line.removeprefix("then: ").removeprefix("or: ") for line in finding["mend"].splitlines()]
 
 
@@ -168,19 +171,19 @@ def advised_doctor(line: str, **more: Any) -> Doctor:
 
 def apply_advice(line: str, *, instead: Path | None = None) -> None:
     """Write a suggested line into the suggested file or into `instead`; in XML, into the suggested element."""
-    location, _, text = line.partition(", and restart the node: ")
-    assert text, line
-    name, _, element = location.removeprefix("in ").partition(", inside ")
+    match = ADVICE.fullmatch(line)
+    assert match is not None, line
+    text, element, name = match.groups()
     path = instead or Path(name)
     if element:
-        end = element.replace("<", "</")
+        end = f"</{element}>"
         path.write_text(path.read_text().replace(end, f"{text}\n{end}"))
     else:
         path.write_text(f"{path.read_text()}\n{text}\n")
 
 
 def without_java(folder: Path) -> str:
-    """Return a value for PATH that provides the programs that scripts need, but not java."""
+    """Fill a folder with links to the programs that scripts need, except java, and return it as a value for PATH."""
     folder.mkdir()
     for name in ("sh", "command", "env", "cat", "dirname"):
         if program := shutil.which(name):

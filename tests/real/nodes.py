@@ -14,15 +14,15 @@ from cli.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java, has
 
 # With less JIT compilation, a node starts in half the time.
 FAST_START = "-XX:TieredStopAtLevel=1"
-# Without this option, a node flushes its schema after creating each table, which takes most of the time.
+# Without this option, a node flushes its schema after each CREATE TABLE, which takes most of the statement's time.
 FAST_SCHEMA = "-Dcassandra.test.flush_local_schema_changes=false"
-# A loaded node's threads poll every 60 µs, which uses most of a CPU; this timer slack makes it every millisecond.
+# A loaded node's threads poll every 60 µs, which uses most of a CPU; this slack makes them poll every millisecond.
 SLACK_NS = 1_000_000
 
 
 @contextmanager
 def light(*options: str) -> Iterator[None]:
-    """Start the nodes in this block with settings that save CPU time, and with additional JVM options."""
+    """Within the block, start nodes with settings that save CPU time, and with additional JVM options."""
     slack = Path("/proc/self/timerslack_ns")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", " ".join([FAST_START, *options]))

@@ -122,7 +122,7 @@ def load(node: Node, rate: float, *more: str) -> Iterator[Load]:
 
 
 def prepare(node: Node, *more: str) -> None:
-    """Create the load's schema and warm up the node, once for each of its processes."""
+    """Create the load's schema and warm up the node, unless that has been done since the node started."""
     _prepare(node, node.process(), more)
 
 
@@ -150,12 +150,12 @@ def nodetool(node: Node, *arguments: str) -> str:
 
 
 def bucket_counts(node: Node, scope: str) -> list[int]:
-    """Return the cumulative bucket counts of the node's client requests."""
+    """Return the number of client requests in each latency bucket since the node started; `scope` is Read or Write."""
     name = f"org.apache.cassandra.metrics:type=ClientRequest,scope={scope},name=Latency"
     counts: list[int] = ask(node, {"type": "exec", "mbean": name, "operation": "values()"})
     return counts
 
 
 def increase(rows: list[Row], rate: str) -> float:
-    """Return the total increase that the rates in the rows add up to."""
+    """Return the total increase according to a rate column: the sum over all rows that have the rate."""
     return sum(float(row[rate] * row["interval_s"]) for row in rows if row[rate] is not None)

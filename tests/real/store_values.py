@@ -6,7 +6,7 @@ from tests.real.stores import Points
 
 
 def by_field(points: Points) -> dict[str, dict[int, float]]:
-    """Return the values by VictoriaMetrics' series names."""
+    """Return the values by VictoriaMetrics' series name and by time in milliseconds."""
     values: dict[str, dict[int, float]] = {}
     for series, times in points.items():
         metric, labels = series.split(" ", 1)
@@ -17,5 +17,5 @@ def by_field(points: Points) -> dict[str, dict[int, float]]:
 
 
 def as_stored(values: dict[int, float]) -> object:
-    """Return values that compare equal to others that agree in the twelve digits that are sent and stored."""
+    """Return the values for a comparison that ignores everything after the twelve digits that are sent and stored."""
     return pytest.approx(values, rel=1e-11)

@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 def fetched(url: str, data: bytes | None = None) -> bytes:
-    """Return the body of a response."""
+    """Send a GET request, or a POST request with `data`, and return the body of the response."""
     with urllib.request.urlopen(url, data, timeout=60) as answer:  # noqa: S310 - loopback
         return bytes(answer.read())
 
@@ -82,7 +82,7 @@ class StoreProcess:
 
 
 class InfluxDB(StoreProcess):
-    """InfluxDB 1.8."""
+    """A single-node InfluxDB 1.8."""
 
     def __init__(self, folder: Path) -> None:
         self._port = free_port()
@@ -133,9 +133,9 @@ class VictoriaMetrics(StoreProcess):
         self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
         folder.mkdir()
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
-        # By default, queries leave out the last 30 s.
+        # By default, queries ignore the last 30 s.
         command += ["-search.latencyOffset=0s"]
-        # Points that are sent again after a lost response are to be counted only once.
+        # Points that are sent again after a lost response must be counted only once.
         command += ["-dedup.minScrapeInterval=1ms"]
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
         if jobs:

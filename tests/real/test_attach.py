@@ -45,7 +45,7 @@ def attach(*arguments: str | Path) -> tuple[int, str, str]:
 
 
 def folders(pid: int) -> set[str]:
-    """Return the folders that `casstat attach` left in the /tmp of the process."""
+    """Return the names of the folders that `casstat attach` left in the process's /tmp."""
     return {path.name for path in Path(f"/proc/{pid}/root/tmp").glob(f"casstat-{16 * '[0-9a-f]'}")}
 
 
@@ -87,7 +87,7 @@ def test_an_attached_node_is_read_only(node: Node) -> None:
         '{"type": "list"}',
         '{"type": "exec", "mbean": "org.apache.cassandra.metrics:type=CommitLog,name=WaitingOnCommit",'
         ' "operation": "values()"}',
-        # It is not a proxy either: it ignores the target and reads its own JVM.
+        # The agent is not a proxy either: it ignores the target and reads its own JVM.
         '{"type": "read", "mbean": "java.lang:type=Runtime", "attribute": "Name", ' + target + "}",
     ]
     try:
@@ -139,7 +139,7 @@ def test_a_process_other_than_cassandra_is_refused() -> None:
     assert "Cassandra" in errors
 
 
-# To `casstat attach`, this program looks like Cassandra, so that some tests need no real node.
+# This program looks like Cassandra to `casstat attach`; the tests that use it need no real node.
 IDLE = """public class Idle {
     public static void main(String[] arguments) throws Exception {
         System.out.println("up");

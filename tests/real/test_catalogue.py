@@ -10,7 +10,7 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 
-# These metrics appear on first use: delivered hints, streams, and metrics that need a peer or SSTables.
+# These metrics appear on first use, such as those of hints, streams and compactions, or need SSTables.
 ON_FIRST_USE = {
     "cassandra_hints_succeeded_total",
     "cassandra_hints_failed_total",
@@ -56,7 +56,7 @@ def test_every_metric_is_read_or_listed_as_absent(jolokia_node: Node) -> None:
     hourly = {name for name, metric in CATALOGUE.items() if metric.scrape_interval is ScrapeInterval.HOURLY}
     old = SINCE_4_1 if jolokia_node.spec.version.startswith("4.0") else set()
     assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - KERNEL - OTHER_SOURCES == hourly | old
-    # Metrics that are read once a minute take two minutes until their first rate.
+    # Metrics that are read once a minute have no rate before their second reading.
     slow = {bean.metric.name for bean in BEANS if is_slow(bean)}
     assert read - derived <= slow
 

@@ -27,7 +27,7 @@ PATIENCE_S = 240.0
 SPEED_UP = 60
 # Alerts that may fire because of the machine that runs the tests.
 OF_THE_MACHINE = {alert.name for alert in ALERTS["machine"]} | {"CasstatTicksLate", "CasstatTicksMissed"}
-# Slow requests during startup count for a day.
+# These alerts use the requests of a whole day, including the slow ones during startup.
 OF_THE_MACHINE |= {"CassandraReadsSlow", "CassandraWritesSlow"}
 # A metric with its labels in a query.
 SELECTOR = re.compile(r"[a-z_:][\w:]*\{[^}]*\}")
@@ -71,7 +71,7 @@ class Demo:
         return code
 
     def shorten_waits(self) -> None:
-        """Shorten every alert's `for`."""
+        """Divide every alert's `for` by `SPEED_UP`, and reload the rules."""
         for path in (self.folder / "prometheus" / "rules").glob("*.yml"):
             text = re.sub(r"for: (\d+)s", lambda match: f"for: {max(int(match[1]) // SPEED_UP, 1)}s", path.read_text())
             path.write_text(text)
@@ -114,13 +114,13 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
         LocalCluster(folder, folder).down()
 
 
-def test_rules_on_a_real_cluster(demo: Demo) -> None:
+def test_alerts_fire_and_resolve_on_a_real_cluster(demo: Demo) -> None:
     assert demo.lines, demo.process.poll()
     assert any(line == f"Prometheus  {URL}  alerts {URL}/alerts" for line in demo.lines), demo.lines
     assert set(demo.cluster.running()) == {"node1", "node2", "load", "agent-node1", "agent-node2", "prometheus"}
     demo.shorten_waits()
     _check_scrapes_and_rules()
-    # Errors during startup stay in the rates for five minutes.
+    # The rates cover five minutes, and therefore still include errors during startup.
     eventually(lambda: names() <= OF_THE_MACHINE, 2 * PATIENCE_S)
     _check_metrics_of_alerts()
     _kill_a_node(demo)
@@ -132,7 +132,7 @@ def test_rules_on_a_real_cluster(demo: Demo) -> None:
 
 
 def _check_scrapes_and_rules() -> None:
-    """Assert that all targets and rules are healthy, and that the load has metrics."""
+    """Assert that all targets and rules are healthy, and that Prometheus has the load's metrics."""
     eventually(lambda: sorted(target["health"] for target in api("targets")["activeTargets"]) == ["up"] * 3, PATIENCE_S)
     eventually(lambda: all(rule["health"] == "ok" for rule in rules()), PATIENCE_S)
     assert {rule["name"] for rule in rules()} >= {alert.name for alert in alert_list()}
@@ -147,7 +147,7 @@ def _check_scrapes_and_rules() -> None:
 
 
 def _check_metrics_of_alerts() -> None:
-    """Assert that all metrics in alerts exist, because an alert on a missing metric never fires."""
+    """Assert that all metrics in alerts exist, except those in `NOT_YET`; an alert on a missing metric never fires."""
     wanted = {
         selector
         for alert in alert_list()
@@ -182,7 +182,7 @@ def _remove_the_node(demo: Demo) -> None:
     nodetool = demo.folder / "node1" / "bin" / "nodetool"
     subprocess.run([nodetool, "assassinate", ADDRESSES[1]], capture_output=True, check=True, timeout=PATIENCE_S)
     eventually(lambda: "CassandraNodesUnreachable" not in names(), PATIENCE_S)
-    # The failure detector keeps reporting it as down for three days.
+    # The failure detector keeps reporting the removed node as down for three days.
     assert float(series("max(cassandra_endpoints_down)")[0]["value"][1]) == 1
     write_configuration(demo.folder / "prometheus", [f"{ADDRESSES[0]}:17199"], "")
     demo.shorten_waits()

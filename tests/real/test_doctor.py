@@ -98,8 +98,8 @@ def test_fixing_slow_nodetool(scripted: ScriptedNode) -> None:
     assert finding["state"] == "warning"
     advised = advised_doctor(*fixes(finding))
     # On a busy machine, the next reports may take longer than those on which the advice is based.
-    if advised.has("nodetool", "answers within"):
-        advised = advised_doctor(*fixes(advised.finding("nodetool", "answers within")))
+    if advised.has("nodetool", "responds in"):
+        advised = advised_doctor(*fixes(advised.finding("nodetool", "responds in")))
     advised.assert_fixed("nodetool")
 
 
@@ -144,7 +144,7 @@ def test_fixing_an_unselected_node(scripted: ScriptedNode, node: Node) -> None:
 
 
 def test_fixing_a_host_without_a_node(scripted: ScriptedNode, agents: JolokiaLauncher) -> None:
-    """In a separate PID namespace, no process is visible, but the network is shared."""
+    """In a separate PID namespace, the doctor sees no Cassandra process, but it shares the host's network."""
     with agents.within(scripted.pid, AGENT_PORT):
         root = [] if os.geteuid() == 0 else ["--map-root-user"]
         alone = ["unshare", *root, "--mount", "--pid", "--fork", "--mount-proc"]
@@ -201,8 +201,9 @@ def test_fixing_a_policy_that_hides_or_denies_mbeans(
     options = ("-m", PORT, "--jolokia", URL)
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
         fix = fixes(Doctor(*options).finding("jolokia", message))[0]
-    _, _, pattern = fix.partition(f" remove from <{element}>, and restart the node: ")
-    assert pattern in policy
+    match = re.fullmatch(f"remove (.+) from <{element}> in .*jolokia-access.xml, and restart the node", fix)
+    assert match is not None, fix
+    assert match[1] in policy
     path.write_text(re.sub(f"<{element}>.*</{element}>", "", policy))
     with agents.within(scripted.pid, AGENT_PORT, "--policyLocation", f"file:{path}"):
         Doctor(*options).assert_fixed("jolokia", message)
@@ -248,7 +249,7 @@ def test_fixing_tls(scripted: ScriptedNode, agents: JolokiaLauncher, tmp_path: P
         advised_doctor(fix).assert_fixed("jolokia", "no TLS")
 
 
-def test_fixing_the_jolokia_of_another_program(scripted: ScriptedNode, jar: Path, tmp_path: Path) -> None:
+def test_fixing_another_programs_jolokia(scripted: ScriptedNode, jar: Path, tmp_path: Path) -> None:
     (tmp_path / "Sleep.java").write_text(SLEEP)
     agent = f"-javaagent:{jar}=host=127.0.0.1,port={AGENT_PORT},discoveryEnabled=false"
     java = find_java(os.environ, VERSION)
@@ -266,7 +267,7 @@ def test_fixing_the_jolokia_of_another_program(scripted: ScriptedNode, jar: Path
     run_advised(f"{attach} --detach")
 
 
-def test_fixing_the_jolokia_of_another_node(scripted: ScriptedNode, node: Node) -> None:
+def test_fixing_another_nodes_jolokia(scripted: ScriptedNode, node: Node) -> None:
     finding = Doctor("-m", PORT, "--jolokia", node.spec.jolokia_url).finding("jolokia", "not process")
     attach, watch, *_, other = fixes(finding)
     advised_doctor(other).assert_fixed("jolokia", "not process")

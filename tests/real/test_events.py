@@ -75,7 +75,7 @@ def test_a_full_disk_for_events_is_an_error_and_the_line_continues(three_nodes: 
     command_line = [sys.executable, "-m", "cli", *command, "--format", "json"]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout
-        # From the first row on, the log is followed.
+        # Once the first row has been printed, the log is being followed.
         rows = [running.stdout.readline()]
         write(three_nodes[0])
         nodetool(three_nodes[0], "flush", "demo")

@@ -32,7 +32,8 @@ def test_an_outage_causes_events_and_the_restart_no_spike(node: Node) -> None:
     assert [row for row in outage_rows if row["cpu_user_pct"] is None or row["net_rx_kbit_per_s"] is None] == []
     first_row = next(row for row in line.rows if marked(row, "restart"))
     assert first_row["reads_per_s"] is None
-    # With the driver's retries, the rate may be a little higher; a count since the start would be far higher.
+    # With the driver's retries, the rate may be a little higher than the load's. If the count since the start were
+    # taken for a rate, it would be far higher.
     assert max(row["reads_per_s"] or 0 for row in line.rows) < 3 * RATE
     assert {row["node"] for row in line.rows} == {node.spec.address}
 

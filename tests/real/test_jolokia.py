@@ -208,7 +208,7 @@ def test_a_policy_may_refuse_this_host(host: AttachableNode, tmp_path: Path) -> 
         assert "refused by Jolokia's policy: java.lang.Exception : No access from client" in host.error_of(url)
 
 
-def test_answers_of_the_proxys_own_jvm_are_rejected(host: AttachableNode) -> None:
+def test_responses_from_the_proxys_own_jvm_are_rejected(host: AttachableNode) -> None:
     with attached(host.node, host.jar) as url:
         own_jvm, closed_port = (
             host.error_of(url, JolokiaAccess(target=f"127.0.0.1:{JMX_PORT}")),

@@ -59,7 +59,7 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
 
 
 def selected_tables(sample: Sample) -> set[str]:
-    """Return the tables that have a row of their own with values."""
+    """Return the tables that have their own row with a read rate."""
     rows = tables(sample)
     return {row["table"] for row in rows if row["table"] != OTHERS and row["reads_per_s"] is not None}
 
@@ -77,7 +77,7 @@ def operations(sample: Sample, metric: str) -> float:
 
 
 def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
-    """Return whether a rate covers this interval only; a table's earlier operations are counted in the remainder."""
+    """Return whether a rate covers only this interval. Earlier operations have been counted in the remainder."""
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 
 
@@ -102,7 +102,7 @@ def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iter
         seen += [next(samples) for _ in range(20)]
         assert selected_tables(seen[-1]) == busy
         counted = running.end()
-    # Keyspaces have a scrape interval of ten seconds.
+    # Keyspace metrics have a scrape interval of ten seconds.
     seen += [next(samples) for _ in range(12)]
     expected = node_counts(big) - before
     assert expected == pytest.approx(counted["reads"] + counted["writes"], rel=0.005)
@@ -120,7 +120,7 @@ def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iter
 
 
 def test_created_and_dropped_tables_appear_and_disappear_without_a_spike(big: Node, samples: Iterator[Sample]) -> None:
-    """No rate is higher than twice the load's rate."""
+    """A spike would be a rate higher than twice the load's rate."""
     next(samples)
     with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
         session = cluster.connect()

@@ -34,7 +34,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) 
 
 
 def choice(name: str, of: FilledStores) -> Choice:
-    """Return values for the dashboard variables."""
+    """Return the values of the dashboard variables for a choice in `CHOICES`."""
     by = {"all": "node", "one": "node", "several": "cluster"}[name]
     everything = Choice(by=by, from_s=of.from_s, to_s=of.to_s, interval_s=STEP_S, rate_interval_s=15)
     if name == "all":
@@ -90,7 +90,7 @@ def test_annotation_queries_are_accepted(stores: FilledStores, store: str, uid: 
             query_values(queried, query, text, stores)
 
 
-# These rules stay empty, because the agents read their nodes through Jolokia.
+# These rules have no results, because the agents read their nodes through Jolokia.
 ONLY_THROUGH_NODETOOL = {
     "cluster:cassandra_gcstats_interval_seconds:sum",
     "cluster:cassandra_gcstats_total_seconds:sum",
@@ -146,8 +146,8 @@ def test_query_results_match_the_merge(
     for store, found in answers.items():
         scaled = {node: scale * value for node, value in found.items()}
         for node, value in wanted.items():
-            # Points in InfluxDB have the times of their ticks. A scrape close to a tick may still see the previous one;
-            # an end of the window then moves by a tick, and the mean by at most the highest value of any second.
+            # InfluxDB's points have their ticks' times. A scrape close to a tick may still return the previous one:
+            # an end of the window then moves by a second, and the mean by at most that second's share of the window.
             stray = 0.0 if isinstance(store, InfluxDB) else max(seconds[node]) / SPAN_S
             assert scaled[node] == pytest.approx(value, rel=0.01, abs=0.01 * value + stray), (
                 type(store).__name__,
@@ -159,7 +159,8 @@ def test_query_results_match_the_merge(
 def prometheus_values(
     store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: FilledStores
 ) -> dict[str, float]:
-    # Scrapes see a tick up to a second late. For Prometheus, the first scrape must be within the window, too.
+    # A tick is scraped up to a second late. Unlike VictoriaMetrics, Prometheus does not use the last value before the
+    # window, so that its window must be one scrape longer.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     series_list = query_at(store, text, of.to_s + SCRAPE_S)

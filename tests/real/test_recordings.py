@@ -82,7 +82,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return the number of operations that a restarted node served before its first scrape: no interval covers them."""
+    """Return the number of operations of a restarted node before its first scrape; they belong to no interval."""
     counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
@@ -189,7 +189,7 @@ def test_a_replay_prints_the_rows_of_nodetool(node: Node, tmp_path: Path) -> Non
 
 
 def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, float]:
-    """Kill a recorder, and return the times of its last printed row and its last readable tick."""
+    """Kill a recorder after `after_s` seconds; return the times of its last printed row and last readable tick."""
     command = program("0.1", "--jolokia", node.spec.jolokia_url, "-w", folder, "--format", "json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
         assert recorder.stdout is not None
@@ -218,7 +218,7 @@ def test_a_killed_recorder_loses_at_most_one_tick(node: Node, tmp_path: Path) ->
     assert len(ends) == KILLS
     for printed_s, recorded_s in ends:
         assert recorded_s >= printed_s - 0.15
-    # A new recorder keeps the ticks in the folder and starts a new session.
+    # A new recorder keeps the existing ticks in the folder and starts a new session.
     again = tmp_path / "0"
     output("0.1", "5", "--jolokia", node.spec.jolokia_url, "-w", again, "--format", "json")
     assert len(readable(again)) > 5

@@ -48,7 +48,7 @@ def assert_complete(out: str, wanted: int) -> None:
 @pytest.mark.parametrize("source", ["nodetool", "jolokia"])
 def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path) -> None:
     if source == "jolokia" and any_node.spec.jolokia is None:
-        # Jolokia does not run in the Java version that runs Cassandra 3.11.
+        # The Java that runs Cassandra 3.11 here lacks a module that Jolokia needs.
         return
     prepare(any_node)
     write(any_node)
@@ -65,7 +65,7 @@ def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path)
         assert running.stdout
         # Once the header and a row have been printed, the log is being followed.
         out = running.stdout.readline() + running.stdout.readline()
-        # This flushes at once, without a nodetool process that would compete for the CPU.
+        # TRUNCATE flushes the table at once, without a nodetool process that would compete for the CPU.
         session.execute("TRUNCATE demo.t000")
         rest, errors = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, errors
@@ -112,7 +112,7 @@ def test_both_sources_agree_on_running_compactions(jolokia_node: Node) -> None:
     for _ in range(2):
         Load(jolokia_node, 400, 4, "--payload", "20000").wait()
         nodetool(jolokia_node, "flush", "demo")
-    # At 1 MB/s, compacting about 30 MB takes long enough.
+    # At 1 MB/s, compacting about 30 MB takes long enough for both sources to report it.
     nodetool(jolokia_node, "setcompactionthroughput", "1")
     compaction = subprocess.Popen([jolokia_node.spec.nodetool, "compact", "demo"], stdout=subprocess.DEVNULL)
     try:

@@ -35,7 +35,7 @@ INTERFACE = interface_of("127.0.0.1", Path("/proc/self/net"))
 
 
 def capture(root: Path) -> float:
-    """Copy the kernel's files, and return the machine's uptime at that moment in seconds."""
+    """Copy the kernel's files to `root`, and return the machine's uptime at that moment, in seconds."""
     folder = root / "proc"
     for name in FILES:
         to = folder / name
@@ -43,7 +43,7 @@ def capture(root: Path) -> float:
         to.write_bytes(Path("/proc", name).read_bytes())
     (folder / "self").mkdir(exist_ok=True)
     shutil.copytree(folder / "net", folder / "self" / "net", dirs_exist_ok=True)
-    # iostat prefers /sys/block/DISK/stat: the same figures without the device's numbers and name.
+    # iostat prefers /sys/block/DISK/stat, which lacks the device numbers and the name but has the same statistics.
     disk = next(line.split()[3:] for line in (folder / "diskstats").read_text().splitlines() if line.split()[2] == DISK)
     (root / "block" / DISK).mkdir(parents=True)
     (root / "block" / DISK / "stat").write_text(" ".join(disk) + "\n")
@@ -52,7 +52,7 @@ def capture(root: Path) -> float:
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, float]:
-    """Return two captures with disk and network load between them, and the seconds between them."""
+    """Return two captures and the seconds between them, during which the disk and the network are busy."""
     folder = tmp_path_factory.mktemp("captures")
     work = Path.cwd() / f".sysstat-test-{os.getpid()}"
     stop = threading.Event()

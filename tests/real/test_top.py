@@ -65,7 +65,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return the first row with all nodes and the load's rate, which is higher while the load catches up."""
+    """Return the first row with all nodes and about the load's rate; while catching up, the load exceeds its rate."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
@@ -144,7 +144,7 @@ def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster) -> No
             screen.until(lambda text: "left with 0" in text)
 
 
-def test_tables_and_the_view_of_one_node(cluster: Cluster) -> None:
+def test_the_tables_and_the_view_of_one_node_are_shown(cluster: Cluster) -> None:
     with Screen(120, 50, "top", "--seed", ADDRESSES[0], "--columns", "tables") as screen:
         screen.until(lambda text: "demo.t000" in text or ".t0" in text, PATIENCE_S)
         screen.press("1", "Enter")
@@ -159,7 +159,7 @@ def test_top_replays_the_agents_recordings(cluster: Cluster) -> None:
         screen.press("Space")
         screen.until(lambda text: "PAUSED" in text)
         screen.press("S")
-        # The agents are still recording, so at the end some of them have not written the last tick yet.
+        # The agents are still recording, and some may not have written the last tick yet, so go back ten seconds.
         screen.press("1", "0", "Enter")
         screen.until(lambda text: "PAUSED" in text and "3 of 3 nodes" in text)
         screen.press("q")

@@ -111,20 +111,20 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
         return 0.7 * LIGHT / 2 < (row["reads_per_s"] or 0) < 1.3 * LIGHT / 2
 
     def median_p99_ms(line: Casstat, rate: float, is_of_phase: Callable[[Row], bool], number: int) -> float:
-        """Return the median of a phase's last 12 rows out of `number`; the JVM is still compiling in the first ones."""
+        """Return the median p99 of the last 12 of a phase's `number` rows; in earlier ones, the JVM is compiling."""
         start = len(line.rows)
         with load(node, rate):
             line.wait_for(lambda rows: sum(map(is_of_phase, rows[start:])) >= number)
         return float(sorted(row["read_p99_ms"] for row in [*filter(is_of_phase, line.rows[start:])][-12:])[6])
 
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
-        # The phases differ only if there is little other load on the machine.
+        # Other load on the machine can hide the difference between the phases, so there are three attempts.
         for _ in range(3):
             typical_ms = median_p99_ms(line, LIGHT, is_light, 25)
             heavy_ms = median_p99_ms(line, 1e6, lambda row: (row["reads_per_s"] or 0) > LIGHT, 12)
             if heavy_ms > 2 * typical_ms:
                 break
-        # A row with only the end of the heavy phase may have as few reads as a row of the light phase.
+        # Wait for an idle row, because a row with only the end of the heavy phase may look like one of the light phase.
         line.wait_for(lambda rows: rows[-1]["reads_per_s"] == 0)
         start, before = len(line.rows), bucket_counts(node, "Read")
         with load(node, LIGHT):

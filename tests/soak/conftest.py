@@ -1,7 +1,7 @@
-"""Tests that take minutes but mostly wait, so that other tests run at the same time.
+"""Tests that take minutes but mostly wait, and therefore run alongside other tests.
 
-With CASSTAT_SOAK_MIN, the soak test takes that many minutes, with a fault in each. Without it, every fault occurs
-once, and both the faults and the recovery times are shorter.
+CASSTAT_SOAK_MIN is the duration of the soak test in minutes, with one fault per minute. If it is not set, every fault
+occurs once, and both the faults and the recovery times are shorter.
 """
 
 import os
@@ -19,7 +19,7 @@ __all__ = ["fake", "plain_environment"]
 
 MINUTES = int(os.environ.get("CASSTAT_SOAK_MIN", "0"))
 PACE = Pace(MINUTES, 12.0, 48.0) if MINUTES else Pace(len(FAULTS), 6.0, 14.0)
-# Makes addresses differ from those of tests/real, which run at the same time, and between test processes.
+# Each test process needs its own addresses, distinct from those of tests/real, which runs at the same time.
 NUMBER = 1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 VERSION, ADDRESS, JMX_PORT = "5.0.8", f"127.0.159.{NUMBER}", 27289 + NUMBER
 

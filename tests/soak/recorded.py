@@ -1,4 +1,4 @@
-"""Derives samples from a journal as `casstat replay` does, and the points that a store must have."""
+"""Derives samples from a journal as `casstat replay` does, and from them the points that a store must have."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
 
 
 def expected(folder: Path) -> Points:
-    """Return the points that a store must have; only the number of events is compared, not their texts."""
+    """Return the points that a store must have. Events are represented by their number, without their texts."""
     points: Points = {}
     for identity, where, sample in recorded(folder):
         for kind, texts in events(sample).items():

@@ -38,7 +38,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def test_stores_receive_every_tick_after_an_outage(node: Node, tmp_path: Path, stack: ExitStack) -> None:
-    """One agent runs throughout; another is killed during the outage and started again."""
+    """One agent runs throughout the outage; the other is killed during it and started again."""
     stores = InfluxDB(tmp_path / "influxdb"), VictoriaMetrics(tmp_path / "victoria-metrics")
     for store in stores:
         store.start()
@@ -70,7 +70,7 @@ def test_stores_receive_every_tick_after_an_outage(node: Node, tmp_path: Path, s
             eventually(lambda running=running: caught_up(running), 120)  # type: ignore[misc]
         eventually(lambda: time.monotonic() - started_s > AFTER_S, 2 * AFTER_S)
     for running in (lives, again):
-        # Wait until the last ticks have been shipped, too.
+        # Wait until the latest ticks have been shipped, too.
         eventually(lambda running=running: caught_up(running), 120)  # type: ignore[misc]
         assert set(running.values("casstat_sink_lost_ticks_total")) == {0.0}
         assert set(running.values("casstat_sink_refused_points_total")) == {0.0}
@@ -79,7 +79,7 @@ def test_stores_receive_every_tick_after_an_outage(node: Node, tmp_path: Path, s
     wanted = {series: times for name in ("lives", "dies") for series, times in expected(tmp_path / name).items()}
     ticks = len({at_ms for series, times in wanted.items() if belongs(series, "lives") for at_ms in times})
     assert ticks > BEFORE_S + OUTAGE_S
-    # Ticks during the agents' shutdown would not be sent until their next start.
+    # Ticks recorded while the agents are shutting down are not sent before their next start.
     last_ms = min(max(times) for times in (by_node(influxdb, "lives"), by_node(influxdb, "dies")))
     fields, taken = by_field(until(wanted, last_ms)), by_field(until(influxdb, last_ms))
     shown = {series: {at: value for at, value in times.items() if at <= last_ms} for series, times in victoria.items()}

@@ -53,7 +53,7 @@ class Soak:
             return Resources(self.process.memory_info().rss, self.process.num_threads(), self.process.num_fds())
 
     def cause(self, number: int) -> None:
-        """Cause one fault, and end it after a while."""
+        """Cause the fault of round `number`, and end it after a while."""
         fault: Callable[[], None] = getattr(self, FAULTS[number % len(FAULTS)])
         fault()
 
@@ -157,14 +157,15 @@ def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia
     store.close()
     sys.stdout.write("".join(f"\n{measurements}" for measurements in soak.measurements))
     check_growth(soak.measurements)
-    # Every tick that was due is in the journal, or was reported as missed, or as lost by the journal.
+    # Every tick that was due is in the journal, or was reported as missed by the agent or lost by the journal.
     times = [entry.snapshot.tick.time_s for entry in entries]
     points = round((times[-1] - times[0]) / INTERVAL_S) + 1
     missed = sum(entry.snapshot.tick.missed for entry in entries)
     assert points - len(times) - missed == total(shown, "casstat_journal_lost_ticks_total")
     assert len(set(times)) == len(times)
     assert total(shown, "casstat_ticks_missed_total") == missed
-    # The store has all ticks in the journal, and those lost because of the full disk; repeated points are equal.
+    # The store has all ticks that are in the journal, and also those that the journal lost. Points that the store
+    # received more than once are equal.
     sent = {int(line.rpartition(b" ")[2]) // 1_000_000 for line in store.accepted_lines}
     has = {at_ms for times in expected(tmp_path / "journal").values() for at_ms in times}
     assert {at_ms for at_ms in has if at_ms <= max(sent)} <= sent
@@ -184,7 +185,7 @@ def total(shown: dict[str, float], metric: str) -> float:
 
 
 def check_growth(measurements: list[Resources]) -> None:
-    """Compare the last measurements with those after ten rounds, or in a short run after four rounds."""
+    """Assert that resource usage has not grown since round 10, or since round 4 in a short run."""
     warm = 10 if len(measurements) > 20 else 4
     begin, end = measurements[warm - 3 : warm], measurements[-3:]
     assert statistics.median(used.rss for used in end) <= SLACK * max(used.rss for used in begin) + SLACK_BYTES

@@ -178,7 +178,7 @@ class ClusterSums:
         total = self.histograms.setdefault(series, {})
         for length, (number, counts) in layouts.items():
             if not number.any():
-                # A layout without counts may be unknown, so skip it.
+                # Skip a layout without known counts, because its upper bounds may be unknown.
                 continue
             if length not in total:
                 total[length] = np.zeros((len(self.indices), length), np.int64)

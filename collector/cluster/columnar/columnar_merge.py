@@ -9,7 +9,8 @@ from collector.cluster.columnar.worker import gc_paused, interval_span, merge_no
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of
 from collector.cluster.recordings import Recording
 
-# Maximum number of recordings per task; for fewer, starting a process costs more than it saves.
+# Small groups are combined into tasks of up to this many recordings, because starting a process for only a few costs
+# more than it saves.
 NODES_PER_TASK = 8
 
 

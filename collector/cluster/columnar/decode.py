@@ -44,7 +44,7 @@ MAX_SUM = 1 << 62
 
 
 class UnsupportedError(Exception):
-    """The input is not written by any recorder, and only the reference merge supports it."""
+    """The columnar merge does not support the input, which is malformed or unusual; the reference merge does."""
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Block:
     origins    new origins of sources: line, source, origin.
     others     changed values that are not integers: line, series number, value.
     lengths    new histograms and new layouts: line, series number, number of buckets.
-    events     for each line, the recorded events, without those derived from values.
+    events     for each line, the recorded events, without those that are derived from values.
     """
 
     head: Header
@@ -193,7 +193,7 @@ def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the number of increases in each text, and all increases; see `delta_codec`. Raises CodingError."""
     parts, numbers = [], list[str]()
     for text in texts:
-        # Replace each decimal number by a mark; the marks are resolved below.
+        # Replace each decimal number with a mark; the marks are resolved below.
         if not text.isalpha():
             numbers += _NUMBER.findall(text)
             text = _NUMBER.sub(_NUMBER_MARK, text)

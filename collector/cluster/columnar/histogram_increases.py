@@ -1,4 +1,4 @@
-"""Histogram increases in a block as flat arrays, without those that contradict the counters."""
+"""A block's histogram increases as flat arrays, without those that contradict the counters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Entries = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class HistogramIncreases:
-    """Histogram increases in a block.
+    """A block's histogram increases.
 
     parts          for each histogram: lines, columns, buckets and increases.
     counted        for each line and column, whether the increases are known and consistent.
@@ -63,7 +63,7 @@ def histogram_increases(
     elapsed: Floats,
     present: Bools,
 ) -> HistogramIncreases:
-    """Return the histogram increases on the lines where the series continues. Raises CodingError and ValueError."""
+    """Return a block's histogram increases where `continues` is true. Raises CodingError and ValueError."""
     all_increases, counted = block.bucket_increases(), continues.copy()
     result = HistogramIncreases([], counted, {}, {}, [])
     column_indices = {key: column_index for column_index, key in enumerate(block.series)}
@@ -113,7 +113,8 @@ def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
 def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
     """Return a histogram's increases; the lines of `layouts` contain absolute counts.
 
-    `before` contains the counts before the first line. If they are unknown or do not fit, `counted` becomes False.
+    `before` contains the counts before the first line. `counted` becomes False on a line with absolute counts if the
+    previous counts are unknown, higher or in another layout.
     """
     line, bucket, gain = absolute
     parts = []

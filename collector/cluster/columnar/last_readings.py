@@ -6,7 +6,7 @@ from collector.cluster.columnar.arrays import Ints
 from collector.model.metric import Series
 
 SourceSeries = tuple[str, Series]
-"""A source, and one of its series."""
+"""A source and one of its series."""
 
 
 @dataclass(frozen=True)

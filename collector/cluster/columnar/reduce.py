@@ -1,6 +1,6 @@
 """Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to `node_intervals`.
 
-Needs numpy and orjson. Both come with casstat[analysis], and sampling processes never load them.
+Requires numpy and orjson from casstat[analysis], which sampling processes never load.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from collector.model.snapshot import Event, Tick
 
 
 def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeColumns:
-    """Return a node on the grid; its clock is ahead by `offset_s`.
+    """Return a node's recording as intervals of the grid; the node's clock is ahead by `offset_s`.
 
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
@@ -43,7 +43,7 @@ def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int =
 
 @dataclass
 class _BlockSums:
-    """The sums over one block: intervals, series and values."""
+    """The sums over one block; each array has one row per interval in `indices`."""
 
     indices: Ints
     counters: tuple[list[Series], Floats, Floats]
@@ -162,7 +162,7 @@ def is_repeated(block: Block, sequence: TickOrder) -> bool:
 
 
 def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> _BlockSums:
-    """Return a block's sums; `order` sorts its lines by interval, and `starts` contains each interval's first index."""
+    """Return a block's sums; `order` sorts its lines by interval, and each interval begins at one of `starts`."""
     metrics = block.head.catalogue
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in rates.keys]
     scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in rates.keys], np.float64)

@@ -22,7 +22,7 @@ class BlockRates:
 
     keys       the source and series of each column.
     present    whether a line contains a series.
-    exact      the last integer value of each series; for `mixed` columns, the numbers are only in `values`.
+    exact      the latest integer value of each series; for `mixed` columns, the numbers are only in `values`.
     valid      whether a counter's raw `increase` and `elapsed` are known.
     known      whether a gauge's raw value is in `values`.
     counted    whether a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
@@ -97,7 +97,7 @@ def _texts(block: Block, present: Bools, kinds: Sequence[Kind | None]) -> dict[i
 
 
 def _presence(block: Block) -> Bools:
-    """Return a matrix that tells whether each line contains each series."""
+    """Return whether each line contains each series, as a matrix."""
     toggles = np.zeros((len(block.ticks), len(block.series)), np.uint8)
     toggles[block.presence.positions()] = 1
     present: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
@@ -105,7 +105,7 @@ def _presence(block: Block) -> Bools:
 
 
 class _Previous:
-    """For each line and series, the time elapsed since the previous reading, and whether the series continues."""
+    """The previous readings: for each line and series, the time since then and whether the series continues."""
 
     def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
         lines, number = present.shape

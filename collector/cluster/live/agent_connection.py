@@ -24,7 +24,7 @@ EventHandler = Callable[[bytes], None]
 
 
 class AgentError(Exception):
-    """The peer does not behave like an agent; the message is a single line."""
+    """A request failed, or the peer does not behave like an agent; the message is a single line."""
 
 
 @dataclass(frozen=True)

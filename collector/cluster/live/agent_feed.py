@@ -33,7 +33,7 @@ class FeedListener(Protocol):
     """Receives samples, properties and failures from feeds, with the node's key. May be called from any thread."""
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
-        """Receive a sample; `is_last` marks the latest one that the agent had before the connection."""
+        """Receive a sample; `is_last` marks the agent's latest sample from before the connection was made."""
 
     def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
         """Receive the node's properties, its own address, and the addresses of all nodes in its cluster."""
@@ -77,7 +77,7 @@ class AgentFeed:
         self._ever_answered = False
 
     def request(self, patterns: Sequence[str]) -> None:
-        """Request the metrics that match these patterns from now on."""
+        """From now on, request the metrics that match these patterns."""
         if patterns != self._patterns:
             self._patterns = patterns
             self._request_changed = True
@@ -99,7 +99,7 @@ class AgentFeed:
             except Exception as error:
                 # Report the error, because the task must not end silently.
                 self._listener.on_failure(self._key, unexpected_text(error))
-            # A different node may answer at this address next time.
+            # A different node may answer at this address the next time.
             self._is_introduced = False
             if loop.time() - began_s > STEADY_S:
                 self._delay_s = MIN_DELAY_S
@@ -125,7 +125,7 @@ class AgentFeed:
     async def _session(self) -> None:
         if not self._is_introduced:
             await self._introduce()
-        # An event stream occupies its connection until it is closed.
+        # An event stream occupies its connection until the end, so it gets a connection of its own.
         connection = self._event_stream = await self._connect()
         try:
             response = await self._get(connection, self._samples_path(self._last_s), EVENTS, self._take_event)
@@ -226,7 +226,7 @@ class AgentFeed:
     def _failure_reason(self, error: Exception) -> str:
         if isinstance(error, AgentError):
             return str(error)
-        # If a name has several addresses, asyncio joins all errors in one text.
+        # If a name has several addresses, asyncio joins all errors into one text.
         if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
             listen = self._address.authority
             hint = "run 'casstat agent' there, or use the URL of a Jolokia agent"

@@ -41,7 +41,7 @@ class NodeInfo:
     """Node properties that the node's samples do not contain; "" if unknown.
 
     location    data centre and rack, as `dc/rack`.
-    local       whether only local reads and writes are available, because the node is read through nodetool.
+    local       whether only local reads and writes are available, as they are if the node is read through nodetool.
     interval_s  time between two samples; 0 if unknown.
     machine     boot id of the machine; `network` is the network namespace on it.
     disk        the watched disk; `interface` is the watched network interface.
@@ -70,8 +70,8 @@ class NodeStatus:
                 cluster's keeps its last sample until the next one arrives.
     is_current  whether the sample belongs to this interval; only then is it part of the cluster's sample.
     reason      the problem as one line, or "".
-    age_s       time since the node's last answer (for a silent node, Cassandra's last answer); None if it is answering
-                now or never has.
+    age_s       time since the node last answered (for a silent node, since Cassandra last answered); None if it is
+                answering now or never has.
     """
 
     name: str

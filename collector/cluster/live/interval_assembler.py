@@ -29,7 +29,7 @@ from collector.printable import one_line
 
 # The shortest delay among the last DELAYS samples serves as the estimate of a node's clock offset.
 DELAYS = 5
-# A sample that is early by more than this fraction of an interval must come from a wrong clock.
+# If a sample is early by more than this fraction of an interval, the node's clock must be wrong.
 EARLY = 0.1
 # Number of intervals without a sample after which a node is considered gone.
 GONE_AFTER = 5
@@ -57,14 +57,14 @@ class _Node:
         self._reported: frozenset[Series] = frozenset()
 
     def missing_gauges(self, sample: Sample) -> frozenset[Series]:
-        """Return the summed gauges that the node has reported before but lacks in this sample."""
+        """Return the summed gauges that the node has reported before but not in this sample; none if it is silent."""
         current = {series for series in sample.values if series[0] in self._summed_gauges}
         before = self._reported
         self._reported = before | current
         return before - current if self.state in (State.UP, State.CHANGING) else frozenset()
 
     def add_state_change(self, before: State, time_s: float) -> None:
-        """Add an event if the state differs from `before`."""
+        """Add an event if the state differs from `before` and neither of them is NEW."""
         if before is not self.state and State.NEW not in (before, self.state):
             text = self._reason() or f"is {self.state.value} again"
             self.events.append(ClusterEvent(time_s, self.name, self.state.value, text))
@@ -80,7 +80,7 @@ class _Node:
 class IntervalAssembler:
     """Collects the samples and failures of nodes, each identified by a key, and closes intervals.
 
-    `summed_gauges` contains the gauges whose sum is omitted if a node lacks them, since the sum would seem to drop.
+    `summed_gauges` contains the gauges whose sum is omitted if a node lacks them, since the sum would appear to drop.
     """
 
     def __init__(self, interval_s: float, summed_gauges: frozenset[str] = frozenset()) -> None:
@@ -120,7 +120,7 @@ class IntervalAssembler:
         node.delays.append(now_s - sample.tick.time_s)
         index = self._index(node, sample)
         if not has_request_rates(node.last_sample):
-            # Count the first sample in the next interval; otherwise, a node that is always late would never appear.
+            # Count a new node's samples in the next open interval, or a node that is always late would never appear.
             index = max(index, self._closed + 1)
         if index > self._closed and len(node.open) < MAX_OPEN:
             samples = node.open.setdefault(index, [])
@@ -157,7 +157,7 @@ class IntervalAssembler:
         return self._closed if index is None else index
 
     def is_complete(self, index: int, *, first: bool = False) -> bool:
-        """Return whether all reachable nodes have reported for an interval; new nodes count only in the `first`."""
+        """Return whether all reachable nodes have reported for an interval; new nodes count only for the `first`."""
         self._open = index
         nodes = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
         return all(index in node.open for node in nodes)
@@ -232,7 +232,7 @@ class IntervalAssembler:
 
     @staticmethod
     def _update(node: _Node, sample: Sample, now_s: float) -> float | None:
-        """Update a node from its sample; return how long Cassandra has been silent (None if it is not or unknown)."""
+        """Update a node; return the time since Cassandra last answered, or None if it is answering or never has."""
         node.last_sample = sample
         node.state, node.reason = state_of(sample)
         if node.state is not State.SILENT:

@@ -27,7 +27,7 @@ WAIT_SHARE, WAIT_S = 0.7, 2.0
 POLL_S = 0.04
 # Maximum wait for the first interval.
 FIRST_WAIT_S = 0.35
-# When more intervals than this are overdue, for example after a suspend, the oldest ones are skipped.
+# When more intervals than this are overdue, for example after the machine was suspended, the oldest ones are skipped.
 MAX_INTERVALS_BEHIND = 5
 DEADLINE_CHECK_S = 0.25
 PEERS_INTERVAL_S = 15.0
@@ -43,7 +43,7 @@ class Request:
     """The metrics to request from the nodes.
 
     patterns       metric names and patterns for agents.
-    metrics        metrics to read through Jolokia; `table_metrics` contains table metrics.
+    metrics        metrics to read through Jolokia; those in `table_metrics` are also read from the node `node`.
     node           index of the node from which to request all metrics; None for none.
     """
 
@@ -222,7 +222,7 @@ class LiveCluster:
                     connection.fail(AgentError("no answer in time"))
 
     async def _refresh_peers(self) -> None:
-        """Periodically read the seeds' peers again, and node properties that the agents did not yet know."""
+        """Periodically read the seeds' peers again, and the properties of nodes whose agents did not know them yet."""
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
             for key, feed in list(self._agents.items()):

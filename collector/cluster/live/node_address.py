@@ -1,4 +1,4 @@
-"""Node addresses on the command line, each of a casstat agent or a Jolokia agent."""
+"""Parses node addresses from the command line; each is the address of a casstat agent or a Jolokia agent."""
 
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -45,9 +45,10 @@ class NodeAddress:
 
 
 def parse_address(text: str, scheme: str = "http") -> NodeAddress:
-    """Parse a node's address: with a path or Jolokia's port, it means a Jolokia agent, otherwise a casstat agent.
+    """Parse a node's address.
 
-    `scheme` is used if the address has no scheme. Raises NodeAddressError.
+    An address with a path or Jolokia's port is a Jolokia agent's; any other is a casstat agent's. `scheme` is used if
+    the address has no scheme. Raises NodeAddressError.
     """
     if "@" in text:
         raise NodeAddressError("a node's address must not contain a user and password: other local users can read it")

@@ -39,7 +39,7 @@ def _has_cassandra_values(sample: Sample) -> bool:
 
 
 def has_request_rates(sample: Sample | None) -> bool:
-    """Return whether the sample contains a request rate; there are no rates in a first interval."""
+    """Return whether the sample contains a request rate; a node's first interval has none."""
     return sample is not None and any(
         series[0] in REQUEST_COUNTERS and isinstance(value, Rate)
         for values in (sample.values, sample.last_known)

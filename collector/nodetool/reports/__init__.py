@@ -2,6 +2,6 @@
 
 Each file has `ARGUMENTS` (the arguments to call nodetool with), `FILLS` (the metrics it provides), `METRICS`
 (those that no MBean provides) and `parse`. `parse` accepts the output of every version from 3.11 on, as text
-and, where nodetool supports it, as JSON. It finds values by their labels, never by position, and raises nothing:
-a malformed value is absent, and `Report.problems` contains the reason.
+and, where nodetool supports it, as JSON. It finds values by their labels, not by their order, and never raises an
+exception: a malformed value is absent, and `Report.problems` contains the reason.
 """

@@ -50,7 +50,7 @@ def parse(text: str) -> Report:
             table = header
         elif _REMAINING.fullmatch(line):
             if not table:
-                draft.problem("unknown format of the running compactions")
+                draft.problem("the table of running compactions has an unknown format")
             table = None
         elif table and line.strip():
             _running(draft, table, line)

@@ -1,9 +1,9 @@
-"""`nodetool gcstats`: garbage collections since the last call by any client; each call resets the counts."""
+"""`nodetool gcstats`: garbage collections since any client last called it; each call resets the counts."""
 
 from collector.model.metric import Aggregation, Kind, Metric
 from collector.nodetool.reports.report import Columns, Draft, Report, columns, whole
 
-_SINCE = "since the last call of gcstats by any client"
+_SINCE = "since any client last called gcstats"
 _SHOWN = {
     "Interval (ms)": Metric(
         "cassandra_gcstats_interval_seconds",

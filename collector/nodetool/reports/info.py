@@ -22,7 +22,7 @@ FILLS = frozenset(
 )
 
 _CACHES = {"Key Cache": "KeyCache", "Row Cache": "RowCache", "Counter Cache": "CounterCache"}
-# Whether nodetool prints this cache depends on the node's settings.
+# The node's settings determine whether nodetool prints this cache.
 _CHUNKS = "Chunk Cache"
 _HEAP = "Heap Memory (MB)"
 _PROPERTIES = {
@@ -42,7 +42,7 @@ _MIB = 2**20
 
 
 def parse(text: str) -> Report:
-    """Return the values of the report; sizes are rounded by nodetool."""
+    """Return the report's values; nodetool rounds the sizes."""
     draft = Draft(text)
     values = unique(draft.lines, ("Load", _HEAP, "Exceptions", *_CACHES, *_PROPERTIES), draft)
     if "Load" in values:

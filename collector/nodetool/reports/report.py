@@ -1,4 +1,4 @@
-"""The result of the nodetool report parsers, and their shared code for lines, numbers, problems and tables."""
+"""The result of parsing a nodetool report, and code for lines, numbers, problems and tables that all parsers share."""
 
 import json
 import math
@@ -143,13 +143,13 @@ def size(raw: object) -> int:
 
 
 def parted(line: str) -> tuple[str, str]:
-    """Split a line at the first colon into a label, with single spaces, and a value; ("", "") if it has no colon."""
+    """Split a line at the first colon into a label (spaces normalised) and a value; ("", "") if it has no colon."""
     label, colon, value = line.partition(":")
     return (" ".join(label.split()), value.strip()) if colon else ("", "")
 
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
-    """Return the value of each label; a missing or ambiguous one is a problem."""
+    """Return the value of each label; missing and ambiguous values are added to the problems."""
     values_by_label: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
         if label in values_by_label:
@@ -170,7 +170,7 @@ class Columns:
     ends: tuple[int, ...]
 
     def cells(self, row: str) -> dict[str, str] | None:
-        """Return a row's cells by label, split at blanks or else by position; None if they do not match the labels."""
+        """Return a row's cells by label, split at spaces or else by position; None if they do not match the labels."""
         cells = list(re.finditer(r"\S+", row))
         if len(cells) != len(self.labels) or not (all(self.labels) or self._over(cells)):
             # An unknown label may consist of several words above a single cell.
@@ -203,7 +203,7 @@ def columns(header: str, labels: Iterable[str], required: Iterable[str]) -> Colu
     A word that does not belong to a label counts as a separate column.
     """
     longest_first = sorted(labels, key=len, reverse=True)
-    # In the gcstats header, some labels follow the unit of the previous label without a blank.
+    # In the gcstats header, some labels follow the unit of the previous label without a space.
     words = [
         r"\s+".join(map(re.escape, label.split())) + ("" if label.endswith(")") else r"(?!\S)")
         for label in longest_first
@@ -226,7 +226,7 @@ def objects(text: str) -> list[dict[str, Any]]:
             content, end = _JSON.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        # Text after the object's end means that one of its lines is missing, so that its nesting is wrong.
+        # Text after the object's end means that one of its lines is missing and its nesting is wrong.
         if not _CONTINUES.match(text, end):
             result.append(content)
         position = end

@@ -104,7 +104,7 @@ def _hundredths(cell: object) -> float | None:
 
 
 def histograms(draft: Draft, heading: re.Pattern[str], labels: Iterable[str]) -> list[Histogram]:
-    """Return the well-formed histograms of a report, each with the table that its heading names."""
+    """Return a report's well-formed histograms; `heading` matches the line above each of them."""
     labels = ("Percentile", *labels)
     sections: list[tuple[re.Match[str], list[str]]] = []
     in_section = False

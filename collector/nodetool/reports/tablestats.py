@@ -1,4 +1,4 @@
-"""`nodetool tablestats`: local operations on keyspaces and tables since the node's start, and table sizes."""
+"""`nodetool tablestats`: local operations on keyspaces and tables since the node started, and table sizes."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -154,7 +154,7 @@ def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> N
 
 
 def _microseconds(raw: object) -> int:
-    """Return the total time of the operations: a keyspace's mean covers all operations since the node's start."""
+    """Return the total time of the operations: a keyspace's mean covers all operations since the node started."""
     count, mean = raw if isinstance(raw, tuple) else (raw, None)
     number = whole(count)
     if number == 0:
@@ -163,9 +163,9 @@ def _microseconds(raw: object) -> int:
         raise ValueError("is missing, although the count is not 0")
     total = mean_ms * number * 1000
     # Cassandra divides a whole number of microseconds by the count. If the total is not close to a whole number, the
-    # mean is of another kind.
+    # mean does not cover exactly these operations.
     if abs(total - round(total)) > 0.001 + total * 1e-15:
-        raise ValueError("is not a mean of that many operations since the start")
+        raise ValueError("is not the mean of all operations since the node started")
     return round(total)
 
 
@@ -199,7 +199,7 @@ def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: I
 
 
 class _Reader:
-    """Takes the text line by line and assigns values to headings. Sections about indexes are discarded."""
+    """Reads the text report line by line and assigns its values to headings. Sections about indexes are discarded."""
 
     def __init__(self, draft: Draft) -> None:
         self.sections: list[Section] = []
@@ -209,7 +209,7 @@ class _Reader:
         self._current: Section | None = None
 
     def read(self, line: str) -> None:
-        """Take one line."""
+        """Process one line."""
         label, value = parted(line)
         if label == "Keyspace":
             self._begin(value, "")

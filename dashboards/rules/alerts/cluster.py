@@ -115,7 +115,7 @@ ALERTS = (
         "restarts",
         aggregate("max", f"changes({selector('cassandra_jvm_start_time_seconds', (), MATCH)}[30m])"),
         "Cassandra restarted on {{ $labels.node }}",
-        f"Cassandra on {WHERE} restarted within half an hour (restart count {{{{ $value | humanize }}}}).",
+        f"Cassandra on {WHERE} restarted within the last half hour (restart count {{{{ $value | humanize }}}}).",
     ),
     *threshold_alerts(
         "CassandraSchemaDisagreement",

@@ -36,7 +36,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraTimeouts",
         "timeouts",
-        f"{{{{ $value | humanize }}}} requests per second that {WHERE} coordinates are timing out.",
+        f"{{{{ $value | humanize }}}} requests per second are timing out; their coordinator is {WHERE}.",
     ),
     *signal_alerts(
         "CassandraUnavailables",
@@ -46,7 +46,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraFailures",
         "failures",
-        f"{{{{ $value | humanize }}}} requests per second that {WHERE} coordinates are failing on a replica.",
+        f"{{{{ $value | humanize }}}} requests per second are failing on a replica; their coordinator is {WHERE}.",
     ),
     *signal_alerts(
         "CassandraRequestsDiscarded",

@@ -58,7 +58,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraPartitionLarge",
         "max_partition",
-        f"The largest partition of {_NAME} has {_VALUE}B.",
+        f"The size of the largest partition of {_NAME} is {_VALUE}B.",
         by=TABLE,
     ),
     *signal_alerts(

@@ -1,4 +1,4 @@
-"""The spread of many nodes: lowest, median and highest."""
+"""Plots the spread of many nodes: the lowest, median and highest value at each time."""
 
 from statistics import median
 

@@ -12,7 +12,7 @@ from exporters.gnuplot.plot_panel import axis, plot, rotated_label
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 
-# Viridis is perceptually uniform, with any colour vision and in grey.
+# Viridis is perceptually uniform with any colour vision, and in greyscale.
 _VIRIDIS = (
     *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
     *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
@@ -101,7 +101,10 @@ def _cells(run: Run, operation: str, size: int) -> Columns:
 
 
 def _filled(buckets: Buckets) -> list[tuple[float, float, float]]:
-    """Return the bounds and counts of non-empty buckets, with positive, finite bounds for a logarithmic axis."""
+    """Return the lower bound, the upper bound and the count of each non-empty bucket.
+
+    The bounds are positive and finite, as a logarithmic axis requires.
+    """
     lows = (buckets.low, *buckets.upper_bounds[:-1])
     filled = []
     for low, high, count in zip(lows, buckets.upper_bounds, buckets.counts, strict=True):

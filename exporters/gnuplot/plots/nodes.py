@@ -21,8 +21,8 @@ MAX_NODES = 12
 _ROW_PX = 300
 _BETWEEN_PX = 36
 _NAME_PX = 20
-# Each node's columns in the data file, with their titles and styles.
 _READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
+# Each node's columns in the data file, with their titles and styles.
 _COLUMNS = (
     ("reads_per_s", "reads", _READS),
     ("writes_per_s", "writes", _WRITES),

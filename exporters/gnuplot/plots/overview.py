@@ -1,4 +1,4 @@
-"""The cluster on one time axis, from operations to network."""
+"""Plots the cluster's operations, latency, GC, compactions, CPU, disk and network on one time axis."""
 
 from exporters.gnuplot.data_files import Columns, Values, has_isolated, present, series, thinned
 from exporters.gnuplot.plot_data import CLUSTER, Run
@@ -18,7 +18,7 @@ _LATENCY = (
     ("p99", LineStyle("tail", 9, width=1.8)),
     ("max", LineStyle("faint", 0, "'.'", 1.2)),
 )
-# The parts from the bottom to the top of the stack, each with its colour.
+# The parts of the CPU stack from bottom to top, each with its colour.
 _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait", "sky"), ("steal", "ink"))
 _DISK = ("disk_read_mb_per_s", "disk_write_mb_per_s")
 _NETWORK = ("net_rx_kbit_per_s", "net_tx_kbit_per_s")

@@ -11,7 +11,7 @@ from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
 from exporters.gnuplot.text_escaping import quoted
 
 _STEPS = 20
-# 99.9999999 %: floating-point numbers cannot resolve higher percentiles.
+# The axis ends at 99.9999999 %, which is all but one of a billion operations.
 _MAX_DECADES = 9.0
 _WORDS = (("read", "reads", 7), ("write", "writes", 9))
 _NAMED = (0.0, 50.0, 90.0, 95.0)
@@ -90,7 +90,7 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
 
 
 def _decades(buckets: Buckets) -> float:
-    """Return the highest percentile that this number of values supports, as a position on the axis in nines."""
+    """Return the highest percentile that this many operations support, as a number of nines (3 for 99.9 %)."""
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 

@@ -12,7 +12,7 @@ from exporters.gnuplot.plots.percentiles import in_warm_up
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
 _QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
-# With more than `_MANY` rows, points within 1/200 of a decade of another point are left out.
+# With more than `_MANY` rows, rows are left out if earlier ones already cover their points, to 1/200 of a decade.
 _MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
 _BETWEEN_PX = LEFT_PX + 4
@@ -85,7 +85,7 @@ def _visible(columns: Columns) -> Columns:
 
 
 def _sums(reads: Values, writes: Values) -> list[float | None]:
-    """Return the sums of reads and writes; a column that has no values at all is left out of the sums."""
+    """Return the sums of reads and writes; if one of the two has no values at all, return the other."""
     pairs = zip(reads, writes, strict=True)
     if present(reads) and present(writes):
         return [read + write if read is not None and write is not None else None for read, write in pairs]

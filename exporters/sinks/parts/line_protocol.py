@@ -18,7 +18,7 @@ ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
 MAX_TEXT_CHARS = 1000
-# The cache also keeps this many series that are not in the current tick.
+# Unused series are deleted when the cache has this many more than twice the current number.
 SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
 
@@ -41,7 +41,7 @@ class LineEncoder:
         tail = b" %d000000" % time_ms(sample)
         # Most counters do not change within a second, and concatenation is faster than formatting.
         zero_rate, zero_value = b"per_s=0" + tail, b"value=0.0" + tail
-        # This does the same as `rows`, but without an object per series, which would take half of the time.
+        # This does the same as `rows`, but does not create an object per series, which would take half of the time.
         for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
             if not head:
                 continue
@@ -52,7 +52,7 @@ class LineEncoder:
                     continue
                 number = increase / elapsed_s if aggregated is None else aggregated
                 if number - number == 0:
-                    # The elapsed time has only five significant digits, and formatting all 17 takes twice as long.
+                    # Twelve digits suffice: the elapsed time has only five, and formatting all 17 takes twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
                 if not value:
@@ -84,7 +84,10 @@ class LineEncoder:
 
 
 def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
-    """Yield a line for each kind of event: its texts for annotations, and a count for stores without text."""
+    """Yield a line for each kind of event.
+
+    It has the texts, for annotations, and their count, for stores that accept only numbers.
+    """
     for kind, texts in events(sample).items():
         words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]
         text = "; ".join(texts)[:MAX_TEXT_CHARS].translate(BLANKS).translate(QUOTED)

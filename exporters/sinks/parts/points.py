@@ -50,7 +50,7 @@ def histogram_fields(metric: Metric, series: Series, buckets: Buckets, sample: S
 
 
 def events(sample: Sample) -> dict[str, list[str]]:
-    """Return the texts of each kind of event, except the kind that repeats on every tick of an outage."""
+    """Return the texts of each kind of event, except `no_answer`, which occurs on every tick of an outage."""
     fields: dict[str, list[str]] = {}
     for event in sample.events:
         if event.kind != NO_ANSWER:
@@ -71,7 +71,7 @@ def tags(metric: Metric, series: Series) -> list[tuple[str, str]]:
 def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
     """Return the tags that identify the owner of a series that nodes on one machine share.
 
-    There are none for a node's own series and for an unknown machine. The machine's tag changes when it reboots.
+    There are none for a node's own series or an unknown machine. The machine's tag changes when it reboots.
     """
     if metric.owner is Owner.NODE or not placement.machine:
         return []

@@ -51,7 +51,7 @@ class Target:
                 raise SinkUrlError(f"{self.name}: unknown parameter {name!r} (hint: {hint})")
 
     def flag(self, name: str) -> bool:
-        """Return whether a parameter is 1; the default is 0. Raises SinkUrlError."""
+        """Return whether a parameter is 1 instead of 0, which is the default. Raises SinkUrlError."""
         value = self.parameters.get(name, "0")
         if value not in ("0", "1"):
             raise SinkUrlError(f"{self.name}: {name}={value}: must be 0 or 1")
@@ -67,7 +67,7 @@ class Target:
             raise SinkUrlError(f"{self.name}: {name}: {error}") from None
 
     def file(self, name: str) -> Path:
-        """Return the path in a parameter."""
+        """Return the path in a parameter, with a leading `~` expanded."""
         return Path(self.parameters[name]).expanduser()
 
     @property

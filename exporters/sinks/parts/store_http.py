@@ -94,7 +94,7 @@ def response_error(
 
 
 def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
-    """Return the error for a response that does not concern the points."""
+    """Return the error for a failure that the points did not cause, such as rejected credentials or a wrong path."""
     cause = {
         401: "HTTP 401: credentials rejected (hint: check token_file)",
         403: "HTTP 403: no permission to write (hint: check token_file)",
@@ -110,7 +110,7 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
 
 
 def connection_error(error: Exception, host: str, advice: Hint = hint) -> UnavailableError:
-    """Return the error for one of FAILURES; `advice` is the hint for its reason."""
+    """Return the error for one of FAILURES; `advice` returns the hint for a reason."""
     causes = _causes(error)
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):

@@ -30,7 +30,10 @@ def influxdb(body: str) -> str | None:
 
 
 def blueflood(body: str) -> str | None:
-    """Return Blueflood's message: {"errors": [{"message": "…"}, …]}, or one of the few texts of older versions."""
+    """Return Blueflood's message about the points, or None.
+
+    {"errors": [{"message": "…"}, …]}; in older versions, a text that begins with one of BLUEFLOOD_TEXTS
+    """
     if body.startswith(BLUEFLOOD_TEXTS):
         return body
     errors = _object(body).get("errors")

@@ -5,7 +5,7 @@ from tests.collector.fakes import FakeClock
 
 
 class Node:
-    """A node that either answers or does not answer in each second, and the lines logged about it."""
+    """A node that a test makes available or unavailable, second by second, and the lines logged about it."""
 
     def __init__(self, *, answered: bool) -> None:
         self.clock = FakeClock()

@@ -1,4 +1,4 @@
-"""RunStore: runs survive a restart, become events of the next tick, and end once."""
+"""RunStore: runs survive a restart, changes become events of the next tick, and ended runs do not change."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Messages to the service manager: readiness after the first tick, a watchdog ping after each tick, and the end."""
+"""Messages to the service manager: ready after the first tick, a watchdog ping after each tick, and stopping."""
 
 import os
 import socket

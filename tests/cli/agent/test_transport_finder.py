@@ -18,7 +18,7 @@ NOBODY = "http://127.0.0.1:1/jolokia"
 
 
 class FakeTransports:
-    """Two transports, of which only nodetool may answer. Counts the attempts."""
+    """Provides two transports, of which only nodetool can answer, and counts the attempts."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()

@@ -1,4 +1,4 @@
-"""The printed rows and averages of the line."""
+"""The rows and averages that the default command prints."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ MACHINE = {"cpu", "disk"}
 
 
 def run_of(answers: str) -> list[Sample]:
-    """Return one sample per second: "+" for an interval with data from Cassandra, "-" for one without."""
+    """Return one sample per second: for "+" with data from Cassandra, for "-" without."""
     samples = []
     for second, answer in enumerate(answers):
         names = {"cassandra", *MACHINE} if answer == "+" else MACHINE

@@ -1,4 +1,4 @@
-"""The Jolokia options are the same for every command; passwords come only from safe places."""
+"""The Jolokia options are the same for every command; passwords come only from files or the environment."""
 
 from pathlib import Path
 from typing import Any

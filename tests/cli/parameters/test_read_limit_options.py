@@ -1,4 +1,4 @@
-"""Limits on reading recordings: one-line errors that affect no other recording."""
+"""A recording that exceeds a limit causes a one-line error and does not affect other recordings."""
 
 import json
 import shutil

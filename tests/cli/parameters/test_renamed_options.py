@@ -46,7 +46,7 @@ def test_help_omits_the_former_names_of_the_journal_options(capsys: pytest.Captu
         (["--port", "8779"], ("127.0.0.1", 8779)),
     ],
 )
-def test_attach_accepts_listen_and_its_former_parts(
+def test_attach_accepts_listen_or_the_former_host_and_port(
     arguments: Sequence[str], listen: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agents: list[Agent] = []

@@ -1,4 +1,4 @@
-"""Runs casstat in process, in a temporary folder."""
+"""Runs casstat in the test process, in a temporary folder."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -35,7 +35,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def as_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
     """Run the test as a user who may not open the lock."""
-    # This imports all modules that the commands need, before the test becomes a user who may be unable to read them.
+    # This imports all modules that the commands need, before switching to a user who may be unable to read them.
     assert main(["journal", "check", str(folder)]) == main(["replay", str(folder)]) == 0
     assert "open" in capsys.readouterr().out
     if os.geteuid():
@@ -73,6 +73,6 @@ def test_check_and_replay_report_that_they_cannot_tell(folder: Path, capsys: pyt
     assert "open or no footer" in capsys.readouterr().out
 
 
-def test_a_free_lock_is_known(folder: Path, tmp_path: Path) -> None:
+def test_a_held_lock_and_a_free_one_are_recognised(folder: Path, tmp_path: Path) -> None:
     assert lock_state(folder) is LockState.HELD
     assert lock_state(tmp_path) is LockState.FREE

@@ -105,14 +105,14 @@ def test_a_recording_shorter_than_one_interval_is_an_error(
     assert run("replay", "rec", "-i", interval, "--format", output) == expected
 
 
-def test_a_recording_between_two_multiples_has_no_complete_interval(run: Run, tmp_path: Path) -> None:
+def test_a_recording_between_two_multiples_of_the_interval_has_no_row(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "rec", busy("a", 80, begin_s=1_795_000_030.0))
     code, out, errors = run("replay", "rec", "-i", "60")
     assert (code, out) == (1, "")
     assert "covers 79 s, but no complete interval of 60 s: intervals end at multiples of 60 s" in errors
 
 
-def test_a_recording_that_spans_two_multiples_has_a_row(run: Run, tmp_path: Path) -> None:
+def test_a_recording_that_spans_two_multiples_of_the_interval_has_a_row(run: Run, tmp_path: Path) -> None:
     record(tmp_path / "rec", busy("a", 61, begin_s=1_795_000_020.0))
     code, out, errors = run("replay", "rec", "-i", "60", "--format", "json")
     assert (code, errors) == (0, "")

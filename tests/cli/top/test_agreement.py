@@ -53,7 +53,7 @@ Row = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Node:
-    """A generated node: its machine, and the ticks when it is down, restarts or lacks a gauge."""
+    """A generated node: its machine, and the ticks at which it is down, restarts or lacks a gauge."""
 
     name: str
     machine: str
@@ -98,7 +98,7 @@ def snapshots(node: Node) -> Iterator[Snapshot]:
             metric = CATALOGUE[series[0]]
             if series[0].startswith(("cassandra_", "casstat_process")):
                 values[series] = _value(metric.kind, series, counts, chance)
-        # The gauge must not be lacking right after an outage or a restart, when there is no previous value.
+        # Keep the gauge right after an outage or a restart, because there is no previous value then.
         if tick in node.lacking and tick - 1 not in node.down and tick not in node.restarts:
             del values["cassandra_compaction_pending",]
         scrapes = [Scrape("cassandra", 50.0 + tick, values, str(starts))] if tick not in node.down else []
@@ -163,7 +163,7 @@ def top_rows(folder: Path, interval_s: float) -> dict[float, Row]:
 
 
 def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
-    """Return the cluster's rows from live `casstat top` when it receives the nodes' samples, by time."""
+    """Return the cluster's rows that live `casstat top` shows for the nodes' samples, by time."""
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)
@@ -181,7 +181,7 @@ def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
 
 
 def differences(left: Mapping[float, Row], right: Mapping[float, Row]) -> list[tuple[float, str]]:
-    """Return the time and column of each cell that differs; only columns present on both sides are compared."""
+    """Return the time and column of each differing cell; only columns present on both sides are compared."""
 
     def same(a: float | None, b: float | None) -> bool:
         if a is None or b is None:
@@ -235,7 +235,7 @@ def test_pending_compactions_and_heap_are_summed_and_shares_are_averaged(tmp_pat
 
 
 @pytest.mark.parametrize("implementation", ["reference", "columnar", "machine"])
-def test_a_change_to_one_implementation_is_noticed(
+def test_a_change_to_one_implementation_is_detected(
     implementation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Callable[[], None]] = {

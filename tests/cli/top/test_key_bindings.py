@@ -1,4 +1,4 @@
-"""Each key has its effect, and every sequence of keys leads to a valid screen."""
+"""Key bindings: the effect of each key, and a valid screen after any sequence of keys."""
 
 import pytest
 from hypothesis import given

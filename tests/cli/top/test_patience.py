@@ -20,7 +20,7 @@ GONE = NodeFrame("a", State.GONE, NOTHING, "Connection refused", None, "")
 
 
 def frames_waited(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
-    """Return the number of frames before waiting ends, or None if it does not; the last state is repeated."""
+    """Return the number of the frame at which waiting ends, or None; `nodes` are the states, the last one repeated."""
     patience = Patience(2.0)
     base = frames(1, 1)[0]
     for number in range(40):

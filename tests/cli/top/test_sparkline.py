@@ -1,4 +1,4 @@
-"""Sparklines have the requested width, and gaps for absent values."""
+"""Sparklines have the requested width and show absent values as gaps."""
 
 from hypothesis import given
 from hypothesis import strategies as st

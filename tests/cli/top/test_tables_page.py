@@ -1,4 +1,4 @@
-"""The tables page of `top` shows the same table columns as the line."""
+"""On narrow screens, the tables page of `top` drops columns in the same order as the default command."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from exporters.line.table_rows import COLUMNS, fitting
 
 
 @pytest.mark.parametrize("width", range(30, 160, 7))
-def test_the_tables_page_drops_columns_in_the_same_order_as_the_line(width: int) -> None:
+def test_the_tables_page_drops_columns_in_the_same_order_as_the_default_command(width: int) -> None:
     text = plain(header(RenderContext([], ViewState(), width, 10)))
     shown = {column.name for column in COLUMNS if column.header in text.split()}
     assert shown == {column.name for column in fitting(len(shown))}

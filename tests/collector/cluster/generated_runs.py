@@ -1,4 +1,4 @@
-"""Recordings of generated nodes: the real catalogue, with a given number and duration of reads in each tick."""
+"""Recordings of generated nodes with a given number of reads in each tick; their headers contain the real catalogue."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -24,12 +24,12 @@ DURATION = "cassandra_client_request_duration_seconds"
 
 @dataclass(frozen=True)
 class GeneratedNode:
-    """The description of a node to generate.
+    """A description of a node to generate.
 
-    reads       number of reads in each tick after the first; None for ticks in which the node does not respond.
-    micros      duration of each read in microseconds.
+    reads       the number of reads in each tick after the first; None for ticks in which the node does not respond.
+    micros      the duration of each read in microseconds.
     nanos       whether its histograms are in nanoseconds, as in Cassandra 4.0.
-    ahead_s     how far its clock is ahead, in seconds.
+    ahead_s     the number of seconds by which its clock is ahead.
     """
 
     name: str

@@ -70,7 +70,7 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
 
 
 def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
-    """Keep all of a node's intervals."""
+    """Return all of a node's intervals, as a merge job's product."""
     return run.intervals
 
 
@@ -115,7 +115,7 @@ def _is_close(expected: Derived, actual: Derived) -> bool:
 
 
 def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
-    """Return the number of reads in each interval, and the length in seconds of the time that they cover."""
+    """Return the number of reads in each interval, and the seconds that they cover, by interval index."""
     rates = {index: interval.sample.values.get(READS) for index, interval in intervals.items()}
     return {index: (rate.increase, rate.elapsed_s) for index, rate in rates.items() if isinstance(rate, Rate)}
 

@@ -95,7 +95,7 @@ def test_a_file_without_readable_ticks_is_listed_with_the_number_of_lost_ticks(t
     for content in (end, first_frame + end):
         file_of(damaged).write_bytes(content)
         _, notes = merge_both(good, damaged)
-        assert f"{file_of(damaged)}: no readable ticks: 7 ticks lost" in notes
+        assert f"{file_of(damaged)}: unreadable session: 7 ticks lost" in notes
 
 
 def test_a_node_missing_for_a_third_of_the_run_leaves_a_gap(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_duplicate_recordings_count_once(tmp_path: Path) -> None:
     merged, notes = merge_both(tmp_path / "copy", once, tmp_path / "link")
     assert cluster_reads(merged) == expected
     assert notes == [f"{tmp_path}/link: ignored: a is also recorded in {tmp_path}/copy/a"]
-    # A second recorder started a little later.
+    # A second recorder started a little later and stopped a little earlier.
     second = record(tmp_path / "second", busy("a", 30)[2:28])
     merged, notes = merge_both(once, second)
     assert cluster_reads(merged) == expected
@@ -251,7 +251,7 @@ def test_buckets_with_an_unknown_layout_are_omitted(tmp_path: Path) -> None:
     ]
     merged, _ = merge_both(record(tmp_path / "a", unsupported), record(tmp_path / "b", busy("b", 12)))
     assert cluster_reads(merged)[1] == (100, 2)
-    # A cluster histogram that contained only the other node would be wrong.
+    # A cluster histogram must be absent, because it would contain only the other node.
     assert all(READ_DURATION not in interval.sample.values for interval in merged.cluster.values())
 
 

@@ -55,7 +55,7 @@ METRICS = (
     ),
 )
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
-# Lengths for nanoseconds (Cassandra 4.0) and microseconds (4.1); the layout changes only with a restart.
+# Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). The layout changes only at a restart.
 LAYOUTS = (165, 128)
 COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
 VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
@@ -155,7 +155,7 @@ shared = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
     max_examples=30,
-    # Skip the shrinking of failing examples, which takes minutes.
+    # Skip shrinking failing examples, which takes minutes.
     phases=[Phase.reuse, Phase.generate],
 )
 

@@ -226,7 +226,7 @@ def test_an_unreadable_configuration_is_skipped(tmp_path: Path) -> None:
 
 @contextmanager
 def process(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a process with this command line until the block ends."""
+    """Run a process with these command-line arguments until the block ends."""
     command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None

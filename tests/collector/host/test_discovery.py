@@ -63,7 +63,7 @@ DEVICE_FILES = {"/dev/null": (1, 3), "/dev/zero": (1, 5)}
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return the root of a simulated machine with a few block devices."""
+    """Return the root directory of a simulated machine with a few block devices."""
     devices = {**DISKS, **PARTITIONS, "1:3": "pci0/block/sdb", "1:5": "pci0/block/sdb/sdb1"}
     links = tmp_path / "sys/dev/block"
     links.mkdir(parents=True)
@@ -150,7 +150,7 @@ def test_the_data_directory_is_looked_up_in_the_mount_namespace_of_the_process(r
     (folder / "root/data").mkdir(parents=True)
     path = PathOnDevice("/data")
     path.device = os.makedev(8, 1)
-    # In the process's mount namespace, `path` is on a different device from the one here.
+    # `path` is on sda here, but not in the process's mount namespace.
     assert disk_of(path, folder, root) != "sda"
 
 

@@ -1,4 +1,4 @@
-"""The MBeans of real nodes, as captured with the complete catalogue."""
+"""The MBeans that were captured from real nodes by requesting the whole catalogue."""
 
 from collector.catalogue import BEANS
 from collector.model.metric import Values

@@ -111,7 +111,7 @@ def test_keyspaces_and_selected_tables_have_decaying_percentiles(selection: Sele
     assert {series[0] for series in decayed(node)} == expected
 
 
-def test_a_refusal_that_begins_later_is_noticed() -> None:
+def test_a_refusal_that_begins_later_is_detected() -> None:
     node = make_node()
     for _ in range(100):
         assert decayed(node) == set()

@@ -115,7 +115,7 @@ def test_other_series_and_texts_are_ignored() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One tick of a keyspace: its tables' increases before the first of the two readings, and between them."""
+    """One tick: the tables' increases before and between the readings of the keyspace and of its tables."""
 
     increases: Increases
     between: Increases
@@ -210,7 +210,7 @@ def test_the_remainder_never_decreases_and_never_exceeds_the_keyspace(played: li
 
 @given(steps(inconsistent=True))
 def test_after_inconsistent_readings_the_sum_is_right_again(played: list[Step]) -> None:
-    # The increase in the last step is greater than any difference between two readings.
+    # The increase in the last step exceeds any inconsistency between the readings of the keyspace and of its tables.
     last = Step({"c": 100_000}, {}, frozenset({"a"}), keyspace_first=True, keyspace_read=True, dropped=frozenset())
     begin = Step({}, {}, frozenset(), keyspace_first=True, keyspace_read=True, dropped=frozenset())
     readings = run([begin, *played, last])

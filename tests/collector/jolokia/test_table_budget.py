@@ -49,7 +49,7 @@ class World:
         return self.ranking.update(answers, self.now_s)
 
     def run(self, ticks: int) -> list[set[str]]:
-        """Return the tables that are active after each tick."""
+        """Run this many ticks, and return the active tables after each of them."""
         active = []
         for _ in range(ticks):
             before = self.ranking.active

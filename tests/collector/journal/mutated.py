@@ -68,7 +68,7 @@ def insert(chance: random.Random, folder: Path) -> None:
 
 
 def duplicate_frame(chance: random.Random, folder: Path) -> None:
-    """Insert a copy of one of a file's frames between two of its frames."""
+    """Insert a copy of one of a file's frames before any frame or at the end."""
     file, frames = _frames(chance, folder)
     if frames:
         frames.insert(chance.randrange(len(frames) + 1), chance.choice(frames))
@@ -144,7 +144,7 @@ MUTATIONS: dict[str, Mutation] = {
 
 @dataclass(frozen=True)
 class Truth:
-    """The original recording: its ticks by session and number, its reads, and its damage before any change."""
+    """The original recording: its ticks by session and number, its number of reads, and its integrity."""
 
     ticks: dict[tuple[str, int], Snapshot]
     reads: float
@@ -153,7 +153,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a mutation; `wrong` explains a failure, and is empty if damage was absent or reported."""
+    """The outcome of a mutation; `wrong` explains a failure; it is empty if the data is right or damage is reported."""
 
     wrong: str
     is_right: bool
@@ -183,7 +183,7 @@ class _Reading:
         self.reads = 0.0
         self._truth = truth
         self._order, damaged = TickOrder(), 0
-        # By session: the number expected next, the first tick number in the file, and the last read count.
+        # By session: the next expected tick number, the first tick number in its files, and its last count of reads.
         self._last: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._counts: dict[str, float] = {}
@@ -216,7 +216,7 @@ class _Reading:
         self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
-        """Return the number of ticks that are missing from file ends and removed files, where no record counts them."""
+        """Return the number of ticks missing at the sessions' beginnings and ends, where no record counts them."""
         missing = 0
         for session in {session for session, _ in self._truth.ticks}:
             count = sum(tick_session == session for tick_session, _ in self._truth.ticks)
@@ -259,7 +259,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
         problems.append(f"check reports {checked.ticks} ticks, {checked.integrity}")
     if reading.ticks:
         columnar, reference = reads_of(folder), reads_of(folder, reference=True)
-        # A merge reports a file without any readable tick in a note instead.
+        # A merge only notes a file without readable ticks, so its damage is not compared.
         of_merge = reading.integrity if sessions([folder])[1] else columnar[1]
         if columnar != reference or (of_merge.lost, of_merge.repeated) != (
             reading.integrity.lost,

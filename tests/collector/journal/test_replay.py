@@ -1,4 +1,4 @@
-"""Replaying a recording at a longer interval loses no values, and its cost is proportional to the length."""
+"""Replaying a recording at a longer interval loses no values, at a cost proportional to the recording's length."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ HEAD = Header("1", 1.0)
 
 
 class CountedSeries(tuple[str, ...]):
-    """A series whose class counts how often any series is hashed."""
+    """A series; its class counts how often its instances are hashed."""
 
     hashed = 0
     __slots__ = ()

@@ -13,7 +13,7 @@ TIMEOUT_S = 0.8
 
 
 def down(number: int) -> bytes:
-    """Return a log line about a node that went down; its event text is that of `texts(number)`."""
+    """Return a log line reporting that node `number` is down; `texts(number)` returns its event text."""
     return (
         b"INFO  [GossipStage:1] 2026-11-21 12:32:43,007 Gossiper.java:1177 - "
         b"InetAddress /10.0.0.%d is now DOWN\n" % number

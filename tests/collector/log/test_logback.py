@@ -14,7 +14,7 @@ from tests.collector.zones import CENTRAL_EUROPE, local_zone
 
 STOCK = "INFO  [main] 2026-11-21 12:33:40,326 CassandraDaemon.java:686 - Startup complete"
 MESSAGE, THREAD, TIME_S = "Compacted (x) [y] 100% - of: z", "Compaction Executor:2 [a]", 1761445500.123
-# One event as written by two real Logback versions in Paris time: 1.2.9 (Cassandra 4.0 and 4.1) and 1.5.18 (5.0).
+# One event, written in Paris time by two real versions of Logback: 1.2.9 (Cassandra 4.0 and 4.1) and 1.5.18 (5.0).
 RENDERED = [
     (release, pattern, written.replace("\\\\", "\\"))
     for release in ("1.2.9", "1.5.18")

@@ -192,7 +192,7 @@ def test_every_grid_point_is_a_tick_or_is_counted_as_missed(
 
 
 def wall_at(seen: Seen, start_s: float) -> float:
-    """Return the wall clock time as it would be without any steps."""
+    """Return a tick's wall clock time as it would be without any clock steps."""
     return start_s + seen.at_s - FakeClock().monotonic_s()
 
 

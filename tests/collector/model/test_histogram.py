@@ -47,7 +47,7 @@ class Layout:
         return (0, *offsets(self.length - 2)) if self.zero else offsets(self.length - 1)
 
     def counts(self, values: Sequence[int]) -> tuple[int, ...]:
-        """Put raw values into buckets: bucket i counts bounds[i-1] < value <= bounds[i]."""
+        """Return the bucket counts of raw values: bucket i counts those with bounds[i-1] < value <= bounds[i]."""
         bounds = self.bounds
         counts = [0] * self.length
         for value in values:
@@ -161,7 +161,7 @@ def test_a_percentile_of_counts_is_a_whole_number(layout: Layout, values: list[i
 
 @given(values=st.lists(st.integers(0, 8), min_size=1, max_size=40), q=st.sampled_from((0.5, 0.9, 0.99, 1.0)))
 def test_percentiles_of_small_counts_are_exact(values: list[int], q: float) -> None:
-    # Up to 8, every bucket holds exactly one value.
+    # Up to 8, each bucket is for a single whole number.
     result = quantile(Layout("1", 166, 1, zero=True).buckets(values), q)
     assert result in around_share(sorted(values), q)
 

@@ -1,4 +1,4 @@
-"""Interval histograms: the differences between buckets, absent if counters of the same events disagree with them."""
+"""Interval histograms: the increases of bucket counts, absent if counters of the same events disagree with them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ FAST, SLOW = 20, 40
 
 @dataclass(frozen=True)
 class Node:
-    """A node's counters after some requests."""
+    """A node's bucket counts and counters after some requests."""
 
     counts: tuple[int, ...]
     counted: int

@@ -61,7 +61,7 @@ json_values = st.recursive(
 
 
 def sent(sample: Sample) -> dict[str, Any]:
-    """Return the sample as a receiver decodes it from strict JSON, which does not allow NaN."""
+    """Return the encoded sample after a round trip through strict JSON, which does not allow NaN."""
     content: dict[str, Any] = json.loads(json.dumps(encoded(sample), allow_nan=False))
     return content
 
@@ -101,7 +101,7 @@ def test_a_histogram_is_encoded_as_its_layout_and_its_filled_buckets() -> None:
 
 
 def inject(content: Any, path: list[int], value: Any) -> None:
-    """Replace the part of `content` at `path` with `value`."""
+    """Replace a part of `content`, chosen by `path`, with `value`."""
     for step in path:
         keys = list(content) if isinstance(content, dict) else range(len(content))
         if not keys:

@@ -11,7 +11,7 @@ COMMANDS = sorted({capture.command for capture in CAPTURES})
 # The versions for which every report was captured.
 LAB = ("3.11.19", "4.0.17", "4.1.9", "5.0.8")
 GERMAN = [capture for capture in CAPTURES if ".de." in capture.file]
-# Human-readable, rounded output: only byte gauges are read from it, and a problem reports the others.
+# Output with rounded, human-readable numbers: only gauges in bytes are read from it, and a problem reports the rest.
 ROUNDED = [capture for capture in SOUND if ".human." in capture.file]
 DECAYED = "cassandra_table_operation_decayed_mean_seconds"
 
@@ -86,7 +86,7 @@ def test_a_down_node_is_counted() -> None:
 
 
 def test_a_status_truncated_after_the_first_datacenter_has_no_values() -> None:
-    # Split the rows of a real report between two datacenters, since nodetool repeats its heading for each one.
+    # Split the rows of a real report between two datacenters; nodetool repeats the heading for each datacenter.
     *heading, first, second, third, end = Capture("5.0.6", "status.one-down.txt").text.splitlines(keepends=True)[:9]
     second_heading = ["Datacenter: datacenter2\n", *heading[1:]]
     capture = Capture("5.0.6", "status.one-down.txt")

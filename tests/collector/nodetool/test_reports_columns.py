@@ -103,7 +103,7 @@ def rebuilt(capture: Capture, change: "Change", random: Random, *, left: bool) -
 
 
 class Change:
-    """Adds columns with the labels `new` and values from `cells`, removes `gone` columns, and shuffles the rest."""
+    """Adds columns with the labels `new` and values from `cells`, removes `gone` columns, and shuffles the columns."""
 
     def __init__(self, *, new: Sequence[str] = (), cells: Sequence[str] = NUMBERS, gone: int = 0) -> None:
         self.new, self.cells, self.gone = new, cells, gone

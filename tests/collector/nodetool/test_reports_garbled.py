@@ -69,14 +69,14 @@ def test_missing_lines_give_no_wrong_value(capture: Capture, lost: list[float]) 
     lines = capture.text.splitlines(keepends=True)
     gone = {round(position * (len(lines) - 1)) for position in lost}
     if capture.command == "status":
-        # A missing node row cannot be noticed, so only other lines are removed.
+        # A missing node row cannot be detected, so only other lines are removed.
         gone = {number for number in gone if re.match(FIXED["status"], lines[number])}
-    # A missing chunk cache line cannot be noticed either, because a node may have no chunk cache.
+    # A missing chunk cache line cannot be detected either, because a node may have no chunk cache.
     gone = {number for number in gone if not lines[number].startswith("Chunk Cache")}
     report = capture.parse("".join(line for number, line in enumerate(lines) if number not in gone))
     check_sound(capture, report)
     if capture.command not in ("tpstats", "compactionstats"):
-        # The number of pools, messages and compactions varies, so missing ones cannot be noticed.
+        # The number of pools, messages and compactions varies, so missing ones cannot be detected.
         check_reported(capture, report)
 
 
@@ -94,7 +94,7 @@ def test_a_repeated_line_gives_no_wrong_value(
 ) -> None:
     lines = capture.text.splitlines(keepends=True)
     line = lines[int(source * len(lines))]
-    # An additional heading or node would look valid.
+    # A repeated heading or an additional node would look valid.
     assume(not re.match(FIXED[capture.command], line))
     assume(capture.command != "status" or not changed)
     lines.insert(int(target * len(lines)), renumbered(line, random) if changed else line)

@@ -20,7 +20,7 @@ Change = Callable[["Cluster"], None]
 
 
 class Cluster:
-    """A node with adjustable gossip and ring that counts the requests for its peers."""
+    """A node that counts the requests for its peers; tests change its gossip state and its ring."""
 
     name = kind = "fake"
     paced = False

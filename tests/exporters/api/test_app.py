@@ -161,7 +161,7 @@ def test_runs_can_be_begun_marked_and_ended(get: Ask, agent: Scripted) -> None:
 
 
 def listed(get: Ask, target: str) -> tuple[list[str], str]:
-    """Return the ids on a page of runs, and the target of the link to the next page."""
+    """Return the ids on a page of runs, and the URL of the next page, or "" if there is none."""
     answered = get(target)
     link = answered.headers.get("link", "")
     return [run["id"] for run in answered.content], link.removeprefix("<").partition(">")[0]

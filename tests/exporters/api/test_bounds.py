@@ -16,7 +16,7 @@ def expires_at(connection: ClientConnection) -> float:
 
 def test_each_state_of_a_connection_has_a_deadline() -> None:
     connection = ClientConnection(lambda: None, 0.0)
-    # More bytes of the first request head do not extend its deadline.
+    # The deadline for the first request head counts from the start of the connection, not from the first bytes.
     connection.request_begins(5.0)
     assert expires_at(connection) == HEAD_S
     connection.head_complete(6.0)

@@ -54,7 +54,7 @@ class Guessers:
         self.refused = 0
 
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Start concurrent guessers at an address; each tries its own passwords, and the next one after a refusal."""
+        """Start concurrent guessers at an address; each tries its own passwords, and the next after a refusal."""
 
         async def thread(number: int) -> bool:
             for attempt in range(4):
@@ -69,7 +69,7 @@ class Guessers:
         await asyncio.sleep(0)
 
     async def login(self, within: int, peer: str, user: str = "alice") -> bool:
-        """Return whether the right password is accepted on the first attempt, within this many more checks."""
+        """Log in with the right password, allow `within` more checks, and return whether the login succeeds."""
         task = asyncio.create_task(self.passwords.check(USERS, user, RIGHT, peer))
         await asyncio.sleep(0)
         self.slow.allow(within)

@@ -18,7 +18,7 @@ TLS = "tls_server_config:\n  cert_file: a.pem\n  key_file: /keys/a.key\n"
 
 
 def error_of(text: str) -> str:
-    """Return the error for a file, after checking that it is one line and begins with the file name."""
+    """Return the error for a file with this text, after checking that it is one line and begins with the file name."""
     with pytest.raises(WebConfigError) as caught:
         parsed(text, FILE)
     message = str(caught.value)

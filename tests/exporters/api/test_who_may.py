@@ -193,7 +193,7 @@ def test_dns_rebinding_is_refused(local: str, headers: dict[bytes, bytes], refus
 
 
 class GuardClient:
-    """A client of a guard that protects an application; the application always responds with status 200."""
+    """A client of an application that is protected by a guard and always responds with status 200."""
 
     def __init__(self, config: WebConfig) -> None:
         self.config = config
@@ -207,7 +207,7 @@ class GuardClient:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def __call__(self, method: str = "GET", peer: str = "10.0.0.9", **headers: str) -> tuple[int, dict[str, str]]:
-        """Return the status and the headers of the response."""
+        """Return the response's status and headers."""
         response = ask(self.guard, method, "/", b"", peer, **headers)
         return response.status, response.headers
 

@@ -42,7 +42,7 @@ def synthetic(
     seed: int = 1,
     values: int = 60,
 ) -> Run:
-    """Return a run with a warm-up and events; its second node has no rows in the seconds `missing`."""
+    """Return a run with a warm-up and events; its second node has no rows for the seconds in `missing`."""
     chance = random.Random(seed)  # noqa: S311
     times = [BEGIN_S + 1 + index for index in range(seconds)]
     rows: dict[str, list[Row | None]] = {name: [] for name in (CLUSTER, *nodes)}

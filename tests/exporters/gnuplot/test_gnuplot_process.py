@@ -9,7 +9,7 @@ from exporters.gnuplot.gnuplot_process import GnuplotError, draw
 
 
 def program(folder: Path, text: str) -> str:
-    """Return the path of a new shell script that stands in for gnuplot."""
+    """Write a shell script that stands in for gnuplot, and return its path."""
     path = folder / "fake"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)

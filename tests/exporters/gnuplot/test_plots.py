@@ -116,6 +116,16 @@ def test_percentiles_exclude_the_warm_up() -> None:
     assert log10(counted.total) > 3
 
 
+def test_percentiles_of_many_operations_stay_distinct_in_the_data_file(tmp_path: Path) -> None:
+    buckets = Buckets((1.0, 2.0, inf), (0, 10**9, 0))
+    run = Run("r", 1.0, [1.0], {CLUSTER: [None]}, {"read": [buckets]})
+    write(run, tmp_path, only=["percentiles"])
+    header, *rows = [line.split("\t") for line in (tmp_path / "percentiles.tsv").read_text().splitlines()]
+    percentiles = [float(row[header.index("percentile")]) for row in rows]
+    assert percentiles == sorted(set(percentiles))
+    assert -log10(1 - percentiles[-1] / 100) == pytest.approx(9, abs=0.001)
+
+
 def test_percentiles_exclude_an_interval_that_overlaps_the_warm_up() -> None:
     slow, fast = Buckets((1.0, 2.0, inf), (0, 8, 0)), Buckets((1.0, 2.0, inf), (8, 0, 0))
     run = Run(

@@ -16,7 +16,7 @@ texts = st.text(letters, max_size=40)
 
 
 @given(texts)
-def test_a_quoted_string_contains_no_other_quote(text: str) -> None:
+def test_a_quoted_string_has_quotes_only_at_its_ends(text: str) -> None:
     assert re.fullmatch(r"'[^'\n]*'", quoted(text))
     assert quoted(text).isprintable()
 

@@ -1,4 +1,4 @@
-"""Columns: their values follow the definitions of iostat, sar and the former script."""
+"""Column values follow the definitions of iostat, sar and the former script."""
 
 from dataclasses import replace
 

@@ -29,14 +29,14 @@ widths = st.integers(20, 250)
 
 
 def multiplied(value: Derived, factor: float) -> Derived:
-    """Return the value, with numbers multiplied by `factor`."""
+    """Return a number or a rate multiplied by `factor`; texts and histograms are returned unchanged."""
     if isinstance(value, Rate):
         return Rate(value.increase * factor, value.elapsed_s)
     return value if isinstance(value, str | Buckets) else value * factor
 
 
 def without_compactions(sample: Sample) -> Sample:
-    """Return the sample without running compactions, the only text of unlimited width."""
+    """Return the sample without running compactions, the only text whose width is unlimited."""
     values = {series: value for series, value in sample.values.items() if series[0] != "cassandra_compaction_size"}
     return replace(sample, values=values)
 

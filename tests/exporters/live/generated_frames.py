@@ -16,7 +16,7 @@ def frame(interval: ClusterInterval, wanted: Wanted = ALL_COLUMNS) -> Frame:
 
 
 def frames(count: int = 20, nodes: int = 6) -> list[Frame]:
-    """Return frames in which node 1 is slow, node 2 falls silent, node 3 fails, and the last node is never seen."""
+    """Return frames: the second node is slow, the third falls silent, the fourth fails, and the last is never seen."""
     names = [f"10.0.0.{number}" for number in range(1, nodes + 1)]
     assembler = assembler_of(*names)
     result = []

@@ -1,4 +1,4 @@
-"""Columns of the live view, and the filter for an agent's values."""
+"""Columns of the live view, and the filter that removes unused values before they are decoded."""
 
 from dataclasses import replace
 

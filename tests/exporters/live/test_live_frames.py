@@ -48,7 +48,7 @@ def test_the_row_of_300_nodes_is_the_merge_of_their_buckets() -> None:
     assembler = assembler_of(*names)
     samples = [sample_of(name, reads=100 + 7 * number, bucket=20 + number % 40) for number, name in enumerate(names)]
     for name, sample in zip(names, samples, strict=True):
-        # Encoded and decoded again, like a sample that an agent sends.
+        # Encode and decode the sample, as if an agent had sent it.
         assembler.add_sample(name, decoded(encoded(sample)), TIME_S + 0.3)
     shown = frame(assembler.close(INDEX, TIME_S + 0.5))
     expected = histogram.quantile(histogram.merge([read_durations(sample) for sample in samples]), 0.99)

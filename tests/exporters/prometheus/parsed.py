@@ -90,7 +90,7 @@ def values_of(draw: st.DrawFn, metric: Metric) -> Value:
 
 @st.composite
 def any_values(draw: st.DrawFn) -> dict[Series, Value]:
-    """Return series of random metrics in the catalogue; some histograms come with the counter that is their sum."""
+    """Return series of random metrics in the catalogue. Some histograms come with the counter that holds their sum."""
     series_values: dict[Series, Value] = {}
     for metric in draw(st.lists(st.sampled_from(list(CATALOGUE.values())), max_size=6, unique_by=lambda m: m.name)):
         for _ in range(draw(st.integers(1, 3)) if metric.labels else 1):
@@ -102,7 +102,7 @@ def any_values(draw: st.DrawFn) -> dict[Series, Value]:
 
 
 def one_of_each() -> dict[Series, Value]:
-    """Return one series of every metric. Its value depends only on the name, so a new metric changes no other value."""
+    """Return one series of every metric; adding a metric to the catalogue does not change the values of the others."""
     series_values: dict[Series, Value] = {}
     for metric in CATALOGUE.values():
         number = zlib.crc32(metric.name.encode()) % 100_000

@@ -63,14 +63,14 @@ def test_a_slow_metric_is_current_for_its_scrape_interval_from_the_first_reading
     assert latest.current() == {BYTES: 5, REQUESTS: 1}
 
 
-def test_a_long_pause_is_not_a_period() -> None:
+def test_a_longer_pause_counts_as_the_maximum_period() -> None:
     latest = after(
         scrape(0.0, {BYTES: 5}), scrape(1e6, {BYTES: 6}), scrape(1e6 + PERIODS * MAX_PERIOD_S + 1, {REQUESTS: 1})
     )
     assert latest == {REQUESTS: 1}
 
 
-def test_long_intervals_are_periods_too() -> None:
+def test_with_a_long_interval_values_are_current_for_longer() -> None:
     latest = LatestValues(CATALOGUE, interval_s=60.0)
     latest.add(of_source(0.0, {BYTES: 5}))
     latest.add(of_source(120.0, {REQUESTS: 1}))
@@ -131,7 +131,7 @@ def test_a_restart_of_one_source_does_not_affect_others() -> None:
     assert latest.current() == {SECONDS: 1, BYTES: 9}
 
 
-def test_a_series_of_two_sources_has_one_value() -> None:
+def test_a_series_from_two_sources_has_one_value() -> None:
     latest = LatestValues(CATALOGUE)
     latest.add(snapshot(scrape(1.0, {BYTES: 1}, source="a"), scrape(1.0, {BYTES: 2}, source="b")))
     assert latest.current() == {BYTES: 2}
@@ -155,7 +155,7 @@ def test_without_ticks_all_values_are_stale(interval_s: float, patience_s: float
 
 @dataclass(frozen=True)
 class GeneratedTick:
-    """A tick: the time since the previous one, its values, and the number of restarts so far."""
+    """A tick: the time since the previous one, the values, and a number that differs before and after a restart."""
 
     after_s: float
     values: Values

@@ -48,7 +48,7 @@ def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Map
 
 @dataclass
 class Store:
-    """A store. Each attempt raises the next error in `script`, or succeeds if that is None; then `always` decides."""
+    """A scripted store. `script` has an error or None (success) per attempt; once it is empty, `always` decides."""
 
     name: str = "fake://store"
     script: list[Exception | None] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Node:
         self.begin()
 
     def begin(self) -> None:
-        """Start recording, as a newly started program does."""
+        """Start recording with empty state, as a newly started program does."""
         self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.messages.append)
         catalogue = head().catalogue
         self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)
@@ -155,6 +155,6 @@ def ticks_of(points: Sequence[bytes]) -> list[float]:
 
 
 def end_of(folder: Path) -> Position:
-    """Return the position of a journal's end."""
+    """Return the position at the end of a journal."""
     last = files_of(folder)[-1]
     return Position(last.name, last.stat().st_size)

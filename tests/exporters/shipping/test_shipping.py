@@ -123,7 +123,7 @@ def test_a_killed_program_repeats_the_points_since_its_checkpoint(node: Node) ->
     first = node.shipping()
     for _ in range(20):
         first.step()
-    # Nothing is closed, and the checkpoint is older than the last point.
+    # As in a killed program, `first` is not closed, and its checkpoint is older than the last point sent.
     node.time.now_s += 10
     first.step()
     first.step()

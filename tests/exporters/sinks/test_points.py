@@ -1,4 +1,4 @@
-"""A sample's points: they have the same values as the line, and unknown values are absent."""
+"""A sample's points have the same values as the line, without unknown ones."""
 
 from math import inf, nan
 
@@ -73,7 +73,7 @@ def test_unknown_values_are_absent() -> None:
     }
     assert dict(rows(CATALOGUE, sample(unknown)))[DURATIONS] == {"count": 0.0}
     assert BYTES not in dict(rows(CATALOGUE, sample(unknown)))
-    # Two counters that cover different times have no mean.
+    # No mean can be computed from two counters that cover different times.
     apart: dict[Series, Derived] = {REQUESTS: Rate(9.0, 2.0), SECONDS: Rate(1.0, 60.0), DURATIONS: durations(1)}
     assert "mean" not in dict(rows(CATALOGUE, sample(apart)))[DURATIONS]
 

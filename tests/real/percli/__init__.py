@@ -21,7 +21,7 @@ def percli() -> Path:
     if not folder.exists():
         unfinished = folder.with_name(f".{folder.name}-{os.getpid()}")
         module = unfinished / "module"
-        # Go writes into the module's folder, so it gets a copy.
+        # Go writes to the module's folder, so use a copy.
         shutil.copytree(HERE, module, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
         _go(module, "install", f"{MODULE}/cmd/percli", into=unfinished)
         sources = Path(_go(module, "list", "-m", "-f", "{{.Dir}}", MODULE).strip())
@@ -45,7 +45,7 @@ def _go(module: Path, *arguments: str, into: Path | None = None) -> str:
 
 
 def migrated(board: Path) -> tuple[Any, str]:
-    """Return the converted dashboard, or None if percli refuses it, and stderr."""
+    """Return the converted dashboard (None if percli refuses it) and stderr."""
     folder = percli()
     command: list[str | Path] = [folder / "percli", "migrate", "-f", board, "-o", "json"]
     for kind, name in (("charts", "panels"), ("queries", "queries"), ("variables", "variables")):

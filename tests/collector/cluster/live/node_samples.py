@@ -1,4 +1,4 @@
-"""Hand-written node samples, and an assembler that expects them."""
+"""Hand-written node samples, and an assembler for them."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ INDEX = int(TIME_S) - 1
 
 
 def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: float) -> Sample:
-    """Return a busy node's sample; `figures` sets `reads` per second and the `bucket` of their durations."""
+    """Return a busy node's sample; `figures` may set the `reads` per second and the `bucket` that counts them."""
     values = dict(busy().values)
     values["cassandra_operation_mode",] = "NORMAL"
     values["cassandra_endpoints_unreachable",] = 0.0
@@ -33,7 +33,7 @@ def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: floa
 
 
 def silent_sample(node: str, time_s: float = TIME_S) -> Sample:
-    """Return the sample of an agent whose Cassandra is not responding."""
+    """Return an agent's sample from a time when Cassandra was not responding."""
     values = {series: value for series, value in busy().values.items() if not series[0].startswith("cassandra_")}
     event = Event("no_answer", "cassandra: http://10.0.0.3:8778/jolokia: Connection refused")
     return Sample(node, Tick(time_s), values, {"cpu": 1.0, "disk": 1.0}, (event,))
