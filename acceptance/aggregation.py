@@ -35,8 +35,8 @@ Row = Mapping[str, float | None]
 class Check(NamedTuple):
     """A column, the equivalent PromQL query over recorded series, and the allowed difference.
 
-    relative  as a fraction of the merged value; not 0, because Prometheus does not scrape or evaluate exactly at the
-              agent's ticks.
+    The allowed difference is `absolute` plus `relative` times the merged value. It is not 0, because Prometheus does
+    not scrape or evaluate exactly at the agent's ticks.
     """
 
     column: str
@@ -67,7 +67,8 @@ def latency(operation: str) -> Iterator[Check]:
     yield Check(f"{prefix}s_per_s", rate)
     yield Check(f"{prefix}_mean_ms", f"1000 * {seconds} / {rate}", 0.05)
     buckets = f'sum by (le) ({BUCKETS}{{operation="{operation}"}})'
-    # The agent serves only some of Cassandra's upper bounds, often twice the one below, so its percentiles are coarse.
+    # The agent serves only some of Cassandra's upper bounds; many are twice the previous one, so percentiles computed
+    # from them are coarse.
     yield Check(f"{prefix}_p99_ms", f"1000 * histogram_quantile(0.99, {buckets})", 1.0)
     yield Check(f"{prefix}_timeouts_per_s", request_rate(operation, "request_timeouts"))
 

@@ -19,7 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RELEASE = "bookworm"
 HOME = "root/casstat"
-# Files copied from this machine so that the root can reach package registries and trust their certificates.
+# Files copied from this machine so that programs in the root can reach package registries and trust their
+# certificates.
 SOURCES = "etc/apt/sources.list"
 COPIED_FILES = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -33,7 +34,7 @@ MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
 MAX_LINE_CHARS = 200
 # The shell runs in its own mount and PID namespaces, so all its processes end with it.
-# The root must be a mount point; otherwise Java finds no file system for Cassandra's folders.
+# The root must be a mount point; otherwise Java finds no file system for Cassandra's directories.
 SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
 mount -t sysfs sysfs {root}/sys &&
 exec chroot {root} /bin/bash --login /reader"""
@@ -72,7 +73,7 @@ def make_root(folder: Path, base: Path | None) -> None:
         elif source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    # Make apt assume yes as the answer to all its questions.
+    # Make apt answer all its questions with yes.
     (folder / "etc/apt/apt.conf.d/90yes").write_text('APT::Get::Assume-Yes "true";\n')
     (folder / "reader").write_text(READER)
     (folder / HOME).mkdir()
@@ -99,14 +100,14 @@ class Shell:
         self.run("apt-get update")
 
     def run(self, line: str) -> tuple[int, list[str]]:
-        """Run a line; return its exit code and output. Raises EOFError if the shell ends."""
+        """Run a command line; return its exit code and output. Raises EOFError if the shell ends."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
         return self._read_result()
 
     def _read_result(self) -> tuple[int, list[str]]:
-        """Wait for the running line; return its exit code and output. Raises EOFError if the shell ends."""
+        """Wait for the running command; return its exit code and output. Raises EOFError if the shell ends."""
         assert self._process.stdout is not None
         output: list[str] = []
         for text in self._process.stdout:
@@ -134,7 +135,7 @@ def shell_line(command: str, comment: str) -> str:
 
 
 def shortened(output: list[str]) -> list[str]:
-    """Return the output without its middle lines if it is long, and with long lines cut."""
+    """Return the output with long lines truncated and, if there are many lines, without those in the middle."""
     lines = [line.rpartition("\r")[2][:MAX_LINE_CHARS] for line in output]
     omitted = len(lines) - FIRST_LINES - LAST_LINES
     return [*lines[:FIRST_LINES], f"… {omitted} lines …", *lines[-LAST_LINES:]] if omitted > 0 else lines

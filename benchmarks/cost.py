@@ -1,4 +1,4 @@
-"""Client and node CPU time per sample, compared with four nodetool calls."""
+"""Client and node CPU time per sample, compared with running four nodetool commands."""
 
 import resource
 import subprocess

@@ -22,7 +22,7 @@ ANSWERING = ("jolokia-", "HTTP-Dispatcher")
 
 
 def show_progress(message: str) -> None:
-    """Show a message on stderr if it is a terminal."""
+    """Show a message on stderr if stderr is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{message:70}\r")
 
@@ -84,7 +84,8 @@ def cpu_s(process: psutil.Process) -> float:
 def answering_s(process: psutil.Process) -> float:
     """Return the CPU time that a node's JVM has used for Jolokia requests.
 
-    Only Jolokia's threads are counted, because the cost of the node's other work varies by more than the requests cost.
+    Only Jolokia's threads are counted, because the CPU time of the node's other work varies by more than the requests
+    use.
     """
     used_ns = 0
     for thread in Path(f"/proc/{process.pid}/task").iterdir():

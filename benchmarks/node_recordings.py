@@ -1,4 +1,4 @@
-"""Recordings of a real node, created when the first benchmark needs them."""
+"""Recordings of a real node; each is created when a benchmark first needs it."""
 
 import atexit
 import os

@@ -138,7 +138,7 @@ def scrape_for(seconds: float) -> None:
 
 
 def requests_of_a_tick(url: str) -> list[dict[str, object]]:
-    """Return the requests that the agent sends to the node in a tick without slow metrics and searches."""
+    """Return the requests, except searches, that the agent sends during a tick that reads no slow metrics."""
     batches: list[Sequence[str]] = []
 
     class RecordingJolokia(Jolokia):

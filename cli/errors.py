@@ -6,7 +6,7 @@ from collector.printable import printable
 
 
 class CasstatError(Exception):
-    """An expected failure of a command. The message is one line that states the cause and, where possible, a hint."""
+    """An expected failure of a command. The message is one line with the cause and, where possible, a hint."""
 
 
 def note(message: str) -> None:

@@ -1,13 +1,14 @@
 """Makes text from recordings, peers and files safe to print on a terminal.
 
-All printed text passes through this module. Characters that are not printable could control the terminal (escape
-sequences such as OSC 52, which sets the clipboard) or change the order of the text (bidirectional overrides).
+Text from outside the program passes through this module before it is printed. Characters that are not printable could
+control the terminal (escape sequences such as OSC 52, which sets the clipboard) or change the order of the text
+(bidirectional overrides).
 """
 
 import re
 
 MAX_LINE_CHARS = 200
-# In compact JSON, characters outside this range occur only in strings, where they may be escaped.
+# In compact JSON, characters other than printable ASCII occur only in strings, where they may be escaped.
 _NOT_ASCII = re.compile(r"[^ -~]")
 
 
@@ -22,7 +23,7 @@ def one_line(text: object) -> str:
 
 
 def count_text(count: int, singular: str, plural: str = "") -> str:
-    """Return a count with its noun, such as "1 tick" or "2 ticks"; by default the plural ends with "s"."""
+    """Return a count with its noun, such as "1 tick" or "2 ticks"; `plural` is needed unless "s" suffices."""
     return f"{count} {singular if count == 1 else plural or f'{singular}s'}"
 
 

@@ -19,7 +19,7 @@ def read_password(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         raise SecretError(f"{path}: {getattr(error, 'strerror', None) or 'invalid path'}") from None
-    # Check the open file rather than the path, which could be replaced in the meantime.
+    # Check the open file rather than the path: the file at the path could be replaced in the meantime.
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):

@@ -1,7 +1,7 @@
 """Render expressions as InfluxQL over the points that sinks write: see `exporters.sinks.parts.points`.
 
-InfluxDB has no buckets. The points carry each node's percentiles per interval. Where several fall into one step, the
-query takes their maximum, which is never below the true percentile; it never averages them.
+The points have no histogram buckets; they carry each node's percentiles per interval. Where several fall into one step,
+the query takes their maximum, which is never below the true percentile; it never averages them.
 """
 
 import re
@@ -33,7 +33,7 @@ _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
 class Scope:
     """The series to select and their grouping.
 
-    match   the conditions of every query besides the time, such as `"node" =~ /^$node$/`; "" for none.
+    match   the conditions of every query in addition to the time, such as `"node" =~ /^$node$/`; "" for none.
     by      the tags of the result; a Grafana variable ($…) may stand for several.
     time    the time condition.
     step    the length of the steps, optionally followed by an offset that aligns them.
@@ -58,8 +58,8 @@ def render(expression: Expression, scope: Scope) -> str:
         return _select({"value": expression}, scope, in_ratio=False)
     inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
-    # Division by 0 would yield 0. The outer query has no time condition: a range that starts mid-step would drop that
-    # step.
+    # Exclude zero denominators, because InfluxQL's division by 0 yields 0. The outer query has no time condition, which
+    # would drop the first step of a time range that starts in the middle of that step.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
@@ -124,7 +124,7 @@ def _sources(
     if metric and metric.owner is not Owner.NODE and across_nodes in ("sum", "mean") and not is_single_node:
         series = _series_query(expression, name, scope, f"\"{MACHINE}\" != ''")
         yield _machine_query(series, metric, name, scope, has_series=within_node == across_nodes)
-        # Points without the tag: the machine is unknown, or an older agent wrote them.
+        # The second query selects the points without the tag: their machine is unknown, or an older agent wrote them.
         condition = f"\"{MACHINE}\" = ''"
     series = _series_query(expression, name, scope, condition)
     yield series if within_node == across_nodes else _node_query(series, within_node, name, scope)

@@ -73,7 +73,7 @@ def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[s
 def _deduplicated(series: str, metric: Metric, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
     """Return the query that keeps one copy of each series that the nodes on one machine share, and aggregates these.
 
-    If a node's series are combined differently than those of several nodes, it keeps only their maximum per machine.
+    If the aggregation within a node differs from the one across nodes, it keeps only their maximum per machine.
     """
     owner = ("machine", "network") if metric.owner is Owner.NETWORK else ("machine",)
     placed = f"{series} * on (job, instance) group_left ({', '.join(owner)}) {PLACEMENT}_info"

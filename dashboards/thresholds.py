@@ -19,8 +19,8 @@ class Severity(IntEnum):
 class Threshold:
     """The values beyond which a signal is at warning or critical severity, in the signal's unit.
 
-    None stands for a severity that the signal never has. Only alerts use `for_s`, `traffic` and `min_ratios`: they
-    prevent alerts on single events, which panels and `top` still colour.
+    None stands for a severity that the signal never has. Only alerts use `for_s`, `traffic` and `min_ratios`, which
+    prevent alerts on single events; panels and `top` still colour these.
 
     for_s       the time for which the condition must hold. A rate over five minutes stays above zero for five minutes
                 after a single event, so alerts on rates use a longer time.
@@ -51,7 +51,7 @@ class Objective:
     """A latency objective: at least the fraction `target` of an operation's requests take at most `bound_s`.
 
     bound_s    an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
-    min_per_s  the requests per second of a data centre below which the ratio is ignored: one slow read in five
+    min_per_s  the request rate of a data centre below which the ratio is ignored, because one slow read among five
                would already be 20 %.
     """
 
@@ -143,7 +143,7 @@ THRESHOLDS = {
     "cpu_iowait": Threshold(0.3, 0.6),
     "cpu_steal": Threshold(0.1, 0.3),
     "pressure_memory": Threshold(0.1, 0.5),
-    # If a time service polls every half hour, the error bound stays below 1 s: the kernel adds 0.5 ms per second.
+    # If a time service polls every half hour, the error bound stays below 1 s: the kernel adds 0.5 ms to it per second.
     "clock_error": Threshold(2, 8),
     "clock_synchronised": Threshold(1, None, 1800, below=True),
     # Self-metrics.

@@ -13,7 +13,7 @@ MAX_LINES_PER_PERIOD = 60
 
 @dataclass
 class _Kind:
-    """The time of the last line of this kind, and the lines suppressed since then."""
+    """The time of the last line of this kind, and the last text and the number of the lines suppressed since then."""
 
     written_s: float
     text: str = ""
@@ -21,7 +21,7 @@ class _Kind:
 
 
 class RateLimitedLogger:
-    """Limits log lines to one per kind and minute, and 60 per minute in total.
+    """Limits log lines to one per kind per minute, and to 60 per minute in total.
 
     The suppressed lines of a kind become one line: the last text and a count. Safe to use from several threads.
     """
@@ -50,7 +50,7 @@ class RateLimitedLogger:
             self._flush_kind(name, state, now_s)
 
     def forget(self, kind: str) -> None:
-        """Let the next line of a kind be written at once: the condition that it reported is over."""
+        """Let the next line of a kind be written at once; call this when the reported condition has ended."""
         with self._lock:
             self._kinds.pop(kind, None)
 

@@ -10,7 +10,7 @@ from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
 
-# A tick takes up to 0.1 MB of memory.
+# Number of ticks kept; each takes up to 0.1 MB of memory.
 KEPT = 20
 
 

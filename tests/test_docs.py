@@ -134,7 +134,7 @@ def test_every_documented_command_is_understood(line: str) -> None:
     command = command_of(name)
     if isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
-    # Ignore that the paths on the pages do not exist here.
+    # Ignore errors about paths, because those on the pages do not exist here.
     with suppress(click.BadParameter, click.exceptions.Exit):
         command.make_context("casstat", words)
 
@@ -158,7 +158,7 @@ def test_commands_on_recordings_succeed_in_order(
         assert capsys.readouterr().out, line
 
 
-def test_every_column_of_the_line_is_explained_in_the_readme() -> None:
+def test_every_column_of_the_text_output_is_explained_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     explained = set(re.findall(r"`([^`\s]+)`", readme[readme.index("## Columns") :]))
     for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
@@ -199,6 +199,6 @@ def test_the_messages_on_the_troubleshooting_page_exist() -> None:
     rows = [line for line in (ROOT / "docs/troubleshooting.md").read_text().splitlines() if line.startswith("| `")]
     quoted = [message for row in rows for message in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
     # Upper-case words, numbers and `…` stand for values.
-    parts = [part.strip(" :'.") for message in quoted for part in re.split(r"\b[A-Z]{2,}\b|[\d.:]*\d|GiB|…", message)]
+    parts = [part.strip(" :'.") for message in quoted for part in re.split(r"\b[A-Z]{2,}\b|[\d.:]*\d[KMG]?|…", message)]
     assert [part for part in parts if " " in part and part not in code] == []
     assert len(parts) > 20

@@ -40,7 +40,7 @@ class Prepare:
         return subprocess.Popen(command, env=environment, start_new_session=True)
 
     def answer_during_install(self) -> str:
-        """Return the exit status of the policy during the installation, or "" if the installation has not begun."""
+        """Return the exit status of policy-rc.d during the installation, or "" if the installation has not begun."""
         report = self.root / "installing"
         return report.read_text().strip() if report.exists() else ""
 

@@ -35,7 +35,7 @@ from tests.real.stores import InfluxDB
 
 ROOT = Path(__file__).parents[2]
 JSON = "dashboards/grafana/json"
-# The warm-up is longer than the longest window: four minutes, for metrics that are read once a minute.
+# The warm-up is longer than the longest window, which is four minutes (for metrics that are read once a minute).
 WARM_S, SPAN_S, TAIL_S = 330, 240, 5
 ADDRESS = "127.0.79.1"
 THROUGH_API = "influxdbBackendMigration"

@@ -49,7 +49,7 @@ SMALL = {
 class Row:
     """A panel line: its merged value (None if it is not recorded), and the values that Grafana displays.
 
-    shown  the displayed values, keyed by the state of the dashboards: "now", or "before" the changes to compare.
+    shown  the displayed values, keyed by the dashboards' state: "now", or "before" for the revision to compare with.
     """
 
     store: str
@@ -71,7 +71,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for each line of each comparable panel: the values of the series with the highest merged value."""
+    """Yield a row for each line of each comparable panel; it describes the series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0
@@ -98,7 +98,7 @@ def _of_panel(
 
 
 def _window_s(line: Shown, store: Store) -> tuple[float, float]:
-    """Return a line's window and step in seconds; they affect the means of percentiles and ratios."""
+    """Return a line's window and step in seconds; the means of percentiles and ratios depend on them."""
     expression = line.signal.expression
     tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
     tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
@@ -114,7 +114,10 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Return the highest merged value of the series displayed in the last state, and its displayed values by state."""
+    """Find the series with the highest merged value among those displayed in the last state.
+
+    Return its merged value, and its displayed values keyed by state.
+    """
     *_, last = lines.values()
     by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
     there = {line.labels for line in last}

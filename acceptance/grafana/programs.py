@@ -1,4 +1,4 @@
-"""Runs background programs, and waits until they respond."""
+"""Runs background programs and waits until they respond."""
 
 import socket
 import subprocess

@@ -57,8 +57,8 @@ LENGTHS = (*TIMER_UNITS_S, COUNTS_WITH_ZERO)
 class Recorded:
     """The values and buckets of all nodes, keyed by metric and labels; times are in seconds since the epoch.
 
-    by_node  whether a percentile of several nodes is the highest of the nodes' percentiles; otherwise it is the
-             percentile of their summed buckets.
+    by_node  whether a percentile over several nodes is the highest of the nodes' percentiles, instead of the percentile
+             of their summed buckets.
     """
 
     values: dict[str, dict[Labels, Points]] = field(default_factory=lambda: defaultdict(dict))
@@ -109,7 +109,7 @@ class Recorded:
         if isinstance(expression, Gauge):
             return _grouped(series, by, ACROSS[aggregation_of(expression)])
         of_nodes = _grouped(series, (*NODE_LABELS, *by), WITHIN[expression.within_node])
-        # A ratio is computed from increases summed over all nodes.
+        # The rates in a ratio are summed over all nodes, even if they would otherwise be averaged.
         return _grouped(of_nodes, by, sum if in_ratio else ACROSS[aggregation_of(expression)])
 
     def _series(self, expression: Rate | Gauge) -> Values:

@@ -1,7 +1,7 @@
 """Reads the agent's settings from the command line, the environment and a TOML file, in this order of precedence.
 
 Each setting is an option of the command. The option's name is the setting's key in the file. The environment variable
-is CASSTAT_ followed by the name in capitals.
+is CASSTAT_ followed by the name in upper case.
 """
 
 import difflib
@@ -64,7 +64,7 @@ def set_variable_names(command: click.Command) -> None:
 
 
 def from_file(path: Path, command: click.Command) -> dict[str, Any]:
-    """Return the settings in a TOML file, keyed by name. Raises CasstatError."""
+    """Return the settings in a TOML file, keyed by name. Raises CasstatError if the file is unreadable or invalid."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -103,7 +103,7 @@ def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
         kinds, expected = (int, str), 'a size such as "2G"'
     values = value if option.multiple and isinstance(value, list) else [value]
     if option.multiple and not isinstance(value, list):
-        raise CasstatError(f'{path}: \'{key}\' must be a list: ["…", "…"]')
+        raise CasstatError(f'{path}: \'{key}\' must be a list such as ["…", "…"]')
     if not all(isinstance(item, kinds) and (bool in kinds or not isinstance(item, bool)) for item in values):
         raise CasstatError(f"{path}: '{key}' must be {expected}, not {json.dumps(value, default=str)}")
 

@@ -1,4 +1,7 @@
-"""The agent's main loop: this thread processes one tick after another; everything that may block has its own thread."""
+"""The agent's main loop, which processes one tick after another.
+
+Sinks, the API and the search for a transport may block, so they run in threads of their own.
+"""
 
 import sys
 import threading
@@ -33,7 +36,7 @@ from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError
 from exporters.rate_limited_logger import RateLimitedLogger
 
-# Maximum time for which sink and API threads run before the sampling thread gets its turn.
+# Python's thread switch interval; it is short so that sink and API threads do not delay the sampling thread.
 SWITCH_S = 0.0005
 
 
@@ -95,7 +98,7 @@ class _Program:
             runs = RunStore(self.folder, self.clock, self.log)
         except OSError as error:
             where = error.filename or self.folder
-            raise CasstatError(f"{where}: {error.strerror}: cannot record there") from None
+            raise CasstatError(f"cannot record to {where}: {error.strerror}") from None
         self._extra = [runs] if log is None else [runs, log]
         contact_result = first_contact(transport_factories(settings.line, self.log), self._sampler_of)
         finder = TransportFinder(
@@ -167,7 +170,7 @@ class _Program:
         raise StoppedError
 
     def _idle(self) -> None:
-        """Reload the settings after SIGHUP."""
+        """Reload the settings if SIGHUP has been received."""
         if not self._signals.hangup:
             return
         self._signals.hangup = False

@@ -8,7 +8,7 @@ from pathlib import Path
 from cli.line.line_settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
-# SIGHUP applies changes to these; changes to the others require a restart.
+# Settings that SIGHUP reloads; changes to the others require a restart.
 RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 
@@ -32,7 +32,7 @@ class AgentSettings:
 
 
 def journal_folder(environ: Mapping[str, str]) -> Path:
-    """Return the default journal folder: the service manager's, the system's, or the user's state directory."""
+    """Return the default journal directory: systemd's, else /var/lib/casstat if writable, else the user's."""
     if given := environ.get("STATE_DIRECTORY", "").partition(":")[0]:
         return Path(given)
     if os.access(STATE, os.W_OK) or (not STATE.exists() and os.access(STATE.parent, os.W_OK)):

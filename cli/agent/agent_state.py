@@ -46,7 +46,10 @@ class Agent:
         *,
         has_answered: bool,
     ) -> None:
-        """Start serving; `has_answered` is true if the first contact succeeded. Raises ListenError, WebConfigError."""
+        """Start serving; `has_answered` is true if the first contact succeeded.
+
+        Raises ListenError and WebConfigError.
+        """
         self.recent = RecentTicks()
         self.journal = settings.journal_dir
         self._settings = settings
@@ -95,7 +98,7 @@ class Agent:
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
-        """Update the node's availability with its scrapes in a tick."""
+        """Update the node's availability according to its scrapes in a tick."""
         problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
         if any(scrape.values for scrape in scrapes):
             self._answered_s, self._node_problem = self._last_tick_s, ""

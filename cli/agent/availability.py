@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-# After the first contact has succeeded, the first reading may take this long.
+# If the first contact has succeeded, wait this long for the first reading before reporting the node as unavailable.
 FIRST_READING_S = 120.0
 
 
 class Availability:
-    """Detects and logs changes of the node's availability; used only by the sampling thread."""
+    """Detects and logs changes in the node's availability; used only by the sampling thread."""
 
     def __init__(self, log: Callable[[str], None], monotonic_s: Callable[[], float], *, answered: bool) -> None:
         """Report changes to `log`; `answered` is true if the first contact succeeded."""

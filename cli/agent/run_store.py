@@ -1,6 +1,6 @@
 """Stores load-test runs and their marks in a file beside the journal, and records them as events in the journal.
 
-Their total size is bounded in memory and on disk: the oldest runs are deleted first, ended runs before active ones.
+Their total size is bounded in memory and on disk: the oldest ended runs are deleted first, then the oldest active ones.
 """
 
 import json
@@ -29,8 +29,8 @@ MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
 MAX_RUN_BYTES = 1 << 20
 # Every record counts as at least this many bytes, to account for its overhead in memory.
 MIN_RECORD_BYTES = 256
-# Limits on reading, in case another program has written the file: bytes read from its end, and bytes per line. Longer
-# lines are skipped.
+# Limits in case another program has written to the file: only this many bytes at its end are read, and longer lines are
+# skipped.
 MAX_READ_BYTES, MAX_LINE_BYTES = 128 << 20, 64 << 10
 # The start of every record; other lines are not parsed.
 PREFIX = b'{"run": '
@@ -49,7 +49,7 @@ class _StoredRun:
 
 
 class RunStore:
-    """The runs of one agent. Each change is a line in a file and an event in the next tick."""
+    """The runs of one agent. Each change is stored as a line in a file, and is an event in the next tick."""
 
     name = SOURCE
 
@@ -97,7 +97,7 @@ class RunStore:
             time_s = self._clock.wall_s()
             content = {"run": identifier, "mark_s": time_s, "text": text}
             if self._runs[identifier].bytes + _bytes(_line(content)) > MAX_RUN_BYTES:
-                raise ValueError(f"the run has no room for more marks ({MAX_RUN_BYTES >> 20} MiB)")
+                raise ValueError(f"the run has no room for more marks (limit {MAX_RUN_BYTES >> 20} MiB)")
             run = self._record(content)
             self._events.append(Event("run", f"run {run['name']}: {text}", time_s))
             return run
@@ -184,7 +184,7 @@ class RunStore:
         self._bytes += size
 
     def _without_oldest(self, room: int, needed: str) -> dict[str, _StoredRun]:
-        """Return the runs without the oldest, to make room for `room` bytes; the run with the id `needed` is kept."""
+        """Return the runs to keep so that `room` more bytes fit; the run with the id `needed` is always kept."""
         kept, size = dict(self._runs), _total(self._runs)
         for identifier in sorted(kept, key=lambda identifier_: kept[identifier_].run["end_s"] is None):
             if size + room <= LEFT_BYTES:
@@ -209,7 +209,7 @@ def _append(path: Path, line: bytes) -> None:
     try:
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
-            # A writer was interrupted in the middle of a line.
+            # An earlier write was interrupted in the middle of a line.
             line = b"\n" + line
         if os.write(file, line) < len(line):
             os.ftruncate(file, size)

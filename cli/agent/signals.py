@@ -33,7 +33,7 @@ class Signals:
         self._wake = wake
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
-        """Record a signal; a stop signal also starts the grace period."""
+        """Record a signal. A stop signal also starts the grace period, after which StoppedError is raised."""
         if number == signal.SIGHUP:
             self.hangup = True
         elif number == signal.SIGALRM:

@@ -60,7 +60,7 @@ class Sinks:
         return tuple(running.shipper.health() for running in list(self._running.values()))
 
     def close(self) -> None:
-        """Stop all sinks; pending ticks are sent after the next start."""
+        """Stop all sinks; ticks that are still pending are sent after the agent's next start."""
         running, self._running = list(self._running.values()), {}
         for sink_thread in running:
             sink_thread.stop.set()

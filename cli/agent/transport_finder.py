@@ -29,7 +29,7 @@ class TransportFinder:
         self._result: Contact | None = None
 
     def tick(self, *, answered: bool) -> Contact | None:
-        """Process a tick; if the node did not answer and another transport works, return its contact, else None."""
+        """Process a tick; return the contact of a working transport if the node is not answering and one was found."""
         now_s = self._monotonic_s()
         if answered:
             self._answered_s = now_s

@@ -27,12 +27,12 @@ PATIENCE_S = 10.0
 PAUSE_S = 0.2
 VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 
-# Messages for the user, keyed by the launcher's messages.
+# Messages for the user, keyed by a part of the launcher's output.
 REFUSALS = {
     "does not support the attach mechanism": (
         f"the JVM does not allow attaching (hint: start it without {DISABLED}, or {AT_START})"
     ),
-    "doesn't respond": "the JVM does not respond (hint: check whether the node is hanging)",
+    "doesn't respond": "the JVM does not respond (hint: check whether the node is hung)",
     "Unable to access jarfile": "the node's user cannot read {jar} (hint: move it to where that user can read it)",
     "Agent JAR not found": "the node's user cannot read {jar} (hint: move it to where that user can read it)",
     "UnsupportedClassVersionError": (
@@ -45,7 +45,7 @@ REFUSALS = {
 
 @dataclass(frozen=True)
 class Task:
-    """The parameters for attaching and detaching: Jolokia's jar, the node, and all nodes on this host."""
+    """Parameters for attaching and detaching: Jolokia's jar, the node, all nodes on this host, and the environment."""
 
     jar: Path
     node: LocalNode
@@ -79,7 +79,7 @@ class Task:
         if self.node.url:
             raise CasstatError(
                 f"{name} was started with Jolokia ({self.node.url}), which casstat does not detach"
-                " (hint: restart it without -javaagent)"
+                " (hint: restart the node without -javaagent)"
             )
         done = self._launcher()("stop")
         if "not attached" in done.text:
@@ -139,7 +139,7 @@ class Task:
         why = next(meanings, done.gist or f"Jolokia's launcher exited with code {done.code}")
         if done.code is None:
             late = f"Jolokia's launcher did not finish within {TIMEOUT_S:.0f} s"
-            why = f"{late}: {why}" if done.gist else f"{late} (hint: check whether the node is hanging)"
+            why = f"{late}: {why}" if done.gist else f"{late} (hint: check whether the node is hung)"
         return CasstatError(f"cannot {action} process {self.node.pid}: {why}")
 
 

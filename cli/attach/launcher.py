@@ -24,7 +24,7 @@ SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a program: its exit code (None if it was killed at the deadline) and its output."""
+    """The result of running a program: its exit code (None if it was killed at the deadline) and its output."""
 
     code: int | None
     text: str
@@ -37,7 +37,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs programs as the user and group of the target process.
+    """Runs programs as a given user and group, or inside the target process's mount namespace.
 
     owner     user and group, or None for those of this process.
     inside    command prefix that enters the target process's mount namespace.
@@ -53,7 +53,7 @@ class Runner:
             process = subprocess.Popen(
                 [*self.inside, *command],
                 cwd="/",
-                # Leave out the user's Java options, which could change the program's behaviour and output.
+                # Leave out other variables, such as Java options, which could change the behaviour and output.
                 env={"PATH": environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -84,7 +84,7 @@ class Runner:
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
-    """Return the process's output until it ends or the deadline passes, cut to MAX_OUTPUT_CHARS bytes."""
+    """Return the process's output up to its end or the deadline, truncated to MAX_OUTPUT_CHARS bytes."""
     output = b""
     stream = process.stdout
     if stream is None:

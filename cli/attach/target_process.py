@@ -1,4 +1,4 @@
-"""The Cassandra process to attach to: selection, permissions, and the Java to attach with."""
+"""The Cassandra process to attach to: selection, permissions, and the java executable to attach with."""
 
 import os
 import pwd
@@ -31,7 +31,7 @@ class Subject:
 
     @property
     def folder(self) -> Path:
-        """The process's folder in /proc."""
+        """The process's directory in /proc."""
         return PROC / str(self.pid)
 
     @property
@@ -74,7 +74,7 @@ def runner(process: Subject, jar: Path) -> Runner:
     name = f"process {process.pid}"
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]
     if switches and switches[-1] == DISABLED:
-        raise CasstatError(f"{name} runs with {DISABLED}, which prevents attaching (hint: remove it, or {AT_START})")
+        raise CasstatError(f"{name} runs with {DISABLED}, which prevents attaching (hint: omit it, or {AT_START})")
     if has_separate_network(process.folder):
         raise CasstatError(
             f"{name} runs in a separate network namespace, such as a container's, where Jolokia would be unreachable"
@@ -82,7 +82,7 @@ def runner(process: Subject, jar: Path) -> Runner:
         )
     if not _same(process.folder / "root" / str(jar).lstrip("/"), jar):
         raise CasstatError(
-            f"{name} cannot see {jar}: it may run in a container"
+            f"{name} cannot see {jar}: the process may be running in a container"
             " (hint: put the jar where casstat and the node can read it at the same path)"
         )
     if not _attaches_from_here(process):
@@ -141,18 +141,20 @@ def _inside(process: Subject) -> tuple[str, ...]:
 
 
 def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
-    """Return the Java to attach with: the node's Java if possible, else another. Raises CasstatError."""
+    """Return the java executable to attach with: the node's own if possible, else another one. Raises CasstatError."""
     own = _own_java(process)
     modules = run.modules(own, environ) if own else frozenset()
     if modules and SERVER not in modules:
         raise CasstatError(
             f"{own}: the node's Java lacks the module {SERVER}, which Jolokia requires"
-            " (hint: run the node with another Java)"
+            " (hint: run the node with another Java installation)"
         )
     for java in (own, *javas(environ)):
         if java and (ATTACH in (modules if java == own else run.modules(java, environ)) or _has_tools(java)):
             return java
-    raise CasstatError(f"no Java on this machine has the module {ATTACH} (hint: install a JDK, or {AT_START})")
+    raise CasstatError(
+        f"no Java installation on this machine has the module {ATTACH} (hint: install a JDK, or {AT_START})"
+    )
 
 
 def _own_java(process: Subject) -> Path | None:
@@ -160,7 +162,7 @@ def _own_java(process: Subject) -> Path | None:
         java = (process.folder / "exe").readlink()
     except OSError:
         return None
-    # Programs such as jsvc embed the JVM, and an update may have removed the binary.
+    # The executable may be a program that embeds the JVM, such as jsvc, or an update may have removed it.
     return java if java.name == "java" and (process.folder / "root" / str(java).lstrip("/")).exists() else None
 
 

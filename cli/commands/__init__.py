@@ -1,1 +1,1 @@
-"""One file per command: the file name is the command name, and its docstring's first line is the summary."""
+"""The commands, one per file: the file has the command's name, and the first line of its docstring is the summary."""

@@ -88,13 +88,13 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     type=PATH,
     metavar="DIR",
     default=lambda: journal_folder(os.environ),
-    help="Directory of the journal.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
+    help="Directory for the journal.  [$STATE_DIRECTORY, /var/lib/casstat or ~/.local/state/casstat]",
 )
 @click.option(
     "--journal-limit",
     type=Size(),
     metavar="SIZE",
-    help="Maximum size of a node's journal, oldest files deleted first.  [2G]",
+    help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
 )
 @click.option(
     "--journal-sync",
@@ -115,14 +115,14 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     multiple=True,
     metavar="NAME",
     callback=_host_names,
-    help="DNS name to accept in the Host header, repeatable (only needed without TLS and passwords).  [IP addresses,"
+    help="DNS name to accept in the Host header, repeatable (not needed with TLS or passwords).  [IP addresses,"
     " localhost, the host name]",
 )
 @click.option(
     "--web-config-file",
     type=PATH,
     metavar="FILE",
-    help="TLS and basic-auth configuration of --listen, in the format of Prometheus exporters.",
+    help="TLS and basic-auth configuration for --listen, in the format of Prometheus exporters.",
 )
 @click.option(
     "--to",

@@ -57,7 +57,7 @@ in_folder = click.option(
     type=click.Path(path_type=Path),
     callback=_folder,
     metavar="DIR",
-    help="Directory of the cluster's files.  [$XDG_STATE_HOME/casstat/demo]",
+    help="Directory for the cluster's files.  [$XDG_STATE_HOME/casstat/demo]",
 )
 
 

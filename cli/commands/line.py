@@ -129,7 +129,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     type=Size(),
     metavar="SIZE",
     envvar=["CASSTAT_JOURNAL_LIMIT", "CASSTAT_WRITE_LIMIT"],
-    help="Maximum size of a node's journal, oldest files deleted first.  [2G]",
+    help="Maximum size of a node's journal; the oldest files are deleted first.  [2G]",
 )
 @click.option(
     "--journal-sync",
@@ -168,7 +168,7 @@ def command(**options: Any) -> None:
     milliseconds. "-" means that a value is unknown or that nothing happened. The last line contains the averages
     over the whole run.
 
-    Every option can also be set in the environment: --jolokia as CASSTAT_JOLOKIA.
+    Every option can also be set in the environment, for example --jolokia as CASSTAT_JOLOKIA.
     """
     context = click.get_current_context()
     for option in ("interval_option", "count_option"):

@@ -13,7 +13,7 @@ from collector.printable import count_text
 
 # With more points, lines look like bands of noise.
 POINTS = 300
-# No real recording has this many points; only a wrong clock can produce them.
+# Only a recording made while the clock was wrong spans more points than this.
 MAX_POINTS = 1_000_000
 
 
@@ -26,7 +26,7 @@ class Pixels(click.ParamType["tuple[int, int]"]):
         """Return the width and the height."""
         width, _, height = str(value).partition("x")
         if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
-            self.fail(f"'{value}' is not WIDTHxHEIGHT with both from 200 to 8000, such as 1600x1200", param, ctx)
+            self.fail(f"'{value}' is not a size such as 1600x1200, with both values between 200 and 8000", param, ctx)
         return int(width), int(height)
 
 

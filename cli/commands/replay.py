@@ -80,7 +80,7 @@ def command(
     check_names(settings.keyspace, settings.table, files, max_series)
     if interval is not None and interval < first.head.interval_s:
         raise click.BadParameter(
-            f"the recording has an interval of {first.head.interval_s:g} s", param_hint="--interval"
+            f"must be at least the recording's interval, {first.head.interval_s:g} s", param_hint="--interval"
         )
     view = view_of(settings, first.head.way)
     devices = first.head.disk, first.head.interface
@@ -110,7 +110,7 @@ def _too_short_message(length_s: float, interval_s: float) -> str:
 
 
 class _Span:
-    """Yields the entries; `length_s` is the time from the first entry to the latest one."""
+    """Yields the entries; `length_s` is the time from the first entry to the last one yielded so far."""
 
     def __init__(self, entries: Iterable["Entry"]) -> None:
         self._entries = entries
@@ -194,7 +194,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the node's files. Raises CasstatError if the path contains several nodes."""
+    """Return the recording's files. Raises CasstatError if the path is unreadable or contains several nodes."""
     from collector.journal.segments import journal_files
 
     try:

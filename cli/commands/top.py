@@ -73,8 +73,8 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 def command(**options: Any) -> None:
     """Show a cluster on one screen, live or from a recording
 
-    NODE is the address of the node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia. Press '?'
-    for the keys. If the output is not a terminal, top prints a table for each tick.
+    NODE is the address of the node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent. Press
+    '?' for the keys. If the output is not a terminal, top prints a table for each tick.
     """
     from cli.top.top_program import TopSettings, run
 

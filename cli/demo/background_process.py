@@ -25,7 +25,7 @@ def end(process: psutil.Process, patience_s: float) -> None:
 
 
 def _ended(process: psutil.Process, patience_s: float) -> bool:
-    """Return whether a process exits within `patience_s`; a zombie, which its parent may never reap, has exited."""
+    """Return whether a process exits within `patience_s`. A zombie counts as exited: its parent may never reap it."""
     ends_s = time.monotonic() + patience_s
     while time.monotonic() < ends_s:
         try:

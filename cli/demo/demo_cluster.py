@@ -94,7 +94,7 @@ class LocalCluster:
         ]
 
     def _jmx_ports(self, plan: Plan) -> tuple[int, ...]:
-        """Return one JMX port per node: the previous port, unless another program is using it now."""
+        """Return one JMX port per node: its previous port, unless another program is now using that port."""
         running = self.running()
         chosen: list[int] = []
         for number in range(plan.nodes):

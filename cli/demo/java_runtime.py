@@ -16,8 +16,8 @@ JOLOKIA = "2.3.0"
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
 SYSTEM = Path("/usr/lib/jvm")
-# Cassandra 4.0 to 5.0 works on Java 17; 4.x was released for Java 11. Cassandra 3.11 does not start on anything newer
-# than Java 11.
+# Cassandra 4.0 to 5.0 run on Java 17, although 4.0 and 4.1 officially support only Java 8 and 11. Cassandra 3.11 does
+# not start on anything newer than Java 11.
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200
@@ -64,7 +64,7 @@ def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYST
 
 
 def has_http_server(java: Path) -> bool:
-    """Return whether this Java has the module jdk.httpserver, which Jolokia's agent needs."""
+    """Return whether the Java installation of this executable has the module jdk.httpserver, which Jolokia needs."""
     try:
         done = subprocess.run([java, "--list-modules"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
 """Generates a mixed read and write load at a fixed rate, and counts its operations as a reference for measurements.
 
-As a program, it runs for `--seconds`, or until SIGTERM or Ctrl-C. It writes its counts to the file `--counts` every
-second, and prints them as a JSON object at the end.
+As a program, it runs for `--seconds`, or until SIGTERM or Ctrl-C. It prints its counts as a JSON object at the end and,
+with `--counts`, also writes them to a file every second.
 """
 
 import argparse
@@ -83,10 +83,10 @@ class Load:
     def _prepare(self, keyspace: str, tables: int) -> None:
 
         def run(statement: str) -> None:
-            # New nodes need some time to agree on a schema.
+            # New nodes may take a while to agree on a schema.
             self._session.execute(statement, timeout=SCHEMA_TIMEOUT_S)
 
-        # A new node may not know all its peers yet.
+        # A new node may not know all its peers yet, so the number of contact addresses also counts.
         copies = min(3, max(self._contacts, len(self._cluster.metadata.all_hosts())))
         replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
         run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")

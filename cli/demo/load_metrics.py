@@ -26,7 +26,7 @@ class LoadMetrics:
             registry=self.registry,
             buckets=DEFAULT_S,
         )
-        # Create all series with zero at the start: Prometheus does not count an increase before a series' first sample.
+        # Create all series at zero, because Prometheus does not count increases that precede a series' first sample.
         self._operations = {operation: operations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
         self._errors = {operation: errors.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
         self._durations = {operation: durations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}

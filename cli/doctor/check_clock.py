@@ -23,7 +23,7 @@ CONFIGURATIONS = {
     "ntpd": ("etc/ntpsec/ntp.conf", "etc/ntp.conf"),
 }
 UNITS = ("etc/systemd/system", "lib/systemd/system", "usr/lib/systemd/system", "etc/init.d")
-# Searched as well, because not every user's PATH includes these folders.
+# Directories that are searched after PATH, because not every user's PATH includes them.
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 UNKNOWN = "install chrony"
 MANAGERS = {"apt-get": "apt-get install chrony", "dnf": "dnf install chrony", "zypper": "zypper install chrony"}
@@ -77,7 +77,7 @@ def _configuration(root: Path, program: str) -> str:
 
 
 def _may_set(root: Path) -> bool:
-    """Return whether root may set the clock; False in a container."""
+    """Return whether root may set the clock, which is usually not allowed in a container."""
     try:
         status = read_text(root / "proc/self/status")
         users = " ".join(read_text(root / "proc/self/uid_map").split())

@@ -1,4 +1,4 @@
-"""Checks the disk and network interface that casstat samples: they may be detected, ambiguous or missing."""
+"""Checks whether the disk and the network interface that casstat samples are known, ambiguous or missing."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

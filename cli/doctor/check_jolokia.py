@@ -42,7 +42,7 @@ NOT_FOUND = 404
 class Transport:
     """The findings about one transport to the node.
 
-    facts    the facts that it reports about the node, or None if it does not work.
+    facts    the node's facts as reported by the transport, or None if the transport does not work.
     release  Cassandra's version, or "" if unknown.
     """
 
@@ -82,7 +82,7 @@ def _passwords(case: ExaminedNode) -> tuple[Finding, ...]:
 
 
 def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
-    """Return the summary, impact and fix for an unusable password file."""
+    """Return the summary for an unusable password file, followed by its impact and fix if a fix is known."""
     command = f"chmod 600 {path}"
     summary, hint, _ = error.partition(f" (hint: run '{command}')")
     return (summary, "casstat does not use it", command) if hint else (error,)
@@ -111,7 +111,7 @@ def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: i
     if pid is not None:
         summary = f"{jolokia.url} serves process {pid}, a Cassandra node that is still starting"
         return problem(SUBJECT, summary, "its MBeans do not exist yet", case.advice.command("doctor"))
-    summary = f"{jolokia.url} serves a program other than Cassandra, {one_line(facts.jvm) or 'without a name'}"
+    summary = f"{jolokia.url} serves a program other than Cassandra ({one_line(facts.jvm) or 'unnamed'})"
     return problem(SUBJECT, summary, "", *_jolokia_of(case, case.chosen or next(iter(case.here), None)))
 
 
@@ -155,7 +155,7 @@ def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
 
 
 def _round_trip_s(jolokia: Jolokia) -> float:
-    """Return the network round-trip time, which does not count towards Jolokia's latency."""
+    """Return the network round-trip time, which is not part of Jolokia's latency; 0 if connecting fails."""
     began_s = time.monotonic()
     try:
         socket.create_connection((jolokia.host, jolokia.port), TIMEOUT_S).close()

@@ -35,9 +35,9 @@ LAST_1 = "1.7.2"
 
 
 def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
-    """Return the commands that load Jolokia into a node on this host, now and at every start."""
+    """Return the fixes that load Jolokia into a node on this host: now, or alternatively at every start."""
     if java := _java_without_server(case, node):
-        return (f"restart the node with a Java that has the module {SERVER} ({java} lacks it)",)
+        return (f"restart the node with a Java installation that has the module {SERVER} ({java} lacks it)",)
     port = free_port(case)
     local_jar = find_jar(case, node)
     artifact = JOLOKIA_1.format(version=LAST_1) if case.release.startswith("3.") else JOLOKIA_2.format(version=JOLOKIA)
@@ -55,7 +55,7 @@ def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
 
 
 def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return the node's Java if it lacks the HTTP server that Jolokia uses, else None."""
+    """Return the node's java executable if its modules lack the HTTP server that Jolokia uses, else None."""
     try:
         java = (case.root / "proc" / str(node.pid) / "exe").readlink()
     except OSError:
@@ -91,7 +91,7 @@ def free_port(case: ExaminedNode) -> int:
 
 
 def find_jar(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return the jar of a Jolokia agent on this host that the node's user can read, or None."""
+    """Return the path of a Jolokia agent's jar that the node's user can read, or None if there is none."""
     owner = case.owner(node.pid)
     is_root = owner is not None and owner.uid == 0
     jars = [jar for jar in _jars(case) if is_root or _is_world_readable(jar)]

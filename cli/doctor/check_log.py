@@ -97,7 +97,7 @@ def _has_flushes(case: ExaminedNode, path: Path) -> bool:
 
 
 def candidates(case: ExaminedNode) -> Iterable[Path]:
-    """Return the node's existing logs: its open files, the log in its log folder, and the default log."""
+    """Return the existing logs among the node's open files, its log directory, and the default path."""
     paths = list(_open_logs(case))
     for word in case.command(case.chosen.pid) if case.chosen else ():
         if match := _FOLDER.fullmatch(word):

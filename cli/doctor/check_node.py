@@ -29,7 +29,7 @@ def examine(case: ExaminedNode, facts: NodeFacts | None, transports: Sequence[Tr
         release = release or (case.release if node == case.chosen else "")
         process = _process(case, node, _cassandra(release, facts.address if facts else ""))
         return [process, *_access_findings(case, node)]
-    # If the given Jolokia does not respond, the finding about Jolokia is enough.
+    # If the agent given by --jolokia does not respond, the finding about Jolokia is enough.
     return [] if case.settings.jolokia.jolokia and facts is None else [_none(case, answers=facts is not None)]
 
 
@@ -56,7 +56,7 @@ def _none(case: ExaminedNode, *, answers: bool) -> Finding:
 
 def _missing(summary: str, fixes: tuple[str, ...], *, answers: bool) -> Finding:
     if answers:
-        return warning(SUBJECT, summary, "the node responds, but the columns of its process show '-'", *fixes)
+        return warning(SUBJECT, summary, "the node responds, but its process columns show '-'", *fixes)
     return problem(SUBJECT, f"{summary}, and no node responds", "all Cassandra columns show '-'", *fixes)
 
 
@@ -68,7 +68,7 @@ def _likely_user() -> str:
 
 
 def hiding_option(case: ExaminedNode) -> str:
-    """Return the mount option of /proc that hides other users' processes, or "" if there is none."""
+    """Return a description of the /proc mount option that hides other users' processes, or "" if there is none."""
     try:
         mounts = read_text(case.root / "proc/self/mounts")
     except SourceError:
@@ -92,7 +92,7 @@ def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:
 
 
 def _access_findings(case: ExaminedNode, node: LocalNode) -> list[Finding]:
-    """Return a warning if this user may not read the process's files in /proc."""
+    """Return a warning if the process's files in /proc cannot be read: it has ended, or this user may not read them."""
     process = case.root / "proc" / str(node.pid)
     try:
         os.listdir(process / "fd")  # noqa: PTH208 - only checks the permission

@@ -108,7 +108,7 @@ def _failure(case: ExaminedNode, program: Path, error: SourceError) -> Finding:
 
 
 def _java(case: ExaminedNode) -> str:
-    """Return the command that makes nodetool use the first Java on this host, or one that installs Java."""
+    """Return a command that points nodetool at an installed Java, or a command that installs Java."""
     for java in javas(case.environ):
         if java.name == "java" and os.access(java, os.X_OK):
             return f"export JAVA_HOME={shlex.quote(str(java.resolve().parent.parent))}"
@@ -137,5 +137,5 @@ def _pace(case: ExaminedNode, program: Path, took_s: float, *, used: bool) -> Fi
 
 
 def _rounded(seconds: float) -> int:
-    """Return a round interval with a margin for slower responses."""
+    """Return a round number of seconds that leaves a margin for slower responses."""
     return next((interval_s for interval_s in (5, 10, 15, 20, 30, 60, 120) if interval_s >= 1.25 * seconds), 300)

@@ -17,9 +17,9 @@ SUBJECT = "jolokia"
 TIMEOUT_S = 10.0
 FORBIDDEN = 403
 POLICY = "jolokia-access.xml"
-# Label values that exist on every node, one entry for each kind of MBean name.
+# Labels of MBeans that exist on every node; together they cover all kinds of MBean names that casstat searches for.
 WITNESSES = (
-    # A thread pool is created by its first task; these exist on every running node.
+    # A thread pool is created by its first task; these pools exist on every running node.
     {"path": "request", "pool": "ReadStage"},
     {"path": "internal", "pool": "GossipStage"},
     {"path": "internal", "pool": "CompactionExecutor"},
@@ -46,7 +46,7 @@ class AnsweredRequest:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the policy refuses the request or some of its attributes."""
+        """Whether the policy denies the request or access to some of its attributes."""
         value = self.answer.get("value")
         parts = value.values() if isinstance(value, dict) else [value]
         forbidden = (isinstance(part, str) and "java.lang.SecurityException" in part for part in parts)
@@ -54,7 +54,7 @@ class AnsweredRequest:
 
 
 def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
-    """Send casstat's requests once and return the findings about those that are refused. Raises JolokiaError."""
+    """Send casstat's requests once and return the findings about those that are denied. Raises JolokiaError."""
     beans = {bean.search_key: bean for bean in reversed(BEANS)}
     searched = [bean for bean in beans.values() if bean.search]
     searches = [json.dumps({"type": "search", "mbean": bean.search}) for bean in searched]
@@ -67,7 +67,7 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
 
 
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
-    """Request one MBean of each kind in the catalogue: the one with the first label values."""
+    """For each kind of MBean in the catalogue, request the MBean with the first known label values."""
 
     def first(bean: MBean) -> list[Labels]:
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
@@ -92,7 +92,7 @@ def _refusals(case: ExaminedNode, answered: Sequence[AnsweredRequest]) -> list[F
         findings.append(
             warning(
                 SUBJECT,
-                "the policy refuses the operation values() (exec)",
+                "the policy denies the operation values() (exec)",
                 "percentiles are Cassandra's, which decay over minutes and are marked ~",
                 f"add {OPERATION} inside <restrict> {where}, and restart the node",
                 f"or: add <command>exec</command> inside <commands> {where}, and restart the node",
@@ -112,7 +112,7 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -
     )
     return warning(
         SUBJECT,
-        f"the policy refuses {len(denied)} of {total} requests: {', '.join(kinds)}",
+        f"the policy denies {len(denied)} of {total} requests: {', '.join(kinds)}",
         f"'-' for {_some(list(metrics))} ('casstat metrics' describes them)",
         # Jolokia does not report which of the two fixes applies: if <commands> allows `read`, <allow> is ignored.
         f"remove {', '.join(kinds)} from <deny> {_where(case)}, and restart the node",
@@ -148,10 +148,10 @@ def _hidden(
 
 
 def command(case: ExaminedNode, name: str) -> Finding:
-    """Return the finding that the policy refuses a Jolokia command."""
+    """Return the finding that the policy denies a Jolokia command."""
     return problem(
         SUBJECT,
-        f"the policy refuses the command {name}",
+        f"the policy denies the command {name}",
         "no metrics through Jolokia",
         f"add <command>{name}</command> inside <commands> {_where(case)}, and restart the node",
     )

@@ -1,4 +1,4 @@
-"""Builds commands for the user to run: casstat as it was called, with the same options, possibly as another user."""
+"""Builds commands for the user to run: casstat with the current options, some changed, possibly as another user."""
 
 import shlex
 import shutil
@@ -12,9 +12,9 @@ from pathlib import Path
 class Advice:
     """Builds command lines for hints.
 
-    program  the words that call casstat.
-    flags    the options of this call, from the command line or the environment, keyed by their long names.
-    root     whether the caller is root; root switches users with runuser instead of sudo.
+    program  the arguments that run casstat.
+    flags    the current options, from the command line or the environment, keyed by their long names.
+    root     whether the current user is root, who switches users with runuser instead of sudo.
     """
 
     program: tuple[str, ...] = ("casstat",)
@@ -30,7 +30,7 @@ class Advice:
         return shlex.join([*self.program, *map(str, words)])
 
     def as_user(self, user: str, command: str) -> str:
-        """Return a casstat command that runs as another user."""
+        """Return the casstat command `command`, changed to run as another user."""
         # Use an absolute path, because sudo and runuser do not search the caller's PATH.
         name = shlex.join(self.program)
         command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
@@ -42,7 +42,7 @@ class Advice:
 
 
 def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:
-    """Return the words of the command that calls this casstat again."""
+    """Return the command line that runs this installation of casstat again, as a list of arguments."""
     path = Path(arguments[0])
     if path.name != "casstat":
         return (sys.executable, "-m", "cli")

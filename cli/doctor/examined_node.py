@@ -57,7 +57,7 @@ class ExaminedNode:
 
     @property
     def nodetool(self) -> Path | None:
-        """The nodetool to run."""
+        """Path of the nodetool to run, or None if none was found."""
         return node_selection.nodetool_path(self.settings, self.chosen, self.environ.get("PATH"))
 
     @property
@@ -92,14 +92,14 @@ class ExaminedNode:
             return []
 
     def as_owner(self, pid: int, command: str) -> str:
-        """Return a casstat command that runs as the owner of process `pid`."""
+        """Return `command`, changed to run as the owner of process `pid` if that is another user."""
         owner = self.owner(pid)
         if owner is None or self.uid in (0, owner.uid):
             return command
         return self.advice.as_user(owner.name, command)
 
     def configuration(self, name: str) -> str:
-        """Return the path of a file in the node's configuration folder, or only its name if the folder is unknown."""
+        """Return the path of a file in the node's configuration directory, or only its name if it is not found."""
         for folder in self._class_path():
             if (folder / name).is_file():
                 return str(folder / name)
@@ -107,7 +107,7 @@ class ExaminedNode:
 
     @cached_property
     def release(self) -> str:
-        """The version in the names of the node's jars, or "" if there is none."""
+        """Cassandra's version according to the names of the node's jars, or "" if it is unknown."""
         for entry in self._class_path():
             jars = entry.parent.glob("*cassandra-*.jar") if entry.name == "*" else [entry]
             if release := next((match[1] for jar in jars if (match := _JAR.fullmatch(jar.name))), ""):

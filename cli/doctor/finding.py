@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """State of a source: its columns are filled (ok), filled with restrictions (warning), or empty (problem)."""
+    """State of a source: its columns are complete (ok), limited in some way (warning), or empty (problem)."""
 
     OK = "ok"
     WARNING = "warning"

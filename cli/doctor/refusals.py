@@ -51,7 +51,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
         return (case.advice.line(**changes),)
     if error.reason is Reason.CONNECTION_REFUSED:
         return _start(case, jolokia)
-    # No option helps against a timeout. If the host is unreachable, it may be the wrong host.
+    # No option helps against a timeout. For other failures, such as an unreachable host, the URL may be wrong.
     return () if error.reason is Reason.TIMED_OUT else (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
 
 

@@ -11,7 +11,7 @@ ERASE = "\r\x1b[K"
 
 
 class Countdown:
-    """A context manager that shows the remaining seconds, unless the wait is shorter than MIN_S."""
+    """A context manager that shows the remaining seconds; it shows nothing if the wait is shorter than MIN_S."""
 
     def __init__(self, wait_s: float, *, shown: bool) -> None:
         self._ends_s = time.monotonic() + wait_s
@@ -41,12 +41,12 @@ class Countdown:
         while not self._stop.is_set():
             remaining_s = self._ends_s - time.monotonic()
             _write(f"{ERASE}{countdown_text(remaining_s)}")
-            # Wake up at the next whole second.
+            # Wake up when the remaining time is a whole number of seconds.
             self._stop.wait(remaining_s % 1.0 or 1.0)
 
 
 def countdown_text(remaining_s: float) -> str:
-    """Return the countdown text; the first row is late if `remaining_s` is not positive."""
+    """Return the countdown text. If the first row is late, `remaining_s` is zero or negative."""
     return f"first row in {math.ceil(remaining_s)} s" if remaining_s > 0 else "waiting for the first row"
 
 

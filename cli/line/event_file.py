@@ -13,9 +13,9 @@ MODE = 0o666
 
 
 class EventFile:
-    """A file of event lines. Lines that cannot be written, for example because the disk is full, are counted.
+    """Appends event lines to a file. Lines that cannot be written, for example because the disk is full, are lost.
 
-    The first failed write of an outage is reported, and so is the recovery.
+    Reports the first failed write of an outage and, after the recovery, the number of lost lines.
     """
 
     def __init__(self, path: Path, report: Callable[[str], None]) -> None:
@@ -32,7 +32,7 @@ class EventFile:
         self._pending = _missing_line_feed(self._descriptor)
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write lines, which lack line feeds, without delay; those that cannot be written are lost and counted."""
+        """Write lines, given without line feeds, immediately; those that cannot be written are lost and counted."""
         if self._descriptor is None or not lines:
             return
         encoded = [f"{line}\n".encode(errors="replace") for line in lines]
@@ -40,9 +40,9 @@ class EventFile:
         if reason:
             self._lost += self._count_lost(encoded, written)
             if not self._failing:
-                self._report(f"{self._name}: {reason}: events are lost until writing succeeds again")
+                self._report(f"{self._name}: {reason}: events are lost until the file can be written again")
         elif self._failing:
-            self._report(f"{self._name}: writing succeeds again; {count_text(self._lost, 'event')} lost")
+            self._report(f"{self._name}: writing again; {count_text(self._lost, 'event')} lost")
             self._lost = 0
         self._failing = bool(reason)
 
@@ -81,7 +81,7 @@ class EventFile:
         return total - len(pending), ""
 
     def _count_lost(self, encoded: list[bytes], written: int) -> int:
-        """Return the number of lines that were not written at all; the rest of a partial line becomes pending."""
+        """Return the number of lines of which nothing was written; the rest of a partial line becomes pending."""
         for index, line in enumerate(encoded):
             if written <= 0:
                 return len(encoded) - index

@@ -84,7 +84,7 @@ def _checked_interval_s(settings: LineSettings) -> float:
     given_s = _single_value("interval", settings.interval, settings.interval_option)
     interval_s = DEFAULT_S if given_s is None else given_s
     if not MIN_S <= interval_s <= MAX_S:
-        raise click.UsageError(f"interval of {interval_s:g} s: must be {MIN_S} s to {MAX_S:g} s")
+        raise click.UsageError(f"interval of {interval_s:g} s: must be between {MIN_S} s and {MAX_S:g} s")
     return interval_s
 
 
@@ -213,5 +213,5 @@ def _checked_device(kind: str, name: str | None, devices: Iterable[str]) -> str:
     """Return the name, or "" if none is given. Raises click.UsageError if it is not among the devices."""
     available = list(dict.fromkeys(devices))
     if name and name not in available:
-        raise click.UsageError(f"no {kind} '{name}' on this machine: it has {', '.join(available) or 'none'}")
+        raise click.UsageError(f"no {kind} '{name}' on this machine, which has {', '.join(available) or 'none'}")
     return name or ""

@@ -1,4 +1,4 @@
-"""Records a sampled node in its journal."""
+"""Records a node's snapshots in its journal."""
 
 import os
 import time

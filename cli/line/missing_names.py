@@ -10,29 +10,27 @@ from collector.printable import one_line
 from collector.sampling.selection import Table
 
 MAX_NAMES = 20
-HINT = "(hint: use --wait to wait for it)"
+HINT = "(hint: use --wait if it does not exist yet)"
 
 
 def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
     """Return the message for a keyspace or table that the node lacks; `existing` contains those that it has."""
-    return f"{_missing_name_message(keyspace, table, existing, 'the node', 'it')} {HINT}"
+    return f"{_missing_name_message(keyspace, table, existing, 'the node', ', which')} {HINT}"
 
 
 def missing_recorded_message(keyspace: str, table: str, recorded: Collection[Table]) -> str:
     """Return the message for a keyspace or table that the recording lacks; `recorded` contains those that it has."""
-    return _missing_name_message(keyspace, table, recorded, "the recording", "the recording")
+    return _missing_name_message(keyspace, table, recorded, "the recording", ": the recording")
 
 
-def _missing_name_message(
-    keyspace: str, table: str, existing: Collection[Table], keyspace_owner: str, table_owner: str
-) -> str:
+def _missing_name_message(keyspace: str, table: str, existing: Collection[Table], owner: str, clause: str) -> str:
     if table and any(fnmatchcase(parent, keyspace) for parent, _ in existing):
         tables = {name for parent, name in existing if name not in ("", OTHERS) and fnmatchcase(parent, keyspace)}
-        return f"no table '{table}' in keyspace '{keyspace}': {table_owner} has {_listed(tables)}"
+        return f"no table '{table}' in keyspace '{keyspace}'{clause} has {_listed(tables)}"
     keyspaces = {name for name, _ in existing}
     # Cassandra's own keyspaces are listed only if there are no others.
     listed = {name for name in keyspaces if not is_system_keyspace(name)} or keyspaces
-    return f"no keyspace '{keyspace}': {keyspace_owner} has {_listed(listed)}"
+    return f"no keyspace '{keyspace}': {owner} has {_listed(listed)}"
 
 
 def _listed(names: Collection[str]) -> str:
@@ -44,7 +42,7 @@ def _listed(names: Collection[str]) -> str:
 def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
     """Return the message for a JMX port that no Cassandra process on this machine uses.
 
-    Returns "" if there is no such process at all, or if the port of any process is unknown.
+    Returns "" if a process uses the port, if there are no Cassandra processes, or if the port of one is unknown.
     """
     ports = [node.jmx_port for node in local_nodes]
     if not ports or port in ports or None in ports:

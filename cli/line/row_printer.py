@@ -95,7 +95,10 @@ def print_rows(
 
 
 def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
-    """Return as text the time that the averages cover and, if some intervals lack data, how many have it."""
+    """Return the time that the averages cover, as text.
+
+    If some intervals lack data from Cassandra, the text also contains the number of intervals that have it.
+    """
     covered_s = sample_interval_s(average) or 0.0
     text = f"average over {covered_s:.1f} s"
     if not answered or covered_s > (ticks - 0.5) * interval_s:
@@ -172,7 +175,7 @@ class _TextPrinter:
         self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
 
     def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
-        """Print an interval's lines, with the marks on the last one; return the terminal width."""
+        """Print an interval's lines, with the marks on the last one; return the terminal width, None if unlimited."""
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)
@@ -195,7 +198,7 @@ class _TextPrinter:
         _print(f"{text}{'  ' if fits else chr(10)}{self._paint(colour, marks)}")
 
     def _groups(self, view: View) -> tuple[list[list[Column]], int | None]:
-        """Return the columns of each line in an interval, and the terminal width.
+        """Return the columns of each line in an interval, and the terminal width (None without a terminal).
 
         If an interval fits on one line, this prints the header whenever the columns have changed or the screen is
         full. If it needs several lines, the caller prints a header above each of them, in every interval.

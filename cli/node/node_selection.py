@@ -9,14 +9,14 @@ from collector.host.cassandra_processes import DEFAULT_URL, LocalNode
 
 
 def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
-    """Return the Cassandra process that the settings select, or None if it is not on this machine."""
+    """Return the local Cassandra process that the settings select; None if there is none or only a URL is given."""
     if settings.jmx_port is not None:
         return next((node for node in local_nodes if node.jmx_port == settings.jmx_port), None)
     return local_nodes[0] if local_nodes and not settings.jolokia.jolokia else None
 
 
 def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Sequence[LocalNode]) -> str:
-    """Return the Jolokia URL to try for the selected node, or "" if no URL can safely be assumed to be this node's."""
+    """Return the Jolokia URL to try for the selected node; "" if none is known and the default may be another's."""
     if settings.jolokia.jolokia:
         return settings.jolokia.jolokia
     if node and node.url:

@@ -24,7 +24,7 @@ from collector.secrets import is_read_by_others
 TransportFactory = Callable[[Selection, Clock], Transport]
 """Creates a transport that reads a selection of metrics from the node."""
 
-# Each nodetool report starts a JVM, which takes a long time on a busy machine.
+# nodetool gets more time because each of its reports starts a JVM, which is slow on a busy machine.
 START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 
 
@@ -96,7 +96,7 @@ def _report_selection(settings: LineSettings, nodes_here: Sequence[LocalNode], r
         return
     others = [f"JMX port {node.jmx_port}" if node.jmx_port else f"process {node.pid}" for node in nodes_here[1:]]
     selected = f"sampling process {nodes_here[0].pid}"
-    report(f"{selected}; other nodes on this machine: {', '.join(others)} (hint: select with --jmx-port)")
+    report(f"{selected}; other nodes on this machine: {', '.join(others)} (hint: use --jmx-port to select one)")
 
 
 def _nodetool_transport(program: Path, settings: LineSettings, port: int | None) -> TransportFactory:

@@ -38,7 +38,8 @@ class JolokiaSettings:
 
 
 def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
-    # `envvar` is given so that the variable is the same for every command; click would add the command's name.
+    # `envvar` is explicit so that the variable is the same for every command; otherwise, click would insert the
+    # command's name.
     return click.option(
         flag, metavar=metavar, type=kind, envvar=f"CASSTAT_{flag[2:].replace('-', '_').upper()}", help=text
     )
@@ -130,7 +131,7 @@ def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os
 
 
 def _password(user_flag: str, flag: str, path: Path | None, variable: str, environ: Mapping[str, str]) -> str:
-    """Return the password from the file, or without a file from the environment variable. Raises click.UsageError."""
+    """Return the password from the file or, if none is given, from the environment. Raises click.UsageError."""
     if path is None:
         if password := environ.get(variable, ""):
             return password

@@ -10,7 +10,7 @@ from collector.printable import one_line
 
 @contextmanager
 def output_folder(folder: Path) -> Iterator[None]:
-    """Create the directory; raise CasstatError with a one-line message if a write in the block fails."""
+    """Create the directory and run the block; an OSError becomes a CasstatError with a one-line message."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield

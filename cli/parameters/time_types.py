@@ -57,7 +57,7 @@ class TimeOfDay:
     second: int
 
     def on_day_of(self, time_s: float) -> datetime:
-        """Return this time on the local date of `time_s`, without a time zone because its offset may change."""
+        """Return this time on the local date of `time_s`, as a naive datetime because the UTC offset may change."""
         day = datetime.fromtimestamp(time_s, timezone.utc).astimezone().replace(tzinfo=None)
         return day.replace(hour=self.hour, minute=self.minute, second=self.second, microsecond=0)
 

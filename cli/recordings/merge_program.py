@@ -1,4 +1,4 @@
-"""Merging recordings for commands: the common options, and the programs behind merge and plot."""
+"""The common options of commands that merge recordings, and the programs behind `casstat merge`."""
 
 import io
 import os
@@ -46,7 +46,7 @@ MIN_NODES_FOR_PROGRESS = 8
 class MergeSettings:
     """Merge options.
 
-    points  the maximum number of intervals if `interval` is None.
+    points  the maximum number of intervals if `interval` is None; None for the default interval.
     """
 
     paths: tuple[Path, ...]
@@ -102,7 +102,7 @@ def merge_options(command: Command) -> Command:
             type=Clock(),
             multiple=True,
             metavar="NODE=SECONDS",
-            help="Seconds by which the clock of NODE is ahead, repeatable.",
+            help="Seconds by which NODE's clock is ahead (repeatable).",
         ),
         click.option(
             "-k",
@@ -253,7 +253,7 @@ def _recordings(settings: MergeSettings, *, quiet: bool = False) -> list["Record
     if not node_recordings:
         raise CasstatError(f"{where}: no recordings found")
     if not chosen:
-        raise CasstatError(f"{where}: no recording of this node (hint: choose from {_names(node_recordings)})")
+        raise CasstatError(f"{where}: no recording matches --nodes (hint: choose from {_names(node_recordings)})")
     return chosen
 
 
@@ -287,13 +287,13 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
     if settings.interval is None:
         return max(slowest_s, _usual(settings.points, length_s))
     if settings.interval < slowest_s:
-        why = f"shorter than the recording of {one_line(slowest)}, which has an interval of {slowest_s:g} s"
+        why = f"shorter than the interval of the recording of {one_line(slowest)}, {slowest_s:g} s"
         raise click.BadParameter(why, param_hint="--interval")
     return settings.interval
 
 
 def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest usual interval for at most `points` intervals, or the default if `points` is None."""
+    """Return the shortest usual interval that fits at most `points` times into `length_s`; None means the default."""
     from collector.cluster.merge_job import DEFAULT_S
 
     if points is None:

@@ -29,7 +29,7 @@ SHOWN_S = 0.5
 
 @dataclass(frozen=True)
 class Order:
-    """The options of `casstat ship`, which its help explains."""
+    """The options of `casstat ship`; see `casstat ship --help`."""
 
     path: Path
     urls: tuple[str, ...]
@@ -45,7 +45,7 @@ def ship(order: Order) -> bool:
     recordings = _recordings(order.path)
     for url in order.urls:
         _sink(url).close()
-    # A list, because `all` would stop at the first failure, and the other stores would not receive the recordings.
+    # Build the whole list first: given a generator, `all` would stop at the first failure and skip the other stores.
     arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
     return all(arrived)
 

@@ -1,1 +1,1 @@
-"""`casstat top`: a cluster on one screen, rendered by pure functions; only `textual_app` depends on a terminal."""
+"""`casstat top`: a cluster on one screen, rendered by pure functions; `textual_app` handles the terminal."""

@@ -1,4 +1,4 @@
-"""Output of frames outside the interactive screen: a plain table or a JSON object per tick."""
+"""Formats frames for output without the interactive screen: as a plain table or a JSON object per tick."""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +29,10 @@ def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
 
 
 def json_text(frame: Frame, own: tuple[float | None, float | None], names: frozenset[str]) -> str:
-    """Return a frame as a JSON object without a newline; absent values are null. `own` is CPU (%) and memory (MiB)."""
+    """Return a frame as a JSON object without a newline; absent values are null.
+
+    `own` contains the CPU use of casstat top itself in percent, and its resident memory in MiB.
+    """
     cpu_pct, size_mb = own
     content: dict[str, Any] = {
         "time": rounded(frame.time_s),

@@ -131,7 +131,7 @@ def columns(chosen: ColumnSet) -> list[Column]:
 
 
 def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
-    """Return the request for a column set, for additional columns and, unless `node` is None, for a node's details."""
+    """Return a request for a column set, the additional columns `more` and, unless `node` is None, a node's details."""
     chosen = SETS[number]
     names = {*BASE, *chosen.columns, *(name for name in more if name in COLUMN_INDEX)}
     return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)

@@ -17,7 +17,7 @@ def title(context: RenderContext) -> Line:
     frame, dot = context.frame, context.marks.dot
     parts = [Span(" casstat top", "title")]
     if frame is None:
-        return cut((*parts, Span(f"{dot}waiting for the first answers")), context.width)
+        return cut((*parts, Span(f"{dot}waiting for the first responses")), context.width)
     up = sum(node.state in (State.UP, State.CHANGING) for node in frame.nodes)
     style = "good" if up == len(frame.nodes) == frame.counted else "bad" if up < len(frame.nodes) else "warn"
     parts += [
@@ -30,7 +30,7 @@ def title(context: RenderContext) -> Line:
         parts += [Span(dot, "dim"), Span(clean(frame.name, context.marks))]
     self_cost = Span(f"{context.own} ", "dim")
     room = context.width - width_of(tuple(parts)) - len(self_cost.text)
-    # If space is short, omit the cluster's name so that the cost of casstat top remains visible at the right.
+    # If space is short, omit the cluster's name to keep the CPU and memory use of casstat top visible at the right.
     if room < 1 and frame.name:
         parts = parts[:-2]
         room = context.width - width_of(tuple(parts)) - len(self_cost.text)

@@ -25,7 +25,7 @@ def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
     if key in ("escape", "backspace"):
         return _back(view)
     if view.help and key not in _MOVES:
-        # On the help page, every key except movement keys goes back.
+        # On the help page, every other key except the movement keys closes the page.
         return replace(view, help=False, first=0)
     if letter in "1234567" and letter:
         return replace(
@@ -161,7 +161,7 @@ def _enter(context: RenderContext, view: ViewState) -> ViewState:
 
 
 def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState], ViewState]:
-    """Return an action that moves by rows and pages; if `by` is None, it goes to the first or last row (-1 or 1)."""
+    """Return an action that moves by rows and pages; if `by` is None, to the first (`pages` = -1) or last row (1)."""
 
     def move(context: RenderContext, view: ViewState) -> ViewState:
         room = screen.rows(context)

@@ -99,7 +99,7 @@ def trend_name(context: RenderContext) -> str:
 
 
 def trend_column(context: RenderContext) -> str:
-    """Return the column that the sparklines show: the sort column, or the first one in the set."""
+    """Return the column that the sparklines show: the sort column if it is in the set, else the set's first column."""
     chosen = set_of(context.view)
     return context.view.sort if context.view.sort in chosen.columns else chosen.columns[0]
 
@@ -142,7 +142,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
 
 
 def why_not(node: NodeFrame, marks: Marks) -> str:
-    """Return the reason why a node has no values, and for how long it has had none, as text."""
+    """Return a text that explains why a node has no values, and for how long it has had none."""
     words = {
         State.GONE: "gone",
         State.SILENT: "Cassandra has not answered",

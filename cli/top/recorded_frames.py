@@ -1,4 +1,4 @@
-"""Frames from a recording, which is merged as in `casstat merge`."""
+"""Frames from a recording, merged in the same way as by `casstat merge`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,7 +22,8 @@ from exporters.live.live_frames import RUNNING, Wanted
 
 # Maximum number of ticks if no interval (-i) is given.
 POINTS = 1800
-# Each node's own tables are kept if there are at most NODES_WITH_TABLES nodes, and at most MAX_TABLES per tick.
+# The tables of individual nodes are kept only if there are at most NODES_WITH_TABLES nodes. Each list of tables has at
+# most MAX_TABLES entries.
 NODES_WITH_TABLES, MAX_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
 
@@ -43,10 +44,10 @@ class Moment(NamedTuple):
 
 
 class RecordedFrames:
-    """A recording's frames, all computed at the start."""
+    """A recording's frames, all of which are computed by the constructor."""
 
     def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
-        """Read and merge the recording within the memory limit in bytes. Raises CasstatError and click.UsageError."""
+        """Read and merge the recording; `max_memory` is in bytes. Raises CasstatError and click.UsageError."""
         with memory_limit(max_memory):
             run, choice = merged(settings, moments, MORE)
         self.history = History(1 << 60, 1 << 60)
@@ -87,7 +88,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
-    # A node's location is recorded only once a minute, so the first known one is also used for earlier intervals.
+    # Locations are recorded only once a minute, so a node's first known location also applies to earlier intervals.
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES

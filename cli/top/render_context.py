@@ -49,7 +49,7 @@ class RenderContext:
         return clean(self.frame.nodes[node].name, self.marks) if self.frame else ""
 
     def trend(self, column: str, node: int | None, width: int) -> list[float]:
-        """Return a column's last `width` values up to the selected frame; if `node` is None, the cluster's."""
+        """Return the last `width` values up to the selected frame, for a node or, if `node` is None, the cluster."""
         column_index = COLUMN_INDEX[column]
         last = self.place + 1
         shown = self.frames[max(0, last - width) : last]

@@ -93,7 +93,8 @@ def _rule(context: RenderContext) -> Line:
         text += f"   (nodes {context.view.first + 1} to {min(context.view.first + room, nodes)} of {nodes})"
     hidden = _hidden(context)
     if hidden:
-        text += f"   ({hidden} of {len(set_of(context.view).columns)} columns do not fit)"
+        verb = "does" if hidden == 1 else "do"
+        text += f"   ({hidden} of {len(set_of(context.view).columns)} columns {verb} not fit)"
     return cut((Span(text + " " * context.width, "head"),), context.width)
 
 

@@ -8,7 +8,8 @@ from cli.top.sparkline import BLOCKS, PLAIN
 from collector.cluster.live.cluster_interval import State
 from collector.printable import one_line
 
-# Zero-width Hangul letters, and symbols that are two cells wide since Unicode 16; older Pythons report width 1.
+# Zero-width Hangul letters, and symbols that have been two cells wide since Unicode 16. Older versions of Python
+# report a width of one cell for all of them.
 _NOT_ONE_CELL = frozenset(
     chr(code)
     for first, last in (
@@ -27,7 +28,7 @@ ABSENT = "-"
 
 
 class Span(NamedTuple):
-    """Text with a style: a key of `cli.top.textual_app.STYLES`, or ""."""
+    """Text with a style: keys of `cli.top.textual_app.STYLES`, separated by spaces; "" for none."""
 
     text: str
     style: str = ""

@@ -33,7 +33,7 @@ def header(context: RenderContext) -> Line:
 
 
 def lines(context: RenderContext, node: int | None, first: int, room: int) -> list[Line]:
-    """Return the table rows from index `first` onwards."""
+    """Return at most `room` table rows, beginning with the one at index `first`."""
     rows = rows_of(context, node)
     if not rows:
         is_live = context.source == "live" and context.view.at_s is None

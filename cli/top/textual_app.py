@@ -51,7 +51,7 @@ class Source(Protocol):
     history: History
 
     def want(self, wanted: Wanted) -> None:
-        """From now on, provide the data for these columns and tables, and for the details of this node."""
+        """From now on, provide the columns, the tables and the node's details that `wanted` specifies."""
 
 
 class Top(App[None], inherit_bindings=False):
@@ -128,7 +128,7 @@ class Top(App[None], inherit_bindings=False):
             self._draw()
 
     def _play(self, now_s: float) -> None:
-        """Advance a recording by `speed` seconds per second, at most once per redraw."""
+        """Once per redraw, advance a recording by `speed` seconds per second; by at least one tick if `speed` >= 1."""
         frames = self._source.history.frames
         place = position(frames, self.view.at_s)
         if now_s - self._played_s < REDRAW_S - LOOK_S / 2 or not frames:

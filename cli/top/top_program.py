@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# Time that --once waits beyond two intervals: until a single failure of a node suffices, and in total.
+# After two intervals, --once waits another PATIENCE_S before it accepts a single failure of a node. It stops waiting
+# MAX_PATIENCE_S after the two intervals.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -53,7 +54,7 @@ HIDDEN_CURSOR, SHOWN_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 @dataclass(frozen=True)
 class TopSettings:
-    """The options of `casstat top`, which its help explains."""
+    """The options of `casstat top`; see `casstat top --help`."""
 
     nodes: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
@@ -210,7 +211,7 @@ def _first_painted(context: RenderContext) -> Iterator[None]:
 
 
 def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> None:
-    """Print each tick; a signal ends the output without an error, like the last tick."""
+    """Print ticks until enough are printed or a signal arrives. Raises CasstatError if no node answers with --once."""
     printer = _printer(settings, view)
     printed = number = 0
     began_s = time.monotonic()
@@ -241,7 +242,7 @@ class Patience:
         self._longest_s = two_ticks_s + MAX_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether every node has answered or failed in two frames in a row, and at least one has answered.
+        """Return whether at least one node has answered, and every other one has failed in two successive frames.
 
         After `_usual_s`, it suffices that every node has failed once or sent an incomplete sample. Other nodes are
         awaited until `_longest_s`, because a busy Jolokia may need several intervals for its first response.

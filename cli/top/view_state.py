@@ -17,7 +17,7 @@ class ViewState:
     at_s        time of the selected tick, in seconds since the epoch; None for the newest one.
     playing     whether a recording is advancing, by `speed` seconds per second.
     cursor      index of the selected node; None for the node in the first row.
-    first       first visible row.
+    first       index of the first visible row, page line or node column.
     node        index of the node whose page is open; None for none.
     prompt      the open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
     message     message in the footer; "" for none.

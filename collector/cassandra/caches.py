@@ -7,7 +7,7 @@ _BEAN = METRICS + "type=Cache,scope={cache},name="
 _POOL = METRICS + "type=BufferPool,scope={pool},name="
 
 BEANS = (
-    counter("cassandra_cache_hits_total", "Number of cache lookups that were hits.", _BEAN + "Hits"),
+    counter("cassandra_cache_hits_total", "Number of cache hits.", _BEAN + "Hits"),
     counter("cassandra_cache_requests_total", "Number of cache lookups.", _BEAN + "Requests"),
     gauge(
         "cassandra_cache_bytes",

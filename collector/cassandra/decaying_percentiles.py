@@ -1,6 +1,6 @@
 """Cassandra's decaying percentiles: quantiles of an exponentially decaying reservoir, not of an interval.
 
-They are read only if bucket counts are unavailable, because Jolokia's policy refuses operations or only nodetool is
+They are read only if bucket counts are unavailable, because Jolokia's policy denies operations or only nodetool is
 present. They are never mixed with interval percentiles.
 """
 
@@ -25,7 +25,7 @@ def _decayed(
         f"Exponentially decaying quantile of the {quantity}, in seconds; read only if bucket counts are not available.",
         (*labels, QUANTILE),
         scale=1e-6,
-        # Percentiles cannot be averaged. The maximum over all nodes is an upper bound for all requests.
+        # Percentiles cannot be averaged. The maximum over all nodes is an upper bound on the cluster's percentile.
         across=Aggregation.MAX,
     )
     return [MBean(metric, bean, attribute, only, fixed=(quantile,)) for quantile, attribute in QUANTILES.items()]

@@ -20,7 +20,7 @@ BEANS = (
     ),
     histogram(
         "cassandra_message_latency_seconds",
-        "Time between another node sending a message and this node receiving it, by the clocks of both, in seconds.",
+        "Time from another node sending a message to this node receiving it, by both nodes' clocks, in seconds.",
         METRICS + "type=Messaging,name=CrossNodeLatency",
     ),
     counter(
@@ -37,7 +37,7 @@ BEANS = (
         across=Aggregation.SUM,
     ),
     counter("cassandra_hints_succeeded_total", "Number of hints delivered.", _HINTS + "HintsSucceeded"),
-    counter("cassandra_hints_failed_total", "Number of hints that failed to be delivered.", _HINTS + "HintsFailed"),
+    counter("cassandra_hints_failed_total", "Number of hints whose delivery failed.", _HINTS + "HintsFailed"),
     counter(
         "cassandra_hints_timed_out_total", "Number of hints that timed out during delivery.", _HINTS + "HintsTimedOut"
     ),

@@ -1,4 +1,4 @@
-"""Aggregation across nodes, shared by live clusters and merges of recordings.
+"""Aggregation across nodes, for both live clusters and merged recordings.
 
 Each metric defines how the values of several nodes are aggregated (`Metric.aggregation`), and whether nodes on the same
 machine share the values (`Metric.owner`).
@@ -62,14 +62,14 @@ def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placemen
 def merged(
     catalogue: Mapping[str, Metric], samples: Sequence[Sample], tick: Tick, incomplete: Collection[Series] = ()
 ) -> Sample:
-    """Return the cluster's sample of one interval from one sample per node.
+    """Return the cluster's sample for one interval, given one sample per node.
 
     Increases and buckets are added; percentiles are absent if a node that served operations lacks buckets, because they
     would not cover that node. Rates and gauges are aggregated as defined by their metrics, and `spread` contains each
     gauge's lowest and highest value. Each elapsed time is the maximum over all nodes.
 
-    incomplete  series that some node did not report in this interval; their sums are omitted, because they would appear
-                to have dropped.
+    incomplete  gauges that at least one node did not report in this interval; their sums are omitted, because they
+                would appear to have dropped.
     """
     by_series: dict[Series, list[tuple[Sample, Derived]]] = {}
     elapsed: dict[str, float] = {}
@@ -98,7 +98,7 @@ def merged(
 
 
 def is_summed_over_nodes(metric: Metric | None) -> bool:
-    """Return whether the metric belongs to a node, not to its machine, and the cluster's value is a sum."""
+    """Return whether the metric belongs to the node rather than its machine, and is summed across nodes."""
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 
@@ -138,7 +138,7 @@ def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
 
 
 def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:
-    """Return whether every node with a counter increase also has buckets."""
+    """Return whether every node whose counter increased also has buckets."""
     counter = (metric.count, *series[1:]) if metric else series
     for sample in samples:
         counted = sample.values.get(counter)

@@ -9,7 +9,7 @@ from collector.model.sample import Sample
 class ClusterSample:
     """The cluster's sample for one interval.
 
-    answered  the number of nodes whose Cassandra answered.
+    answered  the number of nodes on which Cassandra answered.
     """
 
     sample: Sample

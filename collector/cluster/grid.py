@@ -17,8 +17,8 @@ class Grid:
     def index_of(self, time_s: float, covered_s: float) -> int | None:
         """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
 
-        The interval is chosen by the middle of the `covered_s` before the tick, because the tick itself may already
-        lie in the next interval if clocks differ slightly.
+        The interval is the one that contains the middle of the `covered_s` before the tick, because the tick itself
+        may already lie in the next interval if clocks differ slightly.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None

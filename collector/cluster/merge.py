@@ -14,7 +14,10 @@ COLUMNAR_NEEDS = ("numpy", "orjson")
 def merge(
     recordings: Sequence[Recording], job: Job[Product], processes: int = 1, done: Callable[[int], None] = lambda _: None
 ) -> Merged[Product]:
-    """Merge recordings onto one grid; call `done` with the number of newly merged nodes. Raises OSError."""
+    """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
+
+    Raises OSError and TooManySeriesError.
+    """
     if all(importlib.util.find_spec(name) for name in COLUMNAR_NEEDS):
         # Imported here because sampling processes must not load numpy.
         from collector.cluster.columnar.columnar_merge import columnar_merge

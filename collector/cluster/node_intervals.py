@@ -15,7 +15,7 @@ from collector.model.snapshot import Event, Tick
 
 
 def placement(head: Header) -> Placement:
-    """Return the placement of a recorded node."""
+    """Return a node's placement, as recorded in a header."""
     return Placement(head.boot, head.network, head.disk, head.interface)
 
 

@@ -45,7 +45,7 @@ class Session:
 
     def overlaps(self, other: "Session") -> bool:
         """Return whether the sessions overlap in time, or are copies of each other."""
-        # Copies always overlap, even if they contain only a single tick.
+        # Copies are recognised by their identity, because with a single tick their time range is empty.
         if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
@@ -81,9 +81,10 @@ class Recording:
 
 
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
-    """Return the sessions in all files, and notes about files whose sessions cannot all be used. Raises OSError.
+    """Return the sessions in all files, and notes about files that have no sessions or some unusable ones.
 
-    If a file ends with its footer, it contains only one session, so only its first and last frames are read.
+    If a file ends with its footer, it contains only one session, so only its first and last frames are read. Raises
+    OSError.
     """
     files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
@@ -227,7 +228,7 @@ class _SameName:
         self._ends: list[tuple[float, int]] = []
 
     def groups_for(self, session: Session) -> list[int]:
-        """Return a list with the oldest group that accepts the session; it is empty if no group does."""
+        """Return a list with the index of the oldest group that accepts the session; empty if no group does."""
         while self._ends and self._ends[0][0] <= session.begin_s:
             self._free(heappop(self._ends)[1])
         # A session without a known process is accepted by every group.
@@ -263,10 +264,10 @@ class _Names:
         unique = name if name not in self._used else self._numbered(name)
         self._used.add(unique)
         if unique != name:
-            why = f"two nodes are called {name} at the same time: the one"
+            why = f"two nodes are named {name} at the same time: the one"
             if name == aggregation.NAME:
                 why = f"{name} is the name of the total over all nodes: the node"
-            self._notes.append(f"{why} in {group[-1].folder} is called {unique}")
+            self._notes.append(f"{why} in {group[-1].folder} is shown as {unique}")
         return unique
 
     def _numbered(self, name: str) -> str:

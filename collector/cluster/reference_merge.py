@@ -24,7 +24,7 @@ Spans = Mapping[Series, tuple[int, int]]
 def reference_merge(
     recordings: Sequence[Recording], job: Job[Product], done: Callable[[int], None] = lambda _: None
 ) -> Merged[Product]:
-    """Merge recordings onto one grid; call `done(1)` after each node. Raises OSError."""
+    """Merge recordings onto one grid; call `done(1)` after each node. Raises OSError and TooManySeriesError."""
     runs, results = [], []
     for recording in recordings:
         run = node_run(recording, job.grid, job.offsets.get(recording.node, 0.0), job.max_series)
@@ -60,7 +60,7 @@ def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int 
 
 
 def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:
-    """Return a node's spans, but only for gauges that are summed across nodes."""
+    """Return a node's spans for the gauges that are summed across nodes."""
     spans: dict[Series, tuple[int, int]] = {}
     for index, interval in node.intervals.items():
         for series, value in interval.sample.values.items():

@@ -59,7 +59,7 @@ class LocalNode:
     url          URL of its Jolokia agent; "" if it has none.
     jmx_port     JMX port; None if the command line does not specify it.
     nodetool     its installation's nodetool; None if there is none next to its jars.
-    directories  data directories, if its configuration can be read.
+    directories  data directories; () if they are unknown.
     process      the process, identified by its start time since boot, which does not depend on the clock.
     """
 
@@ -82,7 +82,7 @@ class LocalNode:
 
 
 def local_nodes() -> list[LocalNode]:
-    """Return the Cassandra processes on this machine; those with Jolokia come first, then the oldest."""
+    """Return the Cassandra processes on this machine: those with Jolokia first, and older ones before newer ones."""
     nodes = []
     for process in psutil.process_iter(["pid", "cmdline", "create_time"]):
         line = process.info["cmdline"] or []

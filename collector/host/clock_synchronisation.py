@@ -32,7 +32,7 @@ class ClockState:
 
 
 def read() -> ClockState:
-    """Return the kernel clock's state. adjtimex(2) is called without changing anything. Raises OSError."""
+    """Return the kernel clock's state, using adjtimex(2) without changing anything. Raises OSError."""
     timex = Timex()
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         number = ctypes.get_errno()

@@ -11,7 +11,7 @@ import psutil
 from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
-# Escaped spaces, tabs and backslashes in the paths in mountinfo.
+# Paths in mountinfo contain octal escapes for spaces, tabs and backslashes.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
@@ -28,8 +28,8 @@ def is_this_machine(host: str) -> bool:
 def disk_of(path: Path, proc: Path, root: Path = Path("/")) -> str:
     """Return the disk on which `path` is stored, as named in /proc/diskstats; "" if there is none.
 
-    If it is stored on a partition, the whole disk is returned. `path` is in the mount namespace of the process to which
-    `proc`, such as /proc/123, belongs.
+    If it is stored on a partition, the whole disk is returned. `path` is in the mount namespace of the process whose
+    directory is `proc`, such as /proc/123.
     """
     for candidate in (proc / "root" / str(path).lstrip("/"), path):
         try:

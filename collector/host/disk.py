@@ -12,7 +12,7 @@ def _counter(
     return Metric(name, Kind.COUNTER, unit, text, ("device",), scale=scale, across=across, owner=Owner.MACHINE)
 
 
-# In the order of the columns in /proc/diskstats.
+# In the order of the fields in /proc/diskstats that follow the device name.
 COLUMNS = (
     _counter("node_disk_reads_completed_total", "Number of reads completed."),
     _counter("node_disk_reads_merged_total", "Number of reads merged."),
@@ -44,7 +44,7 @@ METRICS = COLUMNS
 
 
 def read(host: Host) -> Values:
-    """Read the selected block devices."""
+    """Read the metrics of the selected block devices."""
     return parse(read_text(host.proc / "diskstats"), host.disks)
 
 

@@ -26,7 +26,7 @@ _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the file systems that contain the data directories, each of them once."""
+    """Return the sizes of the file systems that contain the data directories; each file system is read once."""
     values: Values = {}
     for mount in dict.fromkeys(mount_point(str(directory)) for directory in host.directories):
         try:

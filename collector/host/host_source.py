@@ -14,7 +14,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """A subject of machine metrics: `read` returns the values, and `origin` returns the origin of the counters."""
+    """A subject of machine metrics: `read` returns their values, and `origin` identifies their counters' epoch."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -26,7 +26,7 @@ class HostSource:
     """Reads the metrics of one subject, such as the disks."""
 
     def __init__(self, subject: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
-        """Read `subject` on the machine that `host` returns; None means that the node runs on another machine."""
+        """`host` returns this machine, or None if the node runs on another one; `subject` is then not read."""
         self.name = subject.name
         self._subject = subject
         self._host = host
@@ -35,7 +35,7 @@ class HostSource:
         self._due_s = 0.0
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read the metrics if they are due. Raises SourceError when the kernel's files cannot be read."""
+        """Read the metrics if they are due. Raises SourceError if the kernel's files cannot be read."""
         now_s, host = self._clock.monotonic_s(), self._host()
         if host is None or now_s < self._due_s - EARLY_S:
             return Scrape(self.name, now_s)

@@ -11,7 +11,7 @@ MAX_FILE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Host:
-    """The parts of this machine to read.
+    """The local machine, and which of its processes, devices and directories to read.
 
     root              root of the file system; tests pass a captured tree.
     pid               PID of the Cassandra process; None if there is no such process.
@@ -35,12 +35,12 @@ class Host:
 
     @property
     def process_dir(self) -> Path:
-        """The /proc directory of the Cassandra process, or of this process if Cassandra is not running."""
+        """The Cassandra process's directory in /proc, or this process's own if Cassandra is not running."""
         return self.proc / str(self.pid) if self.process_exists else self.proc / "self"
 
     @property
     def network_dir(self) -> Path:
-        """The /proc directory with the network statistics of Cassandra's network namespace."""
+        """The directory in /proc that contains the network statistics of Cassandra's network namespace."""
         return self.proc / (str(self.pid) if self.separate_network else "self") / "net"
 
     @property
@@ -50,7 +50,7 @@ class Host:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a kernel file, at most 4 MiB. Raises SourceError when it cannot be read."""
+    """Return the content of a kernel file; reading stops after 4 MiB. Raises SourceError if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:

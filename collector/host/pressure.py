@@ -1,15 +1,15 @@
-"""Pressure stall information: the time tasks spent waiting for CPU, memory or disk (Linux 4.20 and later)."""
+"""Pressure stall information: the time that tasks spent waiting for CPU, memory or disk (Linux 4.20 and later)."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 
-# The names follow node_exporter: `waiting` is the kernel's "some", `stalled` is its "full".
+# The names are node_exporter's: `waiting` corresponds to "some" in the kernel's files, and `stalled` to "full".
 NAMES = {
-    ("cpu", "some"): ("cpu_waiting", "some task waited for a CPU"),
-    ("memory", "some"): ("memory_waiting", "some task waited for memory"),
-    ("memory", "full"): ("memory_stalled", "all tasks waited for memory"),
-    ("io", "some"): ("io_waiting", "some task waited for a disk"),
-    ("io", "full"): ("io_stalled", "all tasks waited for a disk"),
+    ("cpu", "some"): ("cpu_waiting", "at least one task was waiting for a CPU"),
+    ("memory", "some"): ("memory_waiting", "at least one task was waiting for memory"),
+    ("memory", "full"): ("memory_stalled", "all non-idle tasks were waiting for memory"),
+    ("io", "some"): ("io_waiting", "at least one task was waiting for a disk"),
+    ("io", "full"): ("io_stalled", "all non-idle tasks were waiting for a disk"),
 }
 _COLUMNS = {
     "cpu_waiting": (WideColumn("pressure_cpu_pct", "CpuPr%", scale=100, digits=1),),
@@ -21,7 +21,7 @@ METRICS = tuple(
         f"node_pressure_{name}_seconds_total",
         Kind.COUNTER,
         "seconds",
-        f"Time in which {text}, in seconds.",
+        f"Time during which {text}, in seconds.",
         scale=1e-6,
         columns=_COLUMNS.get(name, ()),
         across=Aggregation.MEAN,

@@ -9,7 +9,7 @@ from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _CPU_S = 1 / TICKS_PER_S
 
-# Keyed by field index in /proc/PID/stat, counted from the state (0), which follows the command name.
+# The metrics by field index in /proc/PID/stat. Index 0 is the state, the first field after the command name.
 STAT = {
     7: Metric("casstat_process_minor_faults_total", Kind.COUNTER, "1", "Number of page faults served from memory."),
     9: Metric(
@@ -54,13 +54,13 @@ def read(host: Host) -> Values:
     """Read the metrics of the Cassandra process. Return nothing if it is not running on this machine."""
     if not host.process_exists:
         return {}
-    # `host.process_dir` would be this process's own directory if Cassandra exited now.
+    # Do not use `host.process_dir`: if Cassandra exited now, it would be this process's own directory.
     folder = host.proc / str(host.pid)
     values = parse_stat(read_text(folder / "stat"))
     try:
         values[(_FILES.name,)] = len(os.listdir(folder / "fd"))  # noqa: PTH208 - only counted
     except PermissionError:
-        # The open files of another user's process are not readable; everything else is.
+        # Without root privileges, another user's open files cannot be counted; everything else is readable.
         pass
     except OSError:
         # The process exited while it was being read.

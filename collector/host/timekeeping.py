@@ -1,4 +1,4 @@
-"""The machine's clock synchronisation. Without it, rows and write timestamps of different nodes are not comparable."""
+"""Clock synchronisation; without it, rows and write timestamps from different nodes are not comparable."""
 
 from pathlib import Path
 

@@ -11,9 +11,9 @@ HIDDEN = "***"
 
 
 class AccessError(ValueError):
-    """Credentials or files that cannot be used.
+    """Credentials or files cannot be used.
 
-    The message states the cause without naming options. `field` is the invalid field of `Access`, and `missing` is the
+    The message states the cause but names no options. `field` is the invalid field of `Access`, and `missing` is the
     field that must be set.
     """
 
@@ -32,10 +32,10 @@ class AccessError(ValueError):
 class Access:
     """Credentials and certificates for an HTTP server; all fields are empty for a server that requires none.
 
-    user, password   for HTTP basic authentication.
-    ca               PEM file of the authorities to trust instead of the system's.
-    certificate      PEM file of the client certificate.
-    key              PEM file of the certificate's unencrypted key; None if the certificate file contains it.
+    user, password   user name and password for HTTP basic authentication.
+    ca               PEM file with the authorities to trust instead of the system's.
+    certificate      PEM file with the client certificate.
+    key              PEM file with the certificate's unencrypted key; None if the certificate file contains it.
     hint             returns advice for a failure, in the caller's terms.
     """
 
@@ -51,7 +51,7 @@ class Access:
         if ":" in self.user:
             raise AccessError("the user name must not contain a colon", "user")
         if self.password and not self.user:
-            raise AccessError("the password requires a user", missing="user")
+            raise AccessError("the password requires a user name", missing="user")
         if self.key and not self.certificate:
             raise AccessError("the key requires its certificate", missing="certificate")
 
@@ -69,7 +69,7 @@ class Access:
         return (self._token, self.password) if self.user else ()
 
     def hide(self, text: str) -> str:
-        """Return the text with the passwords and tokens masked, because servers may echo them."""
+        """Return the text with its passwords and tokens masked; a server's error message may repeat them."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN) if secret else text
         return text

@@ -12,7 +12,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class DeadlineConnection(http.client.HTTPConnection):
-    """Connects, sends and receives until `deadline_s` (monotonic), then raises TimeoutError.
+    """A connection on which every operation raises TimeoutError once the monotonic time `deadline_s` has passed.
 
     Name lookup is not covered: the system's resolver has no deadline.
     """
@@ -60,11 +60,11 @@ class DeadlineConnection(http.client.HTTPConnection):
         raise last_error or OSError("the name has no address")
 
     def has_unread_input(self) -> bool:
-        """Return whether unread bytes, or the end of the stream, have arrived."""
+        """Return whether there are unread bytes, or the server has closed the connection."""
         return self.sock is not None and self._socket is not None and self._socket.has_unread_input()
 
     def left_s(self) -> float:
-        """Return the remaining time. Raises TimeoutError when there is none."""
+        """Return the remaining time. Raises TimeoutError if there is none."""
         left_s = self.deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError
@@ -72,14 +72,14 @@ class DeadlineConnection(http.client.HTTPConnection):
 
 
 class Deadline(Protocol):
-    """Provides a connection's remaining time."""
+    """Something that has a deadline, such as a connection."""
 
     def left_s(self) -> float:
-        """Return the remaining time. Raises TimeoutError when there is none."""
+        """Return the remaining time. Raises TimeoutError if there is none."""
 
 
 class DeadlineSocket:
-    """The socket methods that http.client and urllib3 use; the connection's deadline limits every call."""
+    """A socket with the methods that http.client and urllib3 use; the connection's deadline limits every call."""
 
     def __init__(self, stream: socket.socket, connection: Deadline) -> None:
         self._stream = stream
@@ -98,14 +98,14 @@ class DeadlineSocket:
         return self._stream.recv_into(buffer)
 
     def settimeout(self, _timeout_s: float | None) -> None:
-        """Do nothing: the connection's deadline applies."""
+        """Do nothing, because the connection's deadline replaces the timeout."""
 
     def fileno(self) -> int:
         """Return the file descriptor."""
         return self._stream.fileno()
 
     def has_unread_input(self) -> bool:
-        """Return whether unread bytes, or the end of the stream, have arrived."""
+        """Return whether there are unread bytes, or the server has closed the connection."""
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
         decrypted = self._stream.pending() if isinstance(self._stream, ssl.SSLSocket) else 0
@@ -122,7 +122,7 @@ class DeadlineSocket:
         self._close_unused()
 
     def reader_closed(self) -> None:
-        """Count one file made from the socket as closed, and close the socket if it is no longer used."""
+        """Record that a file made from the socket has been closed, and close the socket if it is no longer used."""
         self._readers -= 1
         self._close_unused()
 

@@ -1,4 +1,4 @@
-"""Translates an HTTP server's exceptions, closed connections and error statuses into failures with a cause."""
+"""Translates failed HTTP requests (exceptions, closed connections and error statuses) into failures with a cause."""
 
 import http.client
 import ssl
@@ -32,11 +32,11 @@ class Diagnostics:
     def of_error(self, error: Exception, *, handshaking: bool) -> Failure:
         """Return the failure behind an exception; `handshaking` states whether TLS was being negotiated.
 
-        Raises ConnectionClosedError when the server closed the connection.
+        Raises ConnectionClosedError if the server has closed the connection.
         """
         if isinstance(error, TimeoutError):
             if handshaking:
-                return Failure("no TLS handshake in time", Reason.PLAIN_HTTP_SUSPECTED)
+                return Failure("TLS handshake timed out", Reason.PLAIN_HTTP_SUSPECTED)
             return timeout_failure()
         if isinstance(error, ConnectionResetError | BrokenPipeError):
             raise ConnectionClosedError from error
@@ -47,7 +47,7 @@ class Diagnostics:
         return connection_failure(error) if isinstance(error, OSError) else Failure(one_line(error))
 
     def of_closed_connection(self, *, answered: bool) -> Failure:
-        """Return the failure behind a closed connection; `answered` states whether the server has responded before."""
+        """Return the failure behind a closed connection; `answered` states whether the server has ever responded."""
         text = "connection closed without a response"
         if answered:
             return Failure(text)
@@ -57,7 +57,7 @@ class Diagnostics:
         return Failure(f"{text}: {refused.text}", refused.reason)
 
     def of_status(self, status: int, phrase: str, location: str | None = None) -> Failure:
-        """Return the failure behind a status other than 200; `location` is the target of a redirect."""
+        """Return the failure behind a status other than 200; `location` is a redirect's target."""
         user = self.access.user
         if status == http.client.UNAUTHORIZED:
             if user:
@@ -78,5 +78,5 @@ class Diagnostics:
         return Failure(f"HTTP {status} {self.quoted(phrase)}", reason)
 
     def quoted(self, text: object) -> str:
-        """Return text from a server for use in a message: one line, secrets masked."""
+        """Return a server's text for use in a message: on one line, with secrets masked."""
         return one_line(self.access.hide(str(text)))

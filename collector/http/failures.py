@@ -18,9 +18,9 @@ UNKNOWN_AUTHORITY_CODES = (2, 18, 19, 20, 21, 27)
 WRONG_HOST_CODES = (62, 64)
 # The reasons that OpenSSL gives when the server's first bytes are not TLS.
 NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
-# Words in OpenSSL's names of the TLS alerts that clients without a certificate, or with a rejected one, receive.
+# Words in OpenSSL's names for the TLS alerts sent to a client whose certificate is missing or rejected.
 CLIENT_CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS_DENIED")
-# The first bytes of a TLS alert, as http.client quotes them.
+# The first bytes of a TLS alert, as they are quoted in http.client's exceptions.
 TLS_ALERT = r"\x15\x03"
 
 
@@ -104,7 +104,7 @@ def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certific
 
 
 def client_certificate_failure(certificate: Path | None) -> Failure:
-    """Return the likely reason why a server refuses this client, given its certificate (None if it has none)."""
+    """Return the likely reason why a server refuses a client; `certificate` is the client's, or None if it has none."""
     if certificate is not None:
         text = f"the server may reject the client certificate {certificate}"
         return Failure(text, Reason.CLIENT_CERTIFICATE_REJECTED)
@@ -112,7 +112,7 @@ def client_certificate_failure(certificate: Path | None) -> Failure:
 
 
 def http_failure(error: http.client.HTTPException) -> Failure:
-    """Return the failure behind a response that is not HTTP or is incomplete."""
+    """Return the failure behind a response that is incomplete or is not HTTP."""
     if isinstance(error, http.client.IncompleteRead):
         return Failure(f"response truncated after {count_text(len(error.partial), 'byte')}")
     if TLS_ALERT in str(error):

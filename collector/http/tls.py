@@ -7,7 +7,7 @@ from collector.http.access import Access, AccessError
 
 
 def client_context(access: Access) -> ssl.SSLContext:
-    """Return the TLS context for connections with `access`. Raises AccessError when a file cannot be used."""
+    """Return the TLS context for connections with `access`. Raises AccessError if a file cannot be used."""
     ca = access.ca
     if ca is not None:
         _require_file(ca, "ca")
@@ -17,8 +17,8 @@ def client_context(access: Access) -> ssl.SSLContext:
         raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
     except OSError as error:
         raise AccessError(f"{ca}: {error.strerror}", "ca") from None
-    # The trusted certificate may be the server's own, and may lack the extensions that Java's keytool omits. Since
-    # Python 3.13, the default context requires these extensions.
+    # `ca` may contain the server's own certificate instead of an authority's, and certificates made by Java's keytool
+    # lack extensions that the default context has required since Python 3.13: accept both.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if access.certificate is not None:

@@ -26,8 +26,8 @@ DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
 EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
 MAX_RESPONSE_BYTES = 16 << 20
-# Responses need not repeat the requests, and a missing attribute must invalidate only its own value. Old versions
-# ignore these options.
+# Responses need not repeat the requests, and if one of several attributes is missing, the others must still be
+# returned. Old versions ignore these options.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
 
@@ -47,16 +47,17 @@ class UrlError(ValueError):
 
 
 class Jolokia:
-    """One Jolokia agent, at a URL such as http://127.0.0.1:8778/jolokia."""
+    """A client for the Jolokia agent at one URL, such as http://127.0.0.1:8778/jolokia."""
 
     def __init__(self, url: str, access: JolokiaAccess = NO_ACCESS) -> None:
         """Parse `url` without connecting; HOST or HOST:PORT is enough.
 
-        Raises UrlError, and AccessError when a file of `access` cannot be used or does not fit the URL.
+        Raises UrlError. Raises AccessError if a file in `access` cannot be used, or if `access` requires TLS but the
+        URL is not https.
         """
         if "@" in url:
-            # The message must not repeat the URL, even if it is invalid in other ways.
-            raise UrlError("the URL contains a user and password, which other users of this host could read")
+            # The message must not repeat the URL, which may contain a password.
+            raise UrlError("the URL contains a user name and password, which other users of this host could read")
         shown = one_line(url)
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -85,7 +86,7 @@ class Jolokia:
     def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
         """Return Jolokia's responses to `requests` (each one JSON object), in order, within `timeout_s`.
 
-        An individual response may be an error (`status` other than 200). Raises JolokiaError if the POST fails.
+        An individual response may be an error (`status` other than 200). Raises JolokiaError if the whole POST fails.
         """
         deadline_s = time.monotonic() + timeout_s
         if self._target is None:
@@ -125,7 +126,7 @@ class Jolokia:
     def _exchange(self, body: bytes, deadline_s: float) -> bytes:
         connection = self._connection
         if connection is not None and connection.has_unread_input():
-            # The server closed the connection or sent a duplicate response, which must not be taken for the next one.
+            # The server has closed the connection, or has sent data that must not be mistaken for the next response.
             self.close()
             connection = None
         connection = self._connection = connection or DeadlineConnection(self.host, self.port, self._tls)

@@ -1,4 +1,4 @@
-"""Access to a Jolokia agent, and to the JMX of a node behind a Jolokia proxy."""
+"""Credentials for a Jolokia agent and, if the agent is a proxy, for the JMX of the node behind it."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ _SERVICE_URL = re.compile(r"service:jmx:[!-~]+")
 class JolokiaAccess(Access):
     """Credentials for a Jolokia agent and for the node behind it.
 
-    target           the node to read through a Jolokia proxy: its JMX HOST:PORT or JMX service URL; "" for the node
-                     that Jolokia runs in.
+    target           JMX address (HOST, HOST:PORT or service URL) of the node to read through a Jolokia proxy; ""
+                     for the node that Jolokia runs in.
     target_user, target_password   credentials for the target's JMX.
     """
 
@@ -28,9 +28,9 @@ class JolokiaAccess(Access):
         """Raise AccessError for fields that contradict each other."""
         super().__post_init__()
         if (self.target_user or self.target_password) and not self.target:
-            raise AccessError("a JMX user requires the node's JMX address", missing="target")
+            raise AccessError("JMX credentials require the node's JMX address", missing="target")
         if self.target_password and not self.target_user:
-            raise AccessError("the JMX password requires a JMX user", missing="target_user")
+            raise AccessError("the JMX password requires a JMX user name", missing="target_user")
         if self.target:
             service_url(self.target)
 
@@ -46,7 +46,7 @@ NO_ACCESS = JolokiaAccess()
 def service_url(target: str) -> str:
     """Return the JMX service URL of a target: HOST, HOST:PORT or a service URL. Raises AccessError."""
     if "@" in target:
-        raise AccessError("the JMX address must not contain a user and password", missing="target_user")
+        raise AccessError("the JMX address must not contain a user name and password", missing="target_user")
     if _SERVICE_URL.fullmatch(target):
         return target
     match = _HOST_PORT.fullmatch(target)

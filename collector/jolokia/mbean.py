@@ -13,15 +13,15 @@ from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Se
 
 METRICS = "org.apache.cassandra.metrics:"
 MAX_NUMBER = 2**63
-"""The bound on a Java long's absolute value; larger values are malformed."""
+"""The largest absolute value of a Java long; larger values are malformed."""
 VALUES = "values()"
-"""Used in place of an attribute: the operation that returns a histogram's bucket counts since the start."""
+"""Used in place of an attribute name: the operation that returns a histogram's bucket counts since the start."""
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
-"""Tuples of additional label values, which follow those in the name, each paired with a value."""
+"""For each series in a value: the label values to append to those in the name, and the series' value."""
 
-# `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one search key, which omits the `name` property.
+# The search key omits the `name` property: `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one key.
 _NAME = re.compile(r",name=[^,]+$")
 _PROPERTY = re.compile(r'(?:^|,)([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -33,9 +33,10 @@ class MBean:
 
     name       ObjectName with {placeholders} for labels of the metric.
     attribute  the attribute, a part of a composite one such as `HeapMemoryUsage.used`, or VALUES.
-    only       label values known in advance; those of other placeholders are searched for on the node.
+    only       label values that are known in advance; values for other placeholders are found by a search on the
+               node.
     many       splits a value that contains several series, or converts a value that contains bucket counts.
-    fixed      values of the metric's last labels, if its series come from several attributes.
+    fixed      values of the metric's last labels, for a metric whose series come from different attributes.
     """
 
     metric: Metric
@@ -52,12 +53,12 @@ class MBean:
 
     @cached_property
     def family(self) -> str:
-        """Key shared by beans with the same label values."""
+        """Key shared by all beans that have the same sets of label values."""
         return f"{self.search_key} {sorted(self.only.items())}"
 
     @cached_property
     def search_key(self) -> str:
-        """Key shared by beans that one search finds."""
+        """Key shared by all beans that can be found by the same search."""
         return _NAME.sub("", self.name)
 
     @property
@@ -119,7 +120,7 @@ def gauge(
     labels: tuple[str, ...] = (),
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row for a gauge; `labels` are those that `many` adds to the labels in the name."""
+    """Return the row for a gauge; `labels` are the labels that `many` adds to those in the name."""
     all_labels = (*_PLACEHOLDER.findall(bean), *labels)
     metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
@@ -137,7 +138,7 @@ def histogram(
     only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row for a histogram, read through VALUES."""
+    """Return the row for a histogram, which is read by executing VALUES."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     return MBean(
         Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
@@ -157,9 +158,10 @@ def text(
 
 @dataclass(frozen=True)
 class MBeanRequest:
-    """One request of a bulk request, and the series that each part of its response provides.
+    """One request of a bulk request, and the series in its response.
 
     body     the request as JSON.
+    parts    the series, each with the bean that it comes from.
     several  whether it reads several attributes; the response then contains an object with their values.
     """
 
@@ -174,7 +176,7 @@ class MBeanRequest:
         return self.parts[0][0].attribute == VALUES
 
     def values(self, response: Mapping[str, Any]) -> Values:
-        """Return the values in the response; no values if the request failed, for example without the MBean."""
+        """Return the values in the response; none if the request failed, as it does for a missing MBean."""
         if response.get("status") != 200:
             return {}
         values: Values = {}
@@ -196,7 +198,7 @@ def _series_values(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Se
         try:
             labelled_values = list(bean.many(value))
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-            # A malformed value is absent.
+            # The value is malformed, so its series are absent.
             return
     for labels, raw in labelled_values:
         usable = _usable(bean.metric.kind, raw)
@@ -224,8 +226,8 @@ def mbean_requests(
 ) -> list[MBeanRequest]:
     """Return the requests for the beans; attributes of one MBean with the same scrape interval share a request.
 
-    `known` contains the label values of each family. `scrape_interval` returns how often to read a bean, or None if
-    it is not to be read.
+    `known` contains, for each family, all sets of label values. `scrape_interval` returns how often to read a bean
+    with given labels, or None if it must not be read.
     """
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
     for bean in beans:

@@ -25,8 +25,8 @@ FORBIDDEN, NOT_FOUND = 403, 404
 # The prefix of metrics that every JVM has.
 JVM = "cassandra_jvm_"
 SEARCH_TIMEOUT_S = 10.0
-# A search visits all MBean names: 200,000 on a node with a thousand tables. The pause before the next search is a
-# multiple of its duration: SEARCH_REST after a change, LONG_SEARCH_REST when nothing has changed.
+# A search visits all MBean names: 200,000 on a node with a thousand tables. The pause after a search is therefore at
+# least a multiple of its duration: SEARCH_REST soon after a change, LONG_SEARCH_REST when nothing has changed.
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
 # Maximum number of requests in one tick, not counting those that are sent on every tick.
@@ -34,7 +34,7 @@ RARE_PER_TICK = 300
 
 
 class _ScheduledRequest:
-    """A request, its due time, and its pause while the node lacks the MBean or refuses the request.
+    """A request, when it is due, and how long it pauses while the node lacks the MBean or refuses the request.
 
     `never_pauses` is for requests that are sent on every tick regardless of the response.
     """
@@ -47,7 +47,7 @@ class _ScheduledRequest:
         self.answered = False
 
     def reschedule(self, status: object, now_s: float, spread: float) -> None:
-        """Set the next due time after a response; `spread` (0 to 1) staggers the first repetitions."""
+        """Set the next due time after a response; `spread` (0 to 1) differs between requests to stagger them."""
         period_s = self.request.scrape_interval.value
         if self.never_pauses or status not in (FORBIDDEN, NOT_FOUND):
             # The first period is shortened by a different amount for each request, so that they do not all remain due
@@ -63,10 +63,10 @@ class _ScheduledRequest:
 class MBeanSource:
     """Reads Cassandra's metrics through Jolokia.
 
-    MBean names are searched for at first contact, after a restart or schema change (repeated after 1, 2, 4 … s), and
-    once a minute (less often if searches take long) for MBeans that appear on first use. Requests for MBeans that the
-    node does not have are repeated after 1, 2, 4 … 60 s. Decaying percentiles are read only after the node has
-    refused the bucket counts.
+    MBean names are searched for at first contact and after a restart or schema change (repeatedly, with pauses of
+    1, 2, 4 … s), and otherwise once a minute (less often if searches take long) to find MBeans that appear on first
+    use. If the node does not have a requested MBean, the request is repeated after 1, 2, 4 … 60 s. Decaying
+    percentiles are read only once the node has refused to return bucket counts.
     """
 
     name = JOLOKIA_SOURCE
@@ -89,7 +89,7 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # The kind of names that may have changed recently. At first contact, the schema may have just changed.
+        # Which names may have changed recently ("" for none). At first contact, the schema may have just changed.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -102,9 +102,9 @@ class MBeanSource:
         return self._jolokia.host
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Return the node's facts, including its process if it runs on this host, and search for its MBeans.
+        """Return the facts about the node, including its process if it runs on this host, and search for its MBeans.
 
-        Raises SourceError when the node does not answer.
+        Raises SourceError if the node does not respond or the JVM is not a Cassandra node.
         """
         facts = read_facts(self._jolokia, timeout_s)
         if not facts.address and not facts.directories:
@@ -114,7 +114,7 @@ class MBeanSource:
         return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the sorted addresses of all nodes in the ring. Raises SourceError when the node does not answer."""
+        """Return the sorted addresses of all nodes in the ring. Raises SourceError if the node does not respond."""
         return read_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
@@ -129,8 +129,7 @@ class MBeanSource:
             return timeout_s - (self._clock.monotonic_s() - began_s)
 
         if not self._schedule:
-            # If the node hangs, this request fails within the tick; the search that follows may take longer than the
-            # tick.
+            # Send a short request first: if the node hangs, it fails within the tick, but the search may take longer.
             self._jolokia.post([request.body for request in self._change_requests()], left_s())
             self.search(left_s())
         due, ranked = self._due(began_s), self._ranking.due(began_s)
@@ -157,7 +156,7 @@ class MBeanSource:
         return f"{self._jolokia.url}: this JVM is not a Cassandra node, or is still starting"
 
     def provides(self, metric: str) -> bool:
-        """Return whether any series of the metric is requested."""
+        """Return whether any of the metric's series is requested."""
         return any(series[0] == metric for scheduled in self._schedule for _, series in scheduled.request.parts)
 
     def tables(self) -> set[Table]:
@@ -172,11 +171,12 @@ class MBeanSource:
         rare = [scheduled for scheduled in due if scheduled.request.scrape_interval is not ScrapeInterval.TICK]
         rare.sort(key=lambda scheduled: scheduled.due_s)
         # Rare requests come first, so that keyspaces are read before their tables, however long the response takes.
-        # Operations in between are then missing from "(others)" until its next reading instead of being counted twice.
+        # Operations between the two readings are then missing from "(others)" until the keyspace is read again; in the
+        # opposite order, they would be counted twice.
         return sorted(rare[:RARE_PER_TICK] + often, key=lambda scheduled: -scheduled.request.scrape_interval.value)
 
     def _follow_changes(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
-        """Detect restarts and schema changes, and search for names if a search is due; return the problem, or ""."""
+        """Detect restarts and schema changes, and search for names if due; return the problem if the search fails."""
         previous = self._origin, self._schema
         self._origin = str(values.get((START_TIME.metric.name,), self._origin))
         # A starting node has no schema at first; its MBeans appear together with the schema.
@@ -196,7 +196,7 @@ class MBeanSource:
         return ""
 
     def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
-        """Schedule a search, and another soon after it: MBeans may appear a little later than the change."""
+        """Schedule a search and repetitions of it, because MBeans may appear a little later than the change."""
         is_starting = has_restarted or not had_schema
         # Even while the schema keeps changing, there must be a pause between two searches.
         self._next_search_s = 0.0 if is_starting else self._rested_at_s
@@ -212,8 +212,8 @@ class MBeanSource:
     def search(self, timeout_s: float, *, tables: bool = True, others: bool = True) -> None:
         """Search the node for label values and rebuild the schedule.
 
-        `tables` includes names that change only with the schema, `others` those that appear on first use. Waits up to
-        10 s even if `timeout_s` is shorter. Raises SourceError when the node does not answer.
+        `tables` selects the names that change only with the schema, and `others` those that appear on first use. Waits
+        up to 10 s even if `timeout_s` is shorter. Raises SourceError if the node does not respond.
         """
         families: dict[str, MBean] = {}
         searches: dict[str, str] = {}
@@ -222,7 +222,8 @@ class MBeanSource:
             if is_wanted or bean.family not in self._known:
                 families.setdefault(bean.family, bean)
                 if bean.search:
-                    # Search for the first bean of each search key, because it exists in every version of Cassandra.
+                    # Beans with one search key share the search of the first of them, which exists in every version of
+                    # Cassandra.
                     searches.setdefault(bean.search_key, bean.search)
         bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
@@ -241,7 +242,7 @@ class MBeanSource:
     def _schedule_next_search(self, took_s: float) -> None:
         is_repeated = self._search_pause_s > 0
         self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
-        # If searching is expensive, the search is repeated only once.
+        # A search that takes long is repeated only once.
         if self._search_pause_s >= MAX_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
             self._changed = ""
         rest_s = took_s * (SEARCH_REST if self._changed else LONG_SEARCH_REST)
@@ -250,7 +251,7 @@ class MBeanSource:
         self._next_search_s = now_s + max(self._search_pause_s, rest_s)
 
     def _rebuild_schedule(self) -> None:
-        """Create the requests for all known and selected MBeans; existing requests keep their due times."""
+        """Create the requests for all selected MBeans that have been found; existing requests keep their due times."""
         selection, active = self._selection, self._ranking.active
 
         def is_read(labels: Labels) -> bool:
@@ -260,7 +261,7 @@ class MBeanSource:
         def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
             return selection.scrape_interval(bean, labels, active)
 
-        # Only a few of possibly thousands of tables are read: filter them once per family, not once per bean.
+        # There may be thousands of tables, but only a few are read: filter them once per family, not once per bean.
         labels_by_family = {
             family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()
         }

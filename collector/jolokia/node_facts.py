@@ -49,7 +49,7 @@ def _addresses(endpoints: Iterable[str]) -> tuple[str, ...]:
 
 
 def _address(endpoint: str) -> str:
-    """Return an endpoint's address, which Java may prefix with a host name."""
+    """Return an endpoint's address without the host name and slash that Java may put before it."""
     return endpoint.lstrip("/").rpartition("/")[2]
 
 

@@ -1,4 +1,4 @@
-"""Reads a node through a Jolokia agent on another host that acts as a proxy to the node's JMX.
+"""Reads a node through a Jolokia agent that runs elsewhere and acts as a proxy to the node's JMX.
 
 An agent that is not a proxy, such as the JVM agent of version 1, silently reads its own JVM. Each POST therefore also
 reads the JVM's identity, both with and without the target; the responses are used only if the identities differ.
@@ -14,7 +14,7 @@ from collector.jolokia.jolokia_access import JolokiaAccess, service_url
 RUNTIME = "java.lang:type=Runtime"
 IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
 PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
-# A search through Jolokia 2 also returns the names in its own JVM; the target's names have this prefix.
+# A search through a Jolokia 2 proxy also returns the names in the proxy's own JVM; the target's have this prefix.
 MARK = "proxy@"
 
 Answer = dict[str, Any]
@@ -29,7 +29,7 @@ class ProxyError(Exception):
 
 
 class ProxyTarget:
-    """The node behind the proxy, as addressed in requests."""
+    """The node behind a proxy: adds its address to requests, and checks that the responses come from it."""
 
     def __init__(self, access: JolokiaAccess) -> None:
         self.url = service_url(access.target)
@@ -81,7 +81,7 @@ def _identity(response: Answer) -> tuple[str, int] | None:
 
 
 def _marked_names(response: Answer) -> list[str]:
-    """Return the names marked as the target's, without the mark."""
+    """Return the names that the proxy has marked as the target's, without the mark."""
     names = response.get("value")
     if not isinstance(names, list):
         return []

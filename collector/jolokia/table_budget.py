@@ -1,4 +1,4 @@
-"""Selects the tables to read when there are many: ranks them by activity, and counts the operations of the others."""
+"""Selects which tables to read if there are many: ranks them by activity and counts the others' operations."""
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
@@ -13,18 +13,18 @@ from collector.sampling.selection import Selection, Table
 OTHERS = "(others)"
 """The table name that stands for all tables of a keyspace that are not read."""
 
-# Maximum number of tables whose counts are read in one tick, seconds until a table's second reading, and seconds
-# between later readings.
+# The maximum number of tables to rank in one tick, the time until a table's second reading, and the time between
+# later readings.
 PER_TICK = 50
 FIRST_S, PERIOD_S = 10.0, 60.0
-# A table replaces an active one only when it is busier by this factor, so that the selection is stable.
+# A table replaces an active one only if it is busier by this factor; otherwise the selection would keep changing.
 LEAD = 1.25
-# Weight of a table's total since the node started, by which tables are ranked until they have a rate.
+# Until a table has a rate, its total since the node started, times this weight, takes the place of the rate.
 TOTAL_WEIGHT = 1e-12
 
 
 class Ranking:
-    """Finds the most active tables: reads the operation counts of all tables in turn, a few in each tick."""
+    """Finds the most active tables by reading the operation counts of all tables in turn, a few in each tick."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
@@ -74,7 +74,7 @@ class Ranking:
         return self.active != before
 
     def _score(self, table: Table, count: int | None, now_s: float) -> float:
-        """Update a table's score from its count (None if unknown); return the seconds until its next reading."""
+        """Update a table's score from its count (None if unknown); return the time until its next reading."""
         last = self._counts.pop(table, None)
         if count is not None:
             self._counts[table] = (count, now_s)
@@ -86,13 +86,13 @@ class Ranking:
         return PERIOD_S
 
     def reset(self) -> None:
-        """Discard all counts: the node's counters start again from zero."""
+        """Discard all counts, because the node's counters have started again from zero."""
         self._counts.clear()
         self._queue = [(0.0, table) for _, table in self._queue]
 
     def _most_active(self) -> frozenset[Table]:
         if len(self._scores) < len(self._candidates):
-            # Wait for all scores: the tables read first are not necessarily the most active.
+            # Wait until every table has a score: the tables that are read first are not necessarily the most active.
             return self.active & self._candidates.keys()
 
         def rank(table: Table) -> tuple[float, bool]:
@@ -121,7 +121,7 @@ class Remainder:
         self._remainders: dict[Series, int] = {}
         self._deficits: dict[Series, int] = {}
         # For each table: its increase since its keyspace was last read, and its counter (None if it was not read in the
-        # last tick). Operations in a tick without a reading are attributed to the other tables.
+        # last tick). Operations during a tick in which the table was not read count as those of the other tables.
         self._tables: dict[Series, tuple[int, int | None]] = {}
 
     def counters(self, values: Values) -> Values:
@@ -152,7 +152,8 @@ class Remainder:
         self._keyspaces[series] = value
         if before is None or value < before:
             return self._remainders.setdefault(series, 0)
-        # A table and its keyspace are read at slightly different times: a negative remainder is carried over.
+        # A table and its keyspace are read at slightly different times, so the remainder may be negative; it is then
+        # subtracted from the next one.
         remainder = value - before - tables_increase + self._deficits.get(series, 0)
         self._deficits[series] = min(remainder, 0)
         self._remainders[series] += max(remainder, 0)

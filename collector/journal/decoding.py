@@ -1,4 +1,4 @@
-"""Decodes records into snapshots; `encoding` documents the keys."""
+"""Decodes records into snapshots; see `encoding` for the keys."""
 
 from array import array
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from collector.model.snapshot import COST_UNITS_PER_S, TIME_UNITS_PER_S, Scrape,
 
 
 def decoded(state: DeltaState, line: Mapping[str, Any]) -> Snapshot:
-    """Return a record's snapshot and update the state. Raises CodingError."""
+    """Return a record's snapshot and update the state. Raises CodingError if the record is malformed."""
     try:
         return _decoded(state, line)
     except CodingError:

@@ -1,7 +1,8 @@
-"""The delta codec for histograms: encodes bucket increases as text. Most are small; a letter compresses to two bits.
+"""The delta codec for histograms: encodes bucket increases as text.
 
-An increase of 0 to 25 is a letter from a to z; any other is a decimal number followed by a comma. Zeros before the
-first and after the last nonzero increase are omitted.
+An increase from 0 to 25 is encoded as a letter from a to z, and any other as a decimal number followed by a comma. Most
+increases are small, and their letters compress to about two bits each. Zeros before the first and after the last
+nonzero increase are omitted.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Encodes snapshots as records: only the changes since the previous record, or everything in a full record.
+"""Encodes snapshots as records: the changes since the previous record or, in a full record, everything.
 
     t  time of the tick, seconds since the epoch        n  the node's name, if changed
     l  lateness of the tick                             s  new series: source, name, labels …
@@ -30,11 +30,13 @@ Line = dict[str, Any]
 
 @dataclass
 class DeltaState:
-    """The state built up since the last full record; writer and reader have the same state.
+    """The state that has accumulated since the last full record; it is the same in the writer and in the reader.
 
-    series, last      for each series number: the source and the series, and the last value (None at first).
-    present           the numbers of the series in the last record.
+    series, last      by series number: the source and the series, and the last value (None at first).
+    numbers           the number by source, series and bucket count (0 if it is not a histogram).
+    present           the numbers of the series that had a value in the last record.
     sources, origins  the last record's sources in order, and each source's last origin.
+    at, node          the first source's last completion time in units of 10 µs, and the node's name.
     """
 
     series: list[tuple[str, Series]] = field(default_factory=list)
@@ -47,9 +49,9 @@ class DeltaState:
     node: str = ""
 
     def number(self, source: str, series: Series, value: Value) -> int:
-        """Return the number of a source's series, assigning one if the series is new.
+        """Return the number that identifies a source's series; a new series gets the next number.
 
-        A histogram whose layout changes becomes a new series, because each series number implies a bucket count.
+        If a histogram's layout changes, it gets a new number, because each number stands for a fixed bucket count.
         """
         key = source, series, len(value) if isinstance(value, tuple) else 0
         known = self.numbers.get(key)
@@ -65,7 +67,7 @@ class DeltaState:
 
 
 def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
-    """Return the record of a snapshot and update the state; times must be rounded, and sources must be unique."""
+    """Return a snapshot's record and update the state; times must be rounded, and sources must be unique."""
     tick, scrapes = snapshot.tick, snapshot.scrapes
     line: Line = {"t": tick.time_s, "l": round(tick.late_s * TIME_UNITS_PER_S)}
     if tick.missed:
@@ -95,7 +97,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
 
 
 def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
-    """Return gaps, suspensions and restarts as text for searching a journal with grep; readers ignore it."""
+    """Return gaps, suspensions and restarts as text, so that grep finds them in a journal; readers ignore it."""
     tick = snapshot.tick
     records = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
     if tick.suspended_s:
@@ -106,7 +108,7 @@ def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
 
 
 def _sources(state: DeltaState, scrapes: Sequence[Scrape]) -> Line:
-    """Return the keys that describe the scrapes themselves."""
+    """Return the keys that describe the scrapes: sources, times, costs, origins, problems and events."""
     line: Line = {}
     names = [scrape.source for scrape in scrapes]
     if names != state.sources:

@@ -14,14 +14,14 @@ from collector.journal.writer import Position, files_of, sort_key
 
 @dataclass(frozen=True)
 class Removed:
-    """A point at which files may be missing, because the recorder removes the oldest ones to stay within its limit."""
+    """Yielded where files may be missing because the recorder has removed them to stay within its size limit."""
 
 
 class JournalFollower:
     """Follows a node's directory from its oldest file to its newest, which may still be growing."""
 
     def __init__(self, folder: Path, start: Position | None = None) -> None:
-        """Begin at `start`, a position that an earlier follower returned, or at the oldest file."""
+        """Begin at `start`, a position returned by an earlier follower, or at the oldest file if it is None."""
         self._folder = folder
         self._start = start
         self._path: Path | None = None
@@ -31,18 +31,18 @@ class JournalFollower:
         self.read_bytes = 0
 
     def position(self, entry: Entry) -> Position:
-        """Return the position of the frame that contains `entry`, the last entry yielded."""
+        """Return the position of the frame that contains `entry`, which must be the last entry yielded."""
         return Position(self._path.name if self._path else "", entry.frame)
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the ticks written since the last call, and all findings. Raises OSError."""
+        """Yield the ticks written since the last call, the findings, and `Removed`. Raises OSError."""
         if self._start is not None:
             start, self._start = self._start, None
             if not self._open_at(start):
                 yield Removed()
         while True:
             yield from self._read_more()
-            # Nothing is appended to a file that has a successor. Read the rest of the file before moving on.
+            # Nothing more is appended to a file once the next one exists: read the rest, then move on.
             following = next(
                 (
                     path
@@ -54,7 +54,7 @@ class JournalFollower:
             if following is None:
                 return
             yield from self._read_more()
-            # Files are removed in order: while this one exists, none of its successors is missing.
+            # The oldest file is always removed first, so while this one exists, none after it is missing.
             was_removed = self._file is not None and not os.fstat(self._file.fileno()).st_nlink
             if self._file is not None:
                 yield from self._order.filtered(self._reader.end())

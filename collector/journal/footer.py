@@ -11,7 +11,7 @@ from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
 from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
-# The maximum size of a footer.
+# The maximum size of a footer in the file.
 MAX_BYTES = 4096
 
 
@@ -22,10 +22,10 @@ class Footer:
     file, first     as in `FileStart`.
     next            the sequence number that follows the last tick's.
     more            whether the session continues in another file.
-    begin_s, end_s  the earliest and the latest time of any tick in the file.
+    begin_s, end_s  the earliest and the latest tick time in the file.
     offset          the footer's actual position in the file.
-    written_at      the position at which the footer was written; it differs if the footer was copied from
-                    another place.
+    written_at      the position at which the footer was written; it differs from `offset` if the footer has been
+                    copied from elsewhere.
     """
 
     session: str
@@ -39,12 +39,12 @@ class Footer:
     offset: int = 0
 
     def content(self) -> dict[str, Any]:
-        """Return the content of the record."""
+        """Return the content of the footer's record."""
         return {"end": {key: value for key, value in asdict(self).items() if key != "offset"}}
 
 
 def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
-    """Return the footer of a record. Raises CodingError or another of the errors in MALFORMED."""
+    """Return the footer in a record. Raises CodingError or one of the other errors in MALFORMED."""
     fields = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
     footer = Footer(**fields, offset=offset)
     texts_of([footer.session, footer.file])
@@ -57,7 +57,7 @@ def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
 
 
 def last_footer(path: Path) -> Footer | None:
-    """Return the footer at the end of a file; None if it is missing or was copied from elsewhere. Raises OSError."""
+    """Return the footer at the end of a file; None if there is none or it is a copy from elsewhere. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, SEEK_END)
         begin = file.seek(max(size - MAX_BYTES, 0))

@@ -1,8 +1,9 @@
-"""Decompresses a journal incrementally: yields its lines, and a Damage for each damaged part.
+"""Decompresses a journal incrementally: yields its lines, and a `Damage` for each damaged part.
 
-A journal is a sequence of independent zstd frames (RFC 8878). A block ends after each line, so every complete line
-can be read, even from an incomplete frame. After damage, reading resumes at the next frame, because lines depend on
-their predecessors. Blocks are decompressed one by one, so that a damaged block does not affect the blocks before it.
+A journal is a sequence of independent zstd frames (RFC 8878). A recorder ends a block after each line, so every
+complete line can be read, even from an incomplete frame. After damage, reading resumes at the next frame, because a
+line depends on those before it. Blocks are decompressed one by one, so that a damaged block does not affect the blocks
+before it.
 """
 
 import re
@@ -22,17 +23,17 @@ CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
 MAX_BLOCK_BYTES = 128 << 10
-# A tick with tens of thousands of series needs less.
+# A record with tens of thousands of series is smaller than this.
 MAX_LINE_BYTES = 32 << 20
-# A line's uncompressed size may be this many bytes plus this multiple of its compressed size; series names compress to
-# a fiftieth of their size.
+# A line's uncompressed size may be up to MIN_LINE_LIMIT_BYTES plus MAX_RATIO times its compressed size. For comparison,
+# series names compress to a fiftieth of their size.
 MIN_LINE_LIMIT_BYTES = 1 << 20
 MAX_RATIO = 256
-# A recorder needs far less; these limits bound the memory that malformed or malicious files can occupy.
+# A recorder stays far below these limits, which bound the memory that malformed or malicious files can occupy.
 MAX_WINDOW_BYTES = 32 << 20
 MAX_FRAME_BYTES = 1 << 30
-# Budget of bytes that may be read again after damage: a constant plus a multiple of the input size. Once it is spent,
-# bytes that have been read are not searched for frames again, which keeps the time linear in the input size.
+# How many bytes may be read a second time after damage: a constant plus a multiple of the input size. After that, bytes
+# that have been read are no longer searched for frames, which keeps the running time linear in the input size.
 RETRY_BYTES = 2 * MAX_LINE_BYTES
 RETRY_BYTES_PER_BYTE = 16
 
@@ -46,7 +47,7 @@ class Damage:
 
 
 class Frames:
-    """Decompresses the bytes that it is fed: yields each line's verified text, and a Damage for each damaged part."""
+    """Decompresses the bytes that it is fed: yields each verified line, and a `Damage` for each damaged part."""
 
     def __init__(self, offset: int = 0) -> None:
         """Begin at the file offset of a frame."""
@@ -155,10 +156,10 @@ class Frames:
         if not self._text:
             self._checked = self._read
         if len(self._text) > self._longest_line() or self._unpacked > MAX_FRAME_BYTES:
-            yield from self._skip("larger than a recorder writes")
+            yield from self._skip("record or frame larger than any that a recorder writes")
         elif self._decompressor is not None and self._decompressor.eof:
             if self._text and not self._lost:
-                yield Damage(self._begin, "record without an end")
+                yield Damage(self._begin, "unterminated record")
             self._end_frame()
 
     def _decompressed(self, size: int) -> bytes | None:
@@ -191,10 +192,10 @@ class Frames:
             searched, self._checked, self._wasted_bytes = 0, begin, 0
 
     def _skip(self, reason: str) -> Iterator[Damage]:
-        """Report damage and continue with the next frame."""
+        """Report damage, unless it follows damage already reported, and continue with the next frame."""
         if not self._lost:
             yield Damage(self.position, reason)
-        # Further damage before the next intact line is not reported.
+        # Until the next intact line, further damage is not reported.
         self._lost = True
         self._retry_budget -= self._attempted - self._checked + self._wasted_bytes
         frame = FRAME.search(self._buffer, self._search_from())
@@ -203,7 +204,7 @@ class Frames:
         self._end_frame()
 
     def _search_from(self) -> int:
-        """Return where to start searching for the next frame: inside a damaged block, because its size may be wrong."""
+        """Return where to start searching for the next frame: within a damaged block, because its size may be wrong."""
         if not self._in_frame:
             return self._read + 1
         if self._retry_budget < 0:
@@ -217,7 +218,7 @@ class Frames:
         self._text.clear()
 
     def _drop(self) -> None:
-        """Drop the bytes that are no longer needed."""
+        """Drop the bytes that are no longer needed from the buffer."""
         del self._buffer[: self._checked]
         self._offset += self._checked
         self._read -= self._checked

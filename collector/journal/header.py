@@ -1,4 +1,4 @@
-"""The header of every full record; with it, a journal can be read without a catalogue of metrics."""
+"""The header of every full record; it describes the recorded metrics, so any version can read them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,9 +22,9 @@ class Header:
     interval_s  the time between two ticks.
     zone        the machine's time zone, as an offset from UTC in seconds.
     boot        the machine's boot id; "" if the node and the recorder run on different machines.
-    network     the node's network namespace; a container has its own.
+    network     the node's network namespace; "" if it is unknown.
     process     the node's process (PID, host and start time), which identifies the node even if its name changes.
-    error_s     the kernel's bound on the recorder's clock error; None if the clock is not synchronised.
+    error_s     the kernel's bound on the error of the recorder's clock; None if the clock is not synchronised.
     way         the transport, such as "jolokia"; `sources` are the sources that use it, and `paced` states whether they
                 have intervals of their own.
     met         whether the node had responded before the first tick.
@@ -51,7 +51,7 @@ class Header:
 
     @cached_property
     def catalogue(self) -> dict[str, Metric]:
-        """The metrics by name, except those that have a different meaning in this version."""
+        """The recorded metrics by name, without those that have a different meaning in this version's catalogue."""
         known = CATALOGUE.get
         return {metric.name: metric for metric in self.metrics if metric.meaning == known(metric.name, metric).meaning}
 
@@ -61,7 +61,7 @@ class Header:
 
 
 def header_of(content: Mapping[str, Any]) -> Header:
-    """Return the header of a full record, without unknown fields. Raises TypeError, ValueError, KeyError."""
+    """Return the header of a full record; unknown fields are ignored. Raises TypeError, ValueError, KeyError."""
     fields = {key: content[key] for key in Header.__dataclass_fields__ if key in content}
     fields["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
     fields["sources"] = tuple(content.get("sources", ()))
@@ -87,7 +87,7 @@ def header_of(content: Mapping[str, Any]) -> Header:
 
 @dataclass(frozen=True)
 class FileStart:
-    """A file's identity, independent of its current name.
+    """Identifies a journal's file, even if it has been renamed.
 
     file   the file's name when it was created, without suffix; files are sorted by it.
     first  the sequence number of its first tick.
@@ -114,10 +114,10 @@ def is_number(value: Any) -> TypeGuard[int]:
 
 
 def lost_ticks_of(content: Mapping[str, Any]) -> int:
-    """Return the number of ticks that the writer has been unable to write so far. Raises ValueError."""
+    """Return the number of ticks that the writer had been unable to write by then. Raises ValueError."""
     lost = content.get("lost", 0)
     if not isinstance(lost, int) or not 0 <= lost < MAX_INTEGER:
-        raise ValueError(f"header with {str(lost)[:20]} lost ticks")
+        raise ValueError(f"header with an invalid number of lost ticks: {str(lost)[:20]}")
     return lost
 
 
@@ -140,5 +140,5 @@ def _metric(row: Sequence[Any]) -> Metric:
         raise ValueError("header with a malformed metric")
     metric = Metric(name, Kind(kind), unit, "", tuple(labels), ScrapeInterval(scrape_interval), scale, count, total)
     known = CATALOGUE.get(name, metric)
-    # Aggregation rules are not recorded: the current catalogue applies to all recordings.
+    # Aggregation rules are not recorded; they are taken from the current catalogue.
     return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric

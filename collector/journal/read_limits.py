@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from collector.printable import one_line
 
 MAX_SERIES = 50_000
-"""The limit on the series of one node; a node with a thousand tables has about ten thousand."""
+"""The default limit on one node's series; a node with a thousand tables has about ten thousand."""
 MAX_MEMORY_BYTES = 1 << 30
 
 
@@ -17,7 +17,7 @@ class SeriesLimit:
     """Counts the distinct series of a node's recording."""
 
     def __init__(self, limit: int, node: str) -> None:
-        """Allow `limit` series; the error message names the node."""
+        """Allow `limit` series; the error message contains `node`, the name of a node or directory."""
         self._limit = limit
         self._node = node
         self._seen: set[tuple[str, ...]] = set()

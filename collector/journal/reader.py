@@ -1,4 +1,4 @@
-"""Reads a journal: yields its ticks and footers, and a Damage for each damaged part."""
+"""Reads a journal: yields its ticks and footers, and a `Damage` for each damaged part."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ KNOWN = frozenset(("head", "end", *"qtlmzrbacopensxidjfkghw"))
 class Entry:
     """A recorded tick.
 
-    rest    the keys that only newer versions know, with their values.
+    rest    the keys that this version does not know, with their values.
     lost    the number of ticks that the writer had been unable to write by then.
-    frame   the file offset of the tick's frame; reading can start there.
+    frame   the file offset of the tick's frame, at which reading can start.
     start   the file's identity; None in format 1.
     number  the tick's sequence number in its session; 0 in format 1.
     """
@@ -51,7 +51,7 @@ def sequence_number_of(content: Mapping[str, Any], start: FileStart | None, expe
 
 
 class Reader:
-    """Takes the bytes of a file that may still grow; yields entries, footers and a Damage for each damaged part."""
+    """Reads a file that may still be growing: yields entries, footers, and a `Damage` for each damaged part."""
 
     def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
         """Begin at the file offset of a frame; `limit` bounds the number of series."""
@@ -68,13 +68,13 @@ class Reader:
         yield from self._records(self._frames.feed(data))
 
     def end(self) -> Iterator[Entry | Damage | Footer]:
-        """Report data missing at the end of the input, and yield the pending records that follow damage."""
+        """Report data missing at the end of the input, and yield pending records that follow damage."""
         yield from self._records(self._frames.end())
 
     def _records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:
         for line in lines:
             if isinstance(line, Damage):
-                # The following records are deltas from a record that was lost.
+                # The next records contain only changes from a record that was lost, so skip them.
                 self._head = None
                 yield line
             else:
@@ -108,7 +108,7 @@ class Reader:
 
 
 def read_lines(path: Path) -> Iterator[bytes | Damage]:
-    """Yield a file's lines, and a Damage for each damaged part. Raises OSError."""
+    """Yield a file's lines, and a `Damage` for each damaged part. Raises OSError."""
     frames = Frames()
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):
@@ -117,7 +117,7 @@ def read_lines(path: Path) -> Iterator[bytes | Damage]:
 
 
 def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damage | Footer]:
-    """Yield a file's ticks and footers, and a Damage for each damaged part. Raises OSError, TooManySeriesError."""
+    """Yield a file's ticks and footers, and a `Damage` for each damaged part. Raises OSError, TooManySeriesError."""
     reader = Reader(limit=limit)
     with path.open("rb") as file:
         while data := file.read(CHUNK_BYTES):
@@ -126,5 +126,5 @@ def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damag
 
 
 def entries(records: Iterable[object]) -> Iterator[Entry]:
-    """Yield the entries among the records."""
+    """Yield those of the records that are entries."""
     return (record for record in records if isinstance(record, Entry))

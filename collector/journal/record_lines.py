@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 SEAL = b',"crc":"'
-# The key, eight digits, the closing quote and brace, and the line end.
+# The checksum's key, its eight digits, the closing quote and brace, and the line end.
 _SEAL_BYTES = len(SEAL) + 8 + 3
-# A JSON escape for a surrogate: a pair of them stands for one character, and a single one is invalid.
+# A JSON escape for a surrogate. Two in sequence stand for one character; a single one is invalid.
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class LineError(ValueError):
-    """A line is truncated, has a wrong checksum or is not a JSON object; the message is the reason."""
+    """A line is truncated, is not a JSON object or has a wrong checksum; the message states which."""
 
 
 def sealed(content: Mapping[str, Any]) -> bytes:
     """Return a record's line, with checksum and line end; the content must not be empty."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # A name that is not valid UTF-8 contains lone surrogates, which are written as question marks.
+    # In a name that was not valid UTF-8, lone surrogates take the place of bytes; they are written as question marks.
     body = text.encode(errors="replace")[:-1]
     return b'%s%s%08x"}\n' % (body, SEAL, zlib.crc32(body))
 

@@ -15,9 +15,10 @@ TABLE_OPERATIONS = "cassandra_table_operations_total"
 
 
 def recorded_tables(files: Iterable[Path], limit: SeriesLimit) -> Iterator[tuple[str, str]]:
-    """Yield (keyspace, "") or (keyspace, table) for each keyspace or table with recorded operations, some repeatedly.
+    """Yield (keyspace, "") or (keyspace, table) for each keyspace or table with recorded operations.
 
-    Only records with new series are parsed; damage is skipped. Raises OSError, TooManySeriesError.
+    The same pair may be yielded several times. Only records with new series are parsed, and damage is skipped. Raises
+    OSError, TooManySeriesError.
     """
     for file in files:
         for line in read_lines(file):

@@ -9,10 +9,10 @@ from collector.model.snapshot import Scrape, Snapshot, Tick
 
 
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
-    """Yield the entries at multiples of the interval, or all entries for 0.
+    """Yield the entries at multiples of the interval, or all entries if it is 0.
 
-    Each entry also contains the series and events that occur only in the entries dropped before it. Rates and
-    percentiles remain exact, because they are computed from the raw counts at both ends of the interval.
+    An entry takes over the series and events that only the entries dropped before it contain. Rates and percentiles
+    remain exact, because they are computed from the raw counts at both ends of the interval.
     """
     pending: _Pending | None = None
     for entry in entries:
@@ -32,7 +32,7 @@ def is_multiple(time_s: float, interval_s: float) -> bool:
 
 
 class _Pending:
-    """The last entry, the events of earlier entries, and their values of series that no later entry contains."""
+    """The last entry, and from the entries before it, all events and the values of series that no later entry has."""
 
     def __init__(self, entry: Entry) -> None:
         self._last = entry
@@ -65,7 +65,7 @@ class _Pending:
             del self._earlier[number]
 
     def joined(self) -> Entry:
-        """Return the last entry, completed with the values and events that only earlier entries contain."""
+        """Return the last entry, with the values and events that only earlier entries contain."""
         snapshot = self._last.snapshot
         earlier = [
             replace(scrape, values=values, problem="")

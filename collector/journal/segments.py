@@ -18,7 +18,7 @@ from collector.journal.writer import LOCK, files_of, sort_key
 def journal_files(path: Path) -> Iterator[Path]:
     """Yield the files of a journal, oldest first: a single file, or the files of a directory and its subdirectories.
 
-    Raises OSError, also for a pipe or a device, because reading one might never end.
+    Raises OSError; also for a pipe or a device, because reading it might never end.
     """
     if path.is_dir():
         folders = sorted(child for child in path.iterdir() if child.is_dir())
@@ -32,9 +32,9 @@ def journal_files(path: Path) -> Iterator[Path]:
 
 
 def in_creation_order(files: Iterable[Path]) -> list[Path]:
-    """Return a directory's files in order of creation, regardless of their current names.
+    """Return a directory's files in order of creation, even if they have been renamed.
 
-    Among copies of one file, complete ones come first, then larger ones. Raises OSError.
+    Of several copies of a file, complete ones come first, and larger ones before smaller ones. Raises OSError.
     """
     return sorted(files, key=_written)
 
@@ -47,7 +47,7 @@ def _written(path: Path) -> tuple[tuple[str, int, str], int, bool, int, str]:
 
 
 def _start(path: Path) -> FileStart | None:
-    """Return the file's identity from its first readable full record; None if there is none, or in format 1."""
+    """Return the file's identity from its first readable full record; None in format 1 or if no such record exists."""
     for line in read_lines(path):
         if not isinstance(line, Damage) and line.startswith(b'{"head"'):
             try:
@@ -83,5 +83,5 @@ def lock_state(folder: Path) -> LockState:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Return whether a recorder holds the directory's lock; False if that is unknown."""
+    """Return whether a recorder holds the directory's lock; False if there is no permission to open the lock."""
     return lock_state(folder) is LockState.HELD

@@ -17,7 +17,7 @@ from collector.model.metric import Series
 
 @dataclass
 class Summary:
-    """The summary of all files.
+    """A summary of all files of one or more journals.
 
     points      the number of scalar values; histogram buckets are not counted.
     missed      the number of ticks that were missed or could not be written.
@@ -25,7 +25,7 @@ class Summary:
     integrity   the number of defects of each kind.
     open        the number of directories that a recorder is writing to.
     unfinished  directories that contain a session without a footer.
-    continued   directories that contain a session that lacks a later file.
+    continued   directories that contain a session with a later file missing.
     """
 
     ticks: int = 0
@@ -46,14 +46,15 @@ class Summary:
 
     @property
     def bits_per_point(self) -> float | None:
-        """Bits per scalar value, including the bytes of histograms; None if there are no scalar values."""
+        """The size of all files in bits, histograms included, per scalar value; None if there are no scalar values."""
         return 8 * self.bytes / self.points if self.points else None
 
     @property
     def state(self) -> str:
         """The state as text: the defects if there are any, else "open" while a recorder is writing, else "complete".
 
-        "open or no footer" means that there is no permission to open a recorder's lock.
+        "open or no footer" means that a session has no footer, and that without permission to open the lock, it is
+        unknown whether a recorder is still writing to it.
         """
         defects = self.integrity
         descriptions = [
@@ -65,7 +66,7 @@ class Summary:
         return ", ".join(filter(None, descriptions)) or ("open" if self.open else "complete")
 
     def _unfinished_text(self) -> str:
-        # Without permission to open the locks, all of these sessions may still be open.
+        # If no lock may be opened, any of these sessions may still be open.
         is_unknown = all(lock_state(folder) is LockState.UNKNOWN for folder in self.unfinished)
         return "open or no footer" if is_unknown else "no footer"
 
@@ -78,7 +79,7 @@ class Summary:
         """Add one tick."""
         snapshot = entry.snapshot
         self.ticks += 1
-        # Each writer counts its lost ticks from zero.
+        # A count lower than the last one is that of another writer, because each writer starts from zero.
         self.missed += snapshot.tick.missed + (entry.lost - self._lost if entry.lost > self._lost else 0)
         self._lost = entry.lost
         self.nodes.add(snapshot.node)
@@ -92,7 +93,7 @@ class Summary:
 
 
 def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
-    """Return the summary of the journals at the paths, including subdirectories. Raises OSError, TooManySeriesError."""
+    """Return a summary of the journals at the paths and in their subdirectories. Raises OSError, TooManySeriesError."""
     summary = Summary()
     for path in paths:
         files = journal_files(path)
@@ -104,7 +105,7 @@ def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
 def _take_folder(
     summary: Summary, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_directory: bool
 ) -> None:
-    """Add a directory's files; unless `is_directory`, only some of them are given, so missing ones are acceptable."""
+    """Add a directory's files; unless `is_directory`, `files` may be only some of them, so others may be missing."""
     order, damaged = TickOrder(), 0
     for path in files:
         size = path.stat().st_size
@@ -129,8 +130,8 @@ def _take_folder(
 def without_open_session(integrity: Integrity, folder: Path, *, is_directory: bool) -> tuple[Integrity, bool]:
     """Return a directory's defects, and whether a recorder is writing to it.
 
-    A session that is still being written has no footer yet, and if single files are given, others may exist; neither
-    is a defect.
+    A session that is still being written has no footer yet, which is not a defect. Unless `is_directory`, only some of
+    the directory's files were read, so the lack of a later file is not a defect either.
     """
     is_open = integrity.unfinished > 0 and is_being_written(folder)
     unfinished = integrity.unfinished - is_open
@@ -145,7 +146,7 @@ def size_of(folder: Path) -> int | None:
         return None
     total = 0
     for file in files:
-        # The recorder may have just removed the file.
+        # The recorder may have removed the file in the meantime.
         with suppress(FileNotFoundError):
             total += file.stat().st_size
     return total

@@ -29,7 +29,7 @@ class LostTicks:
 
 @dataclass(frozen=True)
 class RepeatedTicks:
-    """Ticks starting at a file offset that are skipped, because they or later ticks have already been read."""
+    """Ticks that are skipped, starting at a file offset, because they or later ticks have already been read."""
 
     offset: int
     ticks: int
@@ -49,7 +49,7 @@ class Integrity:
 
     unfinished  sessions without a footer: they are still being written, the recorder was killed, or the file was
                 truncated.
-    continued   sessions that lack a later file.
+    continued   sessions with a later file missing.
     """
 
     damaged: int = 0
@@ -59,7 +59,7 @@ class Integrity:
     continued: int = 0
 
     def __add__(self, other: "Integrity") -> "Integrity":
-        """Return the sum of all counts."""
+        """Return the sums of the counts."""
         return Integrity(
             self.damaged + other.damaged,
             self.lost + other.lost,
@@ -72,13 +72,14 @@ class Integrity:
 class TickOrder:
     """Follows a directory's sessions tick by tick.
 
-    Footers are evaluated at the end, because after frames are copied or moved, a footer may precede its ticks.
+    Footers are evaluated at the end of the input, because if frames were moved or copied, a footer may precede its
+    ticks.
     """
 
     def __init__(self, *, resumed: bool = False) -> None:
-        """If `resumed`, reading begins within a file, and ticks before the first one read do not count as missing."""
+        """If `resumed`, reading begins within a file, so the ticks before the first one read are not missing."""
         self._resumed = resumed
-        # By session: the next sequence number, the first sequence number according to the footers, and the last footer.
+        # By session: the sequence number expected next, the first one according to the footers, and the last footer.
         self._next: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._footers: dict[str, Footer] = {}
@@ -86,7 +87,7 @@ class TickOrder:
         self._repeated = 0
 
     def take(self, session: str, start: FileStart | None, first: int, count: int = 1) -> int:
-        """Add `count` ticks starting at number `first`; return how many of them, counted from `first`, are repeats."""
+        """Add `count` ticks that start at number `first`; return how many of them are repeats, which come first."""
         if start is None:
             return 0
         begin = first if self._resumed else min(start.first, self._first.get(session, start.first))
@@ -107,7 +108,7 @@ class TickOrder:
             self._footers[session] = footer
 
     def missing_ends(self) -> list[tuple[Footer, LostTicks]]:
-        """Return, at the end of the input, the ticks missing before each session's last footer."""
+        """Return the ticks missing before each session's last footer; call this at the end of the input."""
         lost_ticks = []
         for session, footer in self._footers.items():
             ticks = footer.next - self._next.get(session, self._first[session])
@@ -124,7 +125,7 @@ class TickOrder:
         return Integrity(damaged, lost, self._repeated, unfinished, continued)
 
     def filtered(self, records: Iterable[Entry | Damage | Footer]) -> Iterator[Entry | Finding]:
-        """Yield a file's entries, without repeated and out-of-order ones, and all findings."""
+        """Yield a file's findings and its entries, except repeated and out-of-order ones; process its footer."""
         repeated: RepeatedTicks | None = None
         for record in records:
             if isinstance(record, Footer):

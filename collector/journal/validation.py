@@ -1,4 +1,4 @@
-"""Validates the content of records: malformed content with a valid checksum raises an error."""
+"""Validates the content of records, which may be malformed even if the checksum is valid."""
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,19 +9,19 @@ from typing import Any
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
-# More buckets than any Cassandra histogram has.
+# The maximum number of buckets; no Cassandra histogram has as many.
 MAX_BUCKETS = 4096
-# Larger numbers are malformed, and adding them would overflow.
+# The maximum absolute value; larger integers cannot be converted to floating point.
 MAX_NUMBER = float_info.max
 MAX_COUNT = 1 << 63
 MAX_TIME_S = 1e11
 
 
 class CodingError(ValueError):
-    """A malformed record, or one that is inconsistent with its predecessors."""
+    """A record is malformed or inconsistent with the records before it."""
 
 
-# The errors that malformed content causes; CodingError and LineError are ValueErrors.
+# The errors that malformed content causes, including CodingError and LineError, which are ValueErrors.
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 
 
@@ -36,7 +36,7 @@ def tick_of(line: Mapping[str, Any]) -> Tick:
 
 
 def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
-    """Return the problems by source index. Raises one of the errors in MALFORMED."""
+    """Return a record's problems by source index. Raises one of the errors in MALFORMED."""
     problems = dict(line.get("p", ()))
     if not all(0 <= index < sources and isinstance(text, str) for index, text in problems.items()):
         raise CodingError("malformed problem")
@@ -44,7 +44,7 @@ def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
 
 
 def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
-    """Return each source's events. Raises one of the errors in MALFORMED."""
+    """Return a record's events for each source. Raises one of the errors in MALFORMED."""
     events: list[list[Event]] = [[] for _ in range(sources)]
     for index, *row in line.get("e", ()):
         event = Event(*row)
@@ -52,14 +52,14 @@ def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
         if index < 0:
             raise CodingError("event without a source")
         if event.time_s is not None and not 0 <= event.time_s <= MAX_TIME_S:
-            # Log lines may have any timestamp.
+            # A log line may have any timestamp: keep the event without it.
             event = replace(event, time_s=None)
         events[index].append(event)
     return events
 
 
 def texts_of(items: Iterable[Any]) -> list[str]:
-    """Return the items as a list. Raises CodingError unless all are text."""
+    """Return the items as a list. Raises CodingError unless all of them are text."""
     texts = list(items)
     if not all(isinstance(value, str) for value in texts):
         raise CodingError("name that is not text")
@@ -67,7 +67,7 @@ def texts_of(items: Iterable[Any]) -> list[str]:
 
 
 def sources_of(items: Iterable[Any]) -> list[str]:
-    """Return a record's sources. Raises CodingError for duplicates."""
+    """Return a record's sources. Raises CodingError for duplicates and names that are not text."""
     sources = texts_of(items)
     if len(set(sources)) < len(sources):
         raise CodingError("duplicate source")
@@ -75,7 +75,7 @@ def sources_of(items: Iterable[Any]) -> list[str]:
 
 
 def scalar(value: Any) -> int | float | str:
-    """Return a value. Raises CodingError unless it is text or a finite number."""
+    """Return the value itself. Raises CodingError unless it is text or a finite number."""
     if type(value) is str or (type(value) in (int, float) and -MAX_NUMBER <= value <= MAX_NUMBER):
         return value  # type: ignore[no-any-return]
     raise CodingError(f"invalid value {str(value)[:40]}")

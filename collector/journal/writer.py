@@ -1,4 +1,4 @@
-"""Writes a journal: one directory of bounded size per node, with a single writer that flushes every tick."""
+"""Writes a journal: one directory of bounded size per node, with a single writer that flushes after every tick."""
 
 import contextlib
 import fcntl
@@ -25,14 +25,15 @@ from collector.printable import count_text
 SUFFIX = ".jsonl.zst"
 LOCK = ".lock"
 MODE = 0o644
-# Anyone who can open the lock can take it, which prevents the recorder from starting.
+# Anyone who can open the lock file can lock it and so prevent the recorder from starting.
 LOCK_MODE = 0o600
 LOCK_TRIES, LOCK_WAIT_S = 5, 0.02
 BEGUN = re.compile(r"\d{8}T\d{6}")
 MAX_DIGITS = 10
-# Linux limits the complete file name to 255 bytes.
+# Linux limits file names to 255 bytes; leave room for a checksum and a suffix.
 MAX_NAME_CHARS = 200
-# By default, this level's tables take 11 MB; 1 MB compresses equally well, because repetitions are close together.
+# This level's default tables take up 11 MB of memory. Tables of 1 MB compress equally well, because repetitions in
+# a journal are close together.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
 )
@@ -41,12 +42,12 @@ END_OF_FRAME = b"\x01\x00\x00"
 
 
 class JournalError(Exception):
-    """A journal cannot be written; the one-line message contains the directory and the cause."""
+    """A journal cannot be written; the one-line message names the directory and the cause."""
 
 
 @dataclass(frozen=True, order=True)
 class Position:
-    """A position at which reading can start: a file name in a node's directory, and the byte offset of a frame."""
+    """A position at which reading can start: a file in a node's directory, and a frame's byte offset."""
 
     file: str
     offset: int = 0
@@ -54,7 +55,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on the size and age of a file and on the total size, and when to sync to disk.
+    """Limits on a file's size and age and on the total size, and when to sync to disk.
 
     sync  "never", "frame" (whenever a frame ends) or "tick".
     """
@@ -66,10 +67,10 @@ class Limits:
 
 
 class Journal:
-    """Writes the snapshots of a node. Disk errors never stop the program; lost ticks are counted."""
+    """Writes a node's snapshots. Disk errors never stop the program; lost ticks are counted."""
 
     def __init__(self, folder: Path, head: Callable[[], Header], limits: Limits, warn: Callable[[str], None]) -> None:
-        """Lock the directory; `head` is called for each full record, and `warn` with each message for the user.
+        """Lock the directory. `head` returns the header for a full record, and `warn` receives messages for the user.
 
         Raises JournalError if the directory is locked or cannot be written to.
         """
@@ -102,7 +103,7 @@ class Journal:
         return Position(self._name, self._frame_at)
 
     def append(self, snapshot: Snapshot) -> None:
-        """Write a snapshot with rounded times; a tick that cannot be written is counted and reported."""
+        """Write a snapshot, whose times must be rounded; a tick that cannot be written is counted as lost."""
         try:
             self._append(snapshot)
         except OSError as error:
@@ -146,7 +147,7 @@ class Journal:
             os.fdatasync(file)
 
     def _full(self) -> Line:
-        """Return the header of a full record."""
+        """Return the keys that only a full record has: its header."""
         head = self._head()
         self._session = head.session
         of_file = {"format": VERSION, "file": self._name.removesuffix(SUFFIX), "first": self._first}
@@ -159,7 +160,7 @@ class Journal:
             while remaining:
                 remaining = remaining[os.write(file, remaining) :]
         except OSError:
-            # Remove the incomplete record: later records must follow the last complete one.
+            # Remove the incomplete record, so that later records follow the last complete one.
             os.ftruncate(file, self._size)
             self._unended = self._unended or self._in_frame > 1
             raise
@@ -179,7 +180,7 @@ class Journal:
                 os.fdatasync(self._file)
 
     def _close_file(self, file: int, *, more: bool) -> None:
-        """Close a file after writing its footer, in a separate frame that damage to the last ticks cannot affect."""
+        """Write the footer and close the file; damage to the last ticks cannot affect the footer's separate frame."""
         with contextlib.suppress(OSError):
             self._end_frame()
         with contextlib.suppress(OSError):
@@ -195,7 +196,7 @@ class Journal:
         self._file = None
 
     def _open_file(self, now_s: float) -> int:
-        """Return the file to write to: a new one if the current one has reached its maximum size or age."""
+        """Return the descriptor of the file to write to: a new file if the current one is too large or too old."""
         limits = self._limits
         if self._file is not None and (
             self._size >= min(limits.file_bytes, limits.total_bytes // 4) or now_s - self._begun_s >= limits.file_s
@@ -209,7 +210,7 @@ class Journal:
         return self._file
 
     def _make_room(self) -> None:
-        """Remove the oldest files until the total size leaves room for a new file within the limit."""
+        """Remove the oldest files until a new file of the maximum size fits within the limit on the total size."""
         files = files_of(self._folder)
         sizes = [file.stat().st_size for file in files]
         allowed = self._limits.total_bytes - min(self._limits.file_bytes, self._limits.total_bytes // 4)
@@ -229,13 +230,13 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def sort_key(path: Path) -> tuple[str, int, str]:
-    """Return a journal file's sort key: the second in which it was created, and its number within that second."""
+    """Return a journal file's sort key: the second of its creation, its number within that second, and its name."""
     begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
     return begun, int(number) if number.isdecimal() and len(number) < MAX_DIGITS else 0, path.name
 
 
 def bounded_name(name: str) -> str:
-    """Return a name short enough for a file; a long name is truncated and given a checksum."""
+    """Return a name short enough for a file name; a long name is truncated, and its checksum is appended."""
     return name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}~{crc32(name.encode()):08x}"
 
 
@@ -261,15 +262,15 @@ def _locked(folder: Path) -> int:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
 
     except OSError as error:
-        raise JournalError(f"{folder}: {error.strerror}: cannot record there") from None
+        raise JournalError(f"cannot record to {folder}: {error.strerror}") from None
     with contextlib.suppress(PermissionError):
-        # Earlier versions created a lock file that everyone could open.
+        # The lock file may have been created by an earlier version, which let everyone open it.
         os.fchmod(lock, LOCK_MODE)
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
-        # A reader that checks the lock holds it for a moment.
+        # A reader that is checking the lock holds it for a moment: try again.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
     raise JournalError(f"{folder}: another casstat is recording there (hint: choose another directory)")

@@ -1,4 +1,4 @@
-"""Follows the lines appended to a file through rotation, truncation, removal and rewriting."""
+"""Follows the lines appended to a file, even if it is rotated, truncated, removed or rewritten."""
 
 import os
 import stat
@@ -12,11 +12,11 @@ from collector.model.snapshot import SourceError
 from collector.printable import one_line
 
 CHUNK_BYTES = 256 << 10
-# A larger backlog is skipped: its events would be shown long after they happened.
+# A larger backlog is skipped, because its events would be shown long after they happened.
 MAX_BACKLOG_BYTES = 64 << 20
-# A removed file may still be written to, or may reappear, so it is kept open for this long.
+# A removed file is kept open for this long, because it may still be written to or may reappear.
 REMOVED_GRACE_S = 10.0
-# The number of bytes before the reading position that are remembered: if they change, the file has been rewritten.
+# How many bytes before the reading position to remember: if they have changed, the file has been rewritten.
 SEAL_BYTES = 64
 
 
@@ -31,14 +31,14 @@ class _Open:
 
 
 class FileFollower:
-    """Follows the file at a path, starting where the file ends at the first reading."""
+    """Follows the file at a path. The first reading starts at the end of the file."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
         self._file: _Open | None = None
         self._lines = LineSplitter()
-        # Whether to read the next file from its start, because it was missing before or replaces another.
+        # Whether to read the next file from its start, because it was missing before or has replaced another one.
         self._from_start = False
         self._removed_since_s: float | None = None
         self._skipped_bytes = 0
@@ -46,8 +46,8 @@ class FileFollower:
     def lines(self, most_bytes: int, until_s: float) -> Iterator[bytes]:
         """Yield the lines appended since the last call, without line ends.
 
-        Stops after `most_bytes`, or soon after the monotonic time `until_s`; the next call continues. Raises
-        SourceError when the file cannot be read, after yielding the remaining lines.
+        Stops after `most_bytes`, or soon after the monotonic time `until_s`; the next call continues from there. If
+        the file cannot be read, yields the lines read so far and raises SourceError.
         """
         try:
             yield from self._added(most_bytes, until_s)
@@ -78,7 +78,7 @@ class FileFollower:
         remaining = most_bytes
         while True:
             file = self._file = self._file or self._open()
-            # Check before reading the rest, so that lines appended before the file was replaced are not lost.
+            # Check this before reading, so that the lines appended before the file was replaced are not lost.
             is_replaced = self._is_replaced(file)
             self._check_rewritten(file)
             while remaining > 0 and (chunk := self._read(file, min(remaining, CHUNK_BYTES))):
@@ -92,7 +92,7 @@ class FileFollower:
             self._from_start = True
 
     def _open(self) -> _Open:
-        # O_NONBLOCK: opening a pipe must not block.
+        # Without O_NONBLOCK, opening a pipe would block.
         descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return self._positioned(descriptor)
@@ -103,7 +103,7 @@ class FileFollower:
     def _positioned(self, descriptor: int) -> _Open:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            kind = "is a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise self._error(f"{kind} (hint: specify the log file)")
         file = _Open(descriptor, (status.st_dev, status.st_ino))
         if not self._from_start:
@@ -111,13 +111,13 @@ class FileFollower:
         return file
 
     def _seek(self, file: _Open, position: int) -> None:
-        """Continue at `position`; a line that began before it is skipped."""
+        """Continue at `position`; if a line began before it, skip the rest of that line."""
         file.position = position
         file.seal = self._read_seal(file)
         self._lines.reset(skip_line=bool(file.seal) and not file.seal.endswith(b"\n"))
 
     def _is_replaced(self, file: _Open) -> bool:
-        """Return whether another file has taken the path or the path has been missing for the grace period."""
+        """Return whether another file is at the path, or there has been none for the grace period."""
         try:
             status = self._path.stat()
         except OSError:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 # Years outside this range are malformed.
 YEARS = range(1970, 3000)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-# A date is complete if, in each row, it has all fields of at least one set.
+# A date is complete if it has all fields of at least one set in each row.
 REQUIRED_FIELDS = (
     ({"year", "day", "minute", "second"},),
     ({"month"}, {"month_name"}),
@@ -19,7 +19,7 @@ _FIXED = re.compile(r"(?:GMT|UTC)(?P<sign>[+-])(?P<hours>\d{1,2})(?::?(?P<minute
 _OFFSET = re.compile(r"(?P<sign>[+-])(?P<hours>\d{2})(?::?(?P<minutes>\d{2}))?")
 _NAMES = re.compile(r"\(\?P<\w+>")
 
-# Java's letters for numeric fields.
+# Java's format letters for numeric fields.
 _NUMBERS = {
     "y": "year",
     "u": "year",
@@ -36,7 +36,7 @@ _NUMBERS = {
 _TEXTS = {
     "a": r"(?P<half>[^\W\d_]{1,4})",
     "E": r"[^\W\d_]{2,20}\.?",
-    # A zone abbreviation is ambiguous, so it is ignored in favour of the format's zone.
+    # Zone abbreviations are ambiguous, so they are ignored, and the format's zone is used.
     "z": r"[\w+:/ -]{1,40}?",
     **dict.fromkeys("ZXx", r"(?P<offset>Z|(?:GMT)?[+-]\d{2}(?::?\d{2})?)"),
 }
@@ -46,7 +46,7 @@ _TEXTS = {
 class DateFormat:
     """A parser for dates in one format.
 
-    expression   regular expression that matches the dates, without capturing groups.
+    expression  regular expression that matches such a date and contains no capturing groups.
     """
 
     expression: str
@@ -74,7 +74,7 @@ class DateFormat:
 def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
     """Return the parser for Java's date format `text`, in the local time zone unless `zone` is given.
 
-    Dates in a format with unsupported letters are matched, but their time is unknown.
+    If the format contains unsupported letters, the parser still matches dates, but cannot tell their time.
     """
     parts: list[str] = []
     is_supported = True
@@ -98,7 +98,7 @@ def zone_of(name: str) -> tzinfo:
         return timezone.utc
     if match := _FIXED.fullmatch(name):
         return _fixed(match)
-    # Imported lazily: formats rarely name a zone, and zoneinfo imports sysconfig.
+    # Imported lazily, because zoneinfo imports sysconfig and formats rarely name a zone.
     from zoneinfo import ZoneInfo
 
     try:
@@ -108,14 +108,14 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _expression(run: re.Match[str]) -> str | None:
-    """Return the regular expression for a run of equal letters, or other text, in a format; None if not supported."""
+    """Return the regular expression for a run of equal letters or for other text; None if it is not supported."""
     if run["letters"] is None:
         return re.escape("'" if run["quoted"] == "" else (run["quoted"] or run["other"]).replace("''", "'"))
     letter, width = run["letter"], len(run["letters"])
     if letter in "ML" and width > 2:
         return r"(?P<month_name>[^\W\d_]{3,20})\.?"
     if letter == "S":
-        # Java's two date formatters interpret other widths differently.
+        # Java's two date formatters disagree on the meaning of other widths.
         return r"(?P<millisecond>\d{3})" if width == 3 else None
     if letter in _NUMBERS:
         digits = "{2}" if width == 2 else "{4}" if letter in "yu" else "{1,2}"
@@ -124,7 +124,7 @@ def _expression(run: re.Match[str]) -> str | None:
 
 
 def _local_time(fields: dict[str, str | None]) -> datetime:
-    """Return the date and time without a zone. Raises ValueError if there is no such date or time."""
+    """Return the date and time without a zone. Raises ValueError if they are invalid."""
     digits = fields["year"] or ""
     year = int(digits) + (2000 if len(digits) == 2 else 0)
     if year not in YEARS:
@@ -159,6 +159,6 @@ def _offset(text: str | None) -> tzinfo | None:
 
 
 def _fixed(match: re.Match[str]) -> tzinfo:
-    """Return the zone for an offset. Raises ValueError if the offset is a day or more."""
+    """Return the zone with a fixed offset. Raises ValueError if the offset is a day or more."""
     offset = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or "0"))
     return timezone(offset if match["sign"] == "+" else -offset)

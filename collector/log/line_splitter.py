@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-# A compaction message names every file written, and there may be hundreds.
+# The limit is large because a compaction message names every file written, and there may be hundreds of files.
 MAX_BYTES = 256 << 10
 
 
 class LineSplitter:
-    """Assembles lines from chunks. A line longer than `max_bytes` is truncated."""
+    """Splits chunks into lines. Lines longer than `max_bytes` are truncated."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -15,7 +15,7 @@ class LineSplitter:
         self._skipping = False
 
     def reset(self, *, skip_line: bool = False) -> None:
-        """Discard the partial line; `skip_line` also skips the input up to the next line end."""
+        """Discard the partial line; if `skip_line`, also skip the input up to the next line end."""
         self._partial = b""
         self._skipping = skip_line
 

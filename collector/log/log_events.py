@@ -1,7 +1,7 @@
-"""Events in Cassandra's log: one row per kind of message; the first row that matches determines the event.
+"""Events in Cassandra's log. Each row describes one kind of message; the first row that matches defines the event.
 
-The messages are those of 3.11.19, 4.0.17, 4.1.9 and 5.0.8, taken from real nodes and from the strings in Cassandra's
-jars; `docs/log.md` lists which file contains which message.
+The messages are those of Cassandra 3.11.19, 4.0.17, 4.1.9 and 5.0.8, as logged by real nodes or contained in its jars;
+`docs/log.md` lists which log file contains which message.
 """
 
 import re
@@ -17,8 +17,8 @@ UNNAMED = "an unnamed table"
 
 Match = re.Match[str]
 
-# The lengths are bounded, because the matches are converted to numbers. The JVM's locale sets the decimal mark (12.345
-# or 12,345) and the thousands separator (almost any character).
+# The lengths are bounded, because the matches are converted to numbers. The decimal mark (12.345 or 12,345) and the
+# thousands separator (almost any character) depend on the JVM's locale.
 _SIZE = r"\d{1,18}(?:[.,]\d{1,3})?(?:bytes| bytes|[KMGT]iB|B)"
 _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
 _PARTS = re.compile(r"(?P<amount>[\d.,]{1,30})(?P<unit>\D+)")
@@ -31,8 +31,8 @@ _TABLE = re.compile(r"/(?P<keyspace>[^/]+)/(?P<table>[^/]+?)(?:-[0-9a-f]{32})?(?
 class Row:
     """A kind of message that is reported as an event.
 
-    message    regular expression for the beginning of the message.
-    describe   returns the event's text; None if the message is not reported.
+    message    regular expression that matches the beginning of the message.
+    describe   returns the event's text, or None if the event is skipped because it concerns a system keyspace.
     """
 
     kind: str
@@ -68,7 +68,7 @@ def _flushed(match: Match) -> str | None:
 
 
 def _compacted(match: Match) -> str | None:
-    # If all data has expired, the compaction writes no SSTable, and no path reveals the table.
+    # If all data has expired, the compaction writes no SSTable, so there is no path that reveals the table.
     paths = match["paths"].rstrip(",").split(",") if match["paths"] else []
     table = table_of(paths[0]) if paths else UNNAMED
     sstables, milliseconds = _integer(match["sstables"]), _integer(match["ms"])
@@ -103,12 +103,12 @@ def _node(match: Match) -> str:
 
 
 def _integer(text: str) -> int:
-    """Return an integer, ignoring its thousands separators."""
+    """Convert text to an integer, ignoring thousands separators."""
     return int(re.sub(r"\D", "", text))
 
 
 def _size(text: str) -> str:
-    """Reformat a size such as `12.345MiB`: one decimal, in the largest unit in which it is at least 1."""
+    """Reformat a size such as `12.345MiB` with one decimal, in the largest unit in which it is at least 1."""
     match = _PARTS.fullmatch(text)
     if match is None:
         return text
@@ -121,7 +121,7 @@ def _size(text: str) -> str:
 
 
 def _from_to(before: str, after: str) -> str:
-    """Return the text for a change of size; if both sizes have the same unit, the unit occurs only once."""
+    """Return the text for a change in size; the unit occurs only once if both sizes have the same one."""
     number, _, unit = before.partition(" ")
     return f"{number if after.endswith(f' {unit}') else before} -> {after}"
 

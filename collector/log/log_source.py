@@ -11,7 +11,7 @@ from collector.model.snapshot import Event, Scrape, SourceError
 from collector.printable import count_text, one_line
 
 NAME = "log"
-# Limits per tick; the next ticks read the rest of the log.
+# Limits per tick; what they leave of the log is read in the next ticks. Events beyond MAX_EVENTS are only counted.
 MAX_BYTES = 4 << 20
 SHARE_OF_TIMEOUT = 0.25
 MAX_EVENTS = 100
@@ -31,7 +31,7 @@ class LogSource:
     def read(self, timeout_s: float) -> Scrape:
         """Return the events since the last reading: at most 100, plus a count of the others.
 
-        Raises SourceError when the log cannot be read and there are no events.
+        Raises SourceError if the log cannot be read and there are no events.
         """
         events: list[Event] = []
         omitted: Counter[str] = Counter()
@@ -63,7 +63,7 @@ class LogSource:
         return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
 
     def _summary(self, omitted: Counter[str]) -> list[Event]:
-        """Return events that state how many events were omitted and how many bytes were skipped."""
+        """Return an event for omitted events, with their numbers, and one for skipped bytes, if there are any."""
         summary = []
         if omitted:
             kinds = ", ".join(f"{number} {kind}" for kind, number in omitted.most_common())

@@ -1,4 +1,4 @@
-"""Parses log lines according to the logback pattern that they were written with."""
+"""Parses log lines according to the logback pattern with which they were written."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class LogPattern:
     _dates: DateFormat | None
 
     def line(self, text: str) -> Line | None:
-        """Return the parts of a line (without its end); None for a continuation line, as in a stack trace."""
+        """Return the parts of a line (without its end), or None for other lines, such as those of a stack trace."""
         match = self._expression.match(text)
         if match is None:
             return None
@@ -58,7 +58,7 @@ def parse(pattern: str) -> LogPattern:
 
 
 def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """Return the pieces that precede and follow the message on its line. Raises ValueError."""
+    """Return the pieces before the message and those after it on its line. Raises ValueError."""
     kinds = [piece.kind for piece in pieces]
     if kinds.count(MESSAGE) != 1:
         raise ValueError(f"{'more than one' if MESSAGE in kinds else 'no'} %msg; exactly one is required")
@@ -72,8 +72,8 @@ def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[
 def _head(pieces: Sequence[Piece]) -> str:
     """Return the regular expression for the pieces before the message. Raises ValueError.
 
-    A free-form piece ends at the first match of the pattern's next piece. Lookahead groups make that choice final,
-    so that no line causes exponential backtracking.
+    A free-form piece ends where the pieces after it first match. Lookahead groups make that choice final, so that no
+    line can cause exponential backtracking.
     """
     last = next((piece for piece in reversed(pieces) if not piece.blank), None)
     if last is not None and last.free:

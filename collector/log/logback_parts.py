@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from collector.log.java_dates import DateFormat, date_format, zone_of
 
 DATE_FORMATS = {"ISO8601": "yyyy-MM-dd HH:mm:ss,SSS", "STRICT": "yyyy-MM-dd'T'HH:mm:ss,SSS"}
-# Limits on the cost of matching, because log lines are untrusted.
+# These limits bound the cost of matching, because log lines are untrusted.
 MAX_WORD_CHARS, MAX_WIDTH = 1000, 200
 
 LEVEL, THREAD, DATE, MESSAGE, NEWLINE = "level", "thread", "date", "message", "newline"
@@ -20,7 +20,7 @@ _WORDS = {
     **dict.fromkeys(("logger", "lo", "c", "class", "C", "file", "F", "method", "M", "mdc", "X", "marker"), _FREE),
     **dict.fromkeys(("contextName", "cn", "property", "kvp", "maskedKvp"), _FREE),
     **dict.fromkeys(("line", "L", "relative", "r", "micros", "ms", "lsn", "sequenceNumber", "sn"), _NUMBER),
-    # These words add nothing to the message's own line: stack traces start on a new line.
+    # These words add nothing to the line that contains the message, because stack traces start on a new line.
     **dict.fromkeys(("ex", "exception", "throwable", "xEx", "xException", "xThrowable"), _NOTHING),
     **dict.fromkeys(("rEx", "rootException", "nopex", "nopexception", "wEx", "wex"), _NOTHING),
     "n": NEWLINE,
@@ -54,13 +54,13 @@ class Piece:
 
     @property
     def blank(self) -> bool:
-        """Whether the piece is only the padding to a width."""
+        """Whether the piece is only padding."""
         return self.kind == _BLANKS
 
 
 @dataclass
 class _Group:
-    """A group of the pattern that is still open, and its format modifier."""
+    """A group in the pattern whose closing parenthesis has not been read yet, with its format modifier."""
 
     modifier: str
     pieces: list[Piece] = field(default_factory=list)
@@ -114,7 +114,9 @@ def _converted(token: re.Match[str]) -> Piece:
     word, is_truncated = token["word"], "." in token["modifier"]
     kind = _WORDS.get(word)
     if kind is None:
-        raise ValueError(f"unknown word %{word}; supported are %level, %thread, %date, %logger, %file, %line, %msg, …")
+        raise ValueError(
+            f"unknown conversion word %{word}; supported: %level, %thread, %date, %logger, %file, %line, %msg, …"
+        )
     before, after = _blanks(token["modifier"])
     if is_truncated and kind in (DATE, _NUMBER):
         kind = _FREE

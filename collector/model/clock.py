@@ -1,4 +1,4 @@
-"""Clocks and ticks: the wall clock gives a tick its time, and the monotonic clock measures the time between ticks."""
+"""Clocks and ticks. Tick times come from the wall clock, and the time between ticks from the monotonic clock."""
 
 import time
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from typing import Protocol
 
 from collector.model.snapshot import Tick
 
-# NTP may slow the wall clock down: a tick that is early by at most this much counts as on time.
+# While NTP is slowing the wall clock down, ticks may be early; up to this much, they count as on time.
 SLEW_MS = 50
-# Ticks are never exactly on time: sources that are due within this time are read now rather than a tick later.
+# Ticks are never exactly on time, so a source that is due within this time is read now rather than a tick later.
 EARLY_S = 0.5
-# The two clocks are read one after the other, so apparent suspensions shorter than this are measurement errors.
+# The two clocks are not read at exactly the same time, so apparent suspensions up to this long are measurement errors.
 MIN_SLEEP_S = 0.01
 
 
@@ -25,7 +25,7 @@ class Clock(Protocol):
         """Return seconds since an arbitrary moment; the value never decreases."""
 
     def suspended_s(self) -> float:
-        """Return how many of the seconds in `monotonic_s` the machine spent suspended."""
+        """Return the seconds that the machine has spent suspended; `monotonic_s` includes them."""
 
     def sleep(self, seconds: float) -> None:
         """Sleep for at least `seconds`."""
@@ -39,11 +39,11 @@ class SystemClock:
         return time.time()
 
     def monotonic_s(self) -> float:
-        """Return seconds since boot, including suspended time, in which a remote node's counters keep increasing."""
+        """Return seconds since boot, including suspensions, during which a remote node's counters keep increasing."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def suspended_s(self) -> float:
-        """Return how many seconds since boot the machine spent suspended."""
+        """Return the seconds that the machine has spent suspended since boot."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
     def sleep(self, seconds: float) -> None:
@@ -56,8 +56,8 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
 
     The grid starts at the next whole second, or at the next multiple of an interval shorter than one second.
     With `aligned`, points are multiples of the interval since the epoch, so that several nodes line up.
-    Points that pass while the consumer is busy or the process is stopped are not made up for; the next tick counts
-    them as missed. Setting the wall clock changes the times of later points, but not the length of the current wait.
+    Points that pass while the caller is busy or the process is stopped are skipped; the next tick counts them as
+    missed. Setting the wall clock changes the times of later points, but not the length of the current wait.
     """
     step = max(1, round(interval_s * 1000))
     phase = 0 if aligned else ceil(clock.wall_s()) * 1000 % step

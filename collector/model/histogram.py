@@ -38,7 +38,7 @@ class Buckets:
 
     @cached_property
     def cumulative(self) -> tuple[float, ...]:
-        """For each bucket, the number of values in it and in all lower buckets."""
+        """For each bucket, the number of values in it and in all buckets below it."""
         return tuple(accumulate(self.counts))
 
     @property
@@ -48,7 +48,7 @@ class Buckets:
 
     @cached_property
     def is_integer(self) -> bool:
-        """Whether the values are whole numbers, not times: a timer's first upper bound is at most a microsecond."""
+        """Whether the values are whole numbers; if they are times, the first upper bound is at most a microsecond."""
         return bool(self.upper_bounds) and self.upper_bounds[0] in (0.0, 1.0)
 
 
@@ -56,8 +56,8 @@ class Buckets:
 def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
     """Return the upper bounds, in `unit`, of a Cassandra histogram with `length` counts.
 
-    Raises LayoutError when a timer (unit "seconds") has a length that no supported Cassandra version writes, because
-    its unit would be a guess.
+    Raises LayoutError if a timer (unit "seconds") has a length that no supported Cassandra version uses, because the
+    unit of its offsets would be a guess, or if there are fewer than two counts.
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:
@@ -87,7 +87,7 @@ def _round(value: float) -> int:
 
 
 def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Buckets | None:
-    """Return the increase between two readings of the counts, or None if a count decreased or the layout changed.
+    """Return the increases between two readings of the counts, or None if a count decreased or the layout changed.
 
     Raises LayoutError as `upper_bounds_of` does.
     """
@@ -102,12 +102,12 @@ def difference(unit: str, before: Sequence[int], after: Sequence[int]) -> Bucket
 
 @lru_cache(maxsize=16)
 def _empty(unit: str, length: int) -> Buckets:
-    """Return a histogram without values; it is cached, because most intervals have no values."""
+    """Return a histogram without values. It is cached, because most histograms have no values in most intervals."""
     return Buckets(upper_bounds_of(unit, length), (0,) * length)
 
 
 def quantile(buckets: Buckets, q: float) -> float | None:
-    """Return the value below which the share `q` (0 to 1) of the values lies, or None if there are no values.
+    """Return the `q`-quantile of the values (0 <= `q` <= 1), or None if there are no values.
 
     Values are assumed to be evenly spread within their bucket, so the result lies in the bucket that contains the true
     quantile. For histograms of integers, the result is rounded up to a whole number. In the last bucket, which has no
@@ -121,7 +121,7 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
     upper_bounds, counts, cumulative = buckets.upper_bounds, buckets.counts, buckets.cumulative
     values = []
     for share in shares:
-        # After a merge, counts are fractions: rounding errors in their sum must not push a rank into the next bucket.
+        # After a merge, counts may be fractions; rounding errors in sums must not push a rank into the next bucket.
         rank = share * cumulative[-1] * (1 - ROUNDING)
         # Even a rank of 0 must fall into a bucket that contains a value.
         index = bisect_left(cumulative, rank) if rank else bisect_right(cumulative, 0)
@@ -131,13 +131,16 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
             continue
         fraction = (rank - (cumulative[index - 1] if index else 0)) / counts[index]
         value = low + (high - low) * min(max(fraction, 0.0), 1.0)
-        # The lower bound itself does not belong to the bucket.
+        # A bucket does not contain its lower bound, so a whole number in it is at least one higher.
         values.append(min(max(ceil(value), low + 1) if buckets.is_integer else value, high))
     return values
 
 
 def highest(buckets: Buckets) -> float | None:
-    """Return the upper bound of the highest bucket that contains a value (for the last bucket, its lower bound)."""
+    """Return the upper bound of the highest bucket that contains a value, or the last bucket's lower bound.
+
+    Returns None if there are no values.
+    """
     total = buckets.total
     if not total:
         return None
@@ -152,11 +155,10 @@ def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
 def merge(parts: Sequence[Buckets]) -> Buckets:
     """Return the histogram of all values of `parts`, such as the nodes of a cluster or the intervals of a run.
 
-    If all layouts are equal, the counts are added exactly. Otherwise (nanoseconds and microseconds), each bucket's
-    count is spread evenly over the finer buckets that all bounds together define, so no value leaves its bucket. A
-    percentile of the result then differs from the true one by at most one bucket of the coarser layout (a factor of
-    1.2).
-    Raises ValueError when `parts` is empty.
+    If all layouts are equal, the counts are added exactly. Otherwise (one layout in nanoseconds and one in
+    microseconds), the result has the bounds of all layouts, and each bucket's count is spread evenly over the finer
+    buckets within it, so no value leaves its bucket. A percentile of the result then differs from the true one by at
+    most one bucket of the coarser layout (a factor of 1.2). Raises ValueError if `parts` is empty.
     """
     if not parts:
         raise ValueError("no histograms to merge")
@@ -171,7 +173,7 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
 
 
 def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[float]:
-    """Return the counts of `part` on finer bounds that include its own."""
+    """Return the counts of `part` spread over finer buckets; their bounds include those of `part`."""
     counts = [0.0] * len(upper_bounds)
     index_of = {bound: index for index, bound in enumerate(upper_bounds)}
     for index, count in enumerate(part.counts):
@@ -180,7 +182,7 @@ def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[
         start, end = _bounds(part, index)
         first = 0 if start <= low else index_of[start] + 1
         if isinf(end):
-            # Values above the last offset have no upper bound: put them into the lowest bucket possible.
+            # These values have no upper bound: count them in the lowest of the finer buckets that may contain them.
             counts[first] += count
             continue
         for fine in range(first, index_of[end] + 1):
@@ -199,5 +201,5 @@ def mean_bounds(buckets: Buckets) -> tuple[float, float] | None:
     lowest = counts[0] * buckets.low + sum(map(mul, counts[1:], upper_bounds))
     if counts[-1]:
         return lowest / total, inf
-    # The last upper bound is infinity, and 0 * inf is NaN.
+    # Leave out the last bucket: it is empty, but its upper bound is infinity, and 0 * inf is NaN.
     return lowest / total, sum(map(mul, counts[:-1], upper_bounds)) / total

@@ -1,4 +1,4 @@
-"""A node's identity: its name, cluster, data centre and rack, used as labels of its series."""
+"""A node's identity: its name, cluster, data centre and rack, which are the labels of its series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ IDENTITY_LABELS = {
     ("cassandra_datacenter",): "dc",
     ("cassandra_rack",): "rack",
 }
-"""The label names, keyed by the series that contains the label's value."""
+"""The name of each label, by the series that contains the label's value."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Aggregation(Enum):
 
 _DEFAULT_AGGREGATION = {
     Kind.COUNTER: Aggregation.SUM,
-    # For gauges in recordings that this version's catalogue lacks; gauges in the catalogue state their aggregation.
+    # Only for recorded gauges that this version's catalogue lacks: those in the catalogue have their own aggregation.
     Kind.GAUGE: Aggregation.MEAN,
     Kind.HISTOGRAM: Aggregation.MERGE,
     Kind.TEXT: Aggregation.EQUAL,
@@ -64,7 +64,7 @@ _DEFAULT_AGGREGATION = {
 
 
 class Owner(Enum):
-    """The entity that a metric describes. Nodes that share an owner report the same series, which is counted once."""
+    """The entity that a metric describes. If nodes share one, such as a machine, its series count only once."""
 
     NODE = "node"
     MACHINE = "machine"
@@ -74,7 +74,7 @@ class Owner(Enum):
 
 @dataclass(frozen=True)
 class WideColumn:
-    """A column of the wide view. It shows one series of its metric: the one with `labels`.
+    """A column in the wide view. It shows the series of its metric that has the label values `labels`.
 
     name    the column's name in JSON and CSV, which ends with the unit.
     header  the column's header in the terminal.
@@ -100,7 +100,7 @@ class Metric:
     count    for histograms: the counter of the same events.
     total    for histograms: the counter that sums the values of the same events.
     columns  the metric's columns in the wide view.
-    across   aggregation across nodes; None for the kind's default. A gauge has no default.
+    across   aggregation across nodes; None for the kind's default. A gauge in the catalogue must state it.
     owner    the entity that the metric describes.
     """
 
@@ -124,5 +124,5 @@ class Metric:
 
     @property
     def meaning(self) -> tuple[Kind, str, tuple[str, ...]]:
-        """The properties that must be equal for two metrics of the same name to be the same metric."""
+        """The properties in which two metrics with the same name must agree to be the same metric."""
         return self.kind, self.unit, self.labels

@@ -16,7 +16,7 @@ from collector.printable import count_text
 Catalogue = Mapping[str, Metric]
 Readings = dict[Series, Reading]
 
-# Tolerance between a histogram and the counter of the same events, which is read a moment before or after it.
+# How far a histogram may differ from the counter of the same events, which is read a moment before or after it.
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
 # A wrong unit changes the mean by a factor of 1000; a slow request missing from the buckets changes it far less.
@@ -26,10 +26,10 @@ MEAN_MIN_COUNT = 100
 
 
 def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snapshot) -> Sample:
-    """Return the sample of the interval that `snapshot` ends.
+    """Return the sample for the interval that ends with `snapshot`.
 
-    `before` contains the last reading of every series (see `update_readings`). Series of metrics that are not in the
-    catalogue are left out.
+    `before` contains the last reading of every series (see `update_readings`). Series whose metrics are not in
+    the catalogue are left out.
     """
     values: dict[Series, Derived] = {}
     elapsed: dict[str, float] = {}
@@ -44,7 +44,7 @@ def rates(catalogue: Catalogue, before: Mapping[Series, Reading], snapshot: Snap
         if len(comparable) < len(previous):
             restarted.append(scrape.source)
         scalars = _scalars(catalogue, comparable, scrape)
-        # The minimum, because series that are read less often, or that were missing for a while, cover more time.
+        # Use the minimum, because series that are read less often, or that were missing for a while, cover more time.
         elapsed_s = min((rate.elapsed_s for rate in scalars.values() if isinstance(rate, Rate)), default=None)
         if elapsed_s is not None:
             elapsed[scrape.source] = elapsed_s
@@ -62,12 +62,12 @@ def tick_events(tick: Tick) -> list[Event]:
 
 
 def restart_event(sources: Iterable[str]) -> Event:
-    """Return the event for sources with a new origin."""
+    """Return the event for sources whose counters were reset."""
     return Event("restart", f"restarted: counters of {', '.join(sources)} were reset")
 
 
 def _same_origin(before: str, now: str) -> bool:
-    """Return whether the counters continue. An unknown origin ("") matches any other; resets then show as decreases."""
+    """Return whether the counters continue. An unknown origin ("") equals any; resets are then seen as decreases."""
     return before == now or not before or not now
 
 
@@ -122,7 +122,7 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 def _checked(
     metric: Metric, series: Series, last: Reading, scrape: Scrape, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
-    """Return the buckets of the interval, or None and the problem with them ("" if they are merely unknown)."""
+    """Return the interval's buckets, or None with the problem ("" if there is only no difference to compute)."""
     now = scrape.values[series]
     if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
@@ -141,7 +141,7 @@ def _checked(
 
 
 def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) -> str:
-    """Return the message if the buckets contradict the counter of the same events over the same time, else ""."""
+    """Return a message if the buckets contradict the counter of the same events over the same time, else ""."""
     if not isinstance(counted, Rate) or counted.elapsed_s != elapsed_s:
         return ""
     if abs(buckets.total - counted.increase) <= max(COUNT_SLACK_FEW, COUNT_SLACK * counted.increase):
@@ -150,16 +150,16 @@ def _count_differs(buckets: Buckets, counted: Derived | None, elapsed_s: float) 
 
 
 def count_mismatch_text(total: float, counted: float) -> str:
-    """Return the message for buckets and a counter that disagree on the number of events."""
+    """Return a message about buckets and a counter that disagree on the number of events."""
     values = "value" if total == 1 else "values"
     return f"the buckets contain {total:g} {values}, but the counter increased by {counted:g}"
 
 
 def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | None) -> str:
-    """Return the message if the mean of the buckets is far from the mean of the counters, else "".
+    """Return a message if the buckets' mean is far from the counters' mean, else "".
 
-    Both means cover all values since the node started. In a single interval, one slow request that only one of the two
-    has counted would look like a wrong unit; among many values, it does not.
+    Both means cover all values since the node started. In a single interval, a slow request that only the buckets or
+    only the counters include would look like a wrong unit; among all values, it does not.
     """
     bounds = histogram.mean_bounds(since_start)
     if (
@@ -176,7 +176,7 @@ def _mean_differs(since_start: Buckets, count: Value | None, total_us: Value | N
 
 
 def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
-    """Return the message for buckets and counters with means that are far apart."""
+    """Return a message about buckets and counters whose means are far apart."""
     by_buckets = f"the mean is {bounds[0]:.3g} to {bounds[1]:.3g} s according to the buckets"
     return f"{by_buckets}, but {mean_s:.3g} s according to the counters; is the unit wrong?"
 
@@ -184,7 +184,7 @@ def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
 def update_readings(before: Readings, now: Snapshot) -> None:
     """Store a snapshot's readings in `before`, which contains the last reading of every series.
 
-    When a source restarts, all readings of its old origin are deleted.
+    If a source has restarted, all other readings with its old origin are deleted.
     """
     for scrape in now.scrapes:
         ended: set[str] = set()
@@ -231,8 +231,8 @@ class Summary:
     def sample(self) -> Sample | None:
         """Return the combined sample, or None if there are no intervals.
 
-        Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that contain it, with
-        its spread. For a text, the last value is used. Events are left out.
+        Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that contain it, and its
+        spread is the minimum and maximum over them. A text has its last value. Events are left out.
         """
         if self._last is None:
             return None

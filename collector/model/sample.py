@@ -13,7 +13,7 @@ from collector.model.snapshot import Event, Tick
 
 
 class Reading(NamedTuple):
-    """The last raw value of a series, its monotonic time, and the origin of its source."""
+    """The last raw value of a series, the monotonic time of its scrape, and its source's origin."""
 
     value: Value
     at_s: float
@@ -21,10 +21,11 @@ class Reading(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """The increase of a counter, in the metric's unit, and the time it covers.
+    """A counter's increase, in the metric's unit, and the time it covers.
 
-    aggregated_per_s  for several nodes, their rates aggregated as the metric defines; None for one node. The increase
-                      is always the sum, and the nodes need not cover the same time.
+    aggregated_per_s  for several nodes, their rates aggregated as the metric defines; None for one node. It cannot be
+                      computed from the increase, which is always a sum, and the elapsed time, which may differ
+                      between nodes.
     """
 
     increase: float
@@ -38,16 +39,16 @@ class Rate(NamedTuple):
 
 
 Derived = float | str | Rate | Buckets
-"""A sample's value of a gauge, text, counter or histogram."""
+"""A value in a sample: a gauge's, a text's, a counter's or a histogram's, respectively."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """The values of one node in one interval, in base units.
 
-    elapsed_s   the time that the rates of each source cover.
+    elapsed_s   by source, the time that its rates cover.
     last_known  stale values, from before this interval, of sources that are read at their own pace; never summed.
-    age_s       the age of these values; None if every source is read on every tick.
+    age_s       the age of the `last_known` values; None if every source is read on every tick.
     spread      for each gauge that is the mean of several readings, their minimum and maximum.
     """
 

@@ -1,4 +1,4 @@
-"""The JSON codec for samples in the agents' API. It is lossless, so samples of many nodes add up exactly.
+"""The JSON codec for samples in the agent's API. It is lossless, so samples from many nodes can be added exactly.
 
     {"node": "10.0.0.1", "identity": {"cluster": …, "dc": …, "rack": …, "node": …},
      "tick": {"time_s": …, "late_s": …, "missed": …, "suspended_s": …},
@@ -30,11 +30,11 @@ _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 
 
 class MalformedSampleError(ValueError):
-    """The JSON is not a valid sample. The one-line message completes the phrase "a sample …"."""
+    """The JSON is not a valid sample. The one-line message continues a sentence that begins with "a sample"."""
 
 
 def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
-    """Return the sample and the identity of its node as an object for `json.dumps`."""
+    """Return the sample, with its node's identity if given, as an object for `json.dumps`."""
     tick = sample.tick
     content: dict[str, Any] = {
         "node": sample.node,
@@ -57,7 +57,7 @@ def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
 
 
 def decoded(content: Mapping[str, Any]) -> Sample:
-    """Return the sample that `encoded` was called with. Unknown fields are ignored. Raises MalformedSampleError."""
+    """Return the sample that was passed to `encoded`. Unknown fields are ignored. Raises MalformedSampleError."""
     try:
         return _sample(content)
     except MalformedSampleError:

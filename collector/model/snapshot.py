@@ -7,7 +7,7 @@ from collector.model.metric import Series, Value
 
 TIME_UNITS_PER_S = 1e5
 COST_UNITS_PER_S = 1e4
-"""The resolution of times (10 µs) and of costs (0.1 ms); the journal stores integer multiples."""
+"""The resolution of times (10 µs) and of costs (0.1 ms), which the journal stores as integers."""
 
 
 class SourceError(Exception):
@@ -18,8 +18,8 @@ class SourceError(Exception):
 class Event:
     """An event that is reported in a row of its own, such as a restart.
 
-    kind    one of a fixed set.
-    time_s  the event's own time in seconds since the epoch; only some events have one, such as log lines.
+    kind    the type of event, one of a fixed set.
+    time_s  the event's own time in seconds since the epoch, as in a log line; None for most kinds.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Event:
 class Scrape:
     """The values that one source returned in one tick.
 
-    at_s      monotonic time at which the source finished; rates are computed from its differences between scrapes.
+    at_s      monotonic time at which the source finished; rates cover the difference between two scrapes' `at_s`.
     origin    identifies the counters' epoch, such as the start of a process; no rate spans two epochs. "" if
               unknown.
     problem   the reason for missing values, in one line; "" if no values are missing.
@@ -56,8 +56,8 @@ class Tick:
 
     time_s       wall time of the point, in seconds since the epoch.
     late_s       delay between the point and the actual start of the tick.
-    missed       number of points without a tick since the previous tick.
-    suspended_s  how long the machine has been suspended since the previous tick.
+    missed       number of points since the previous tick at which no tick took place.
+    suspended_s  how long the machine was suspended between the previous tick and this one.
     """
 
     time_s: float

@@ -1,4 +1,4 @@
-"""Reads a node through nodetool: each report is a source that runs in the background at its own pace."""
+"""Reads a node through nodetool. Each report is a source that runs in the background at its own pace."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
-# Every report starts a JVM. At most PARALLEL reports run at once. A report is started at intervals of at least PACE
-# times its duration, and longer ones if there are so many reports that their shares of the time would exceed SHARE.
+# Every report starts a JVM. At most PARALLEL reports run at once. The time from one start of a report to the next is at
+# least PACE times its duration, or more if there are many reports: on average, at most SHARE of them run at once.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
 TIMEOUT_S = 30.0
 PREFIX = "nodetool "
-# The report that contains the address of every host id.
+# The report that contains the address for every host id.
 STATUS = "status"
 
 
@@ -36,7 +36,7 @@ class ReportRequest:
 
     @property
     def name(self) -> str:
-        """The source name of the report's scrapes."""
+        """The report's name as a source."""
         return PREFIX + self.arguments[0]
 
     @property
@@ -46,7 +46,7 @@ class ReportRequest:
 
 
 def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
-    """Return the reports that provide selected metrics, and those in `always`; `tablestats` comes first."""
+    """Return the reports that provide selected metrics, and the reports named in `always`, with `tablestats` first."""
     requests = []
     for module in REPORTS:
         arguments = module.ARGUMENTS
@@ -61,13 +61,13 @@ def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list
 class ReportSource:
     """One report as a source: returns each result once, in the first tick after the report has finished.
 
-    As long as the report keeps failing, the problem is returned in every tick.
+    If a report fails, its problem is returned in every tick until a later report succeeds.
     """
 
     def __init__(
         self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
-        """Create the source; the time from one start to the next is `pace` times the report's duration."""
+        """Create the source. From one start of the report to the next, `pace` times its duration must pass."""
         self.name = name
         self._pace = pace
         self._finished = 0
@@ -85,16 +85,16 @@ class ReportSource:
         return self._running
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the report if it has finished since the last tick, else an empty scrape; start the next one if due."""
+        """Return the report if it has finished since the last tick, else an empty scrape; start the next when due."""
         now_s = self._clock.monotonic_s()
         scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
             scrape, took_s = self._running.result()
             self._running = None
-            # A partly parsed report is not a failure: its problem is returned once, and its values are valid.
+            # A partly parsed report is not a failure: its values are valid, and its problem is returned only once.
             self._problem = "" if scrape.values else scrape.problem
             self._finished += 1
-            # Rates need two readings, so the second one follows immediately.
+            # Rates need two readings, so start the second one immediately.
             self._due_s = scrape.at_s + (self._pace - 1) * took_s if self._finished > 1 else 0.0
         if now_s >= self._due_s - EARLY_S:
             self.start()
@@ -107,7 +107,7 @@ class ReportSource:
 
 
 class NodetoolSource:
-    """Reads a node through `tool`; `find` returns the node's process on this host."""
+    """Reads a node through `tool`; `find` returns the node's process on this host, or None if it is not found."""
 
     kind = "nodetool"
     paced = True
@@ -121,13 +121,13 @@ class NodetoolSource:
         self._clock = clock
         self._find = find
         self._local = find()
-        # These mappings are replaced, never modified, because reports finish in threads other than the reader's.
+        # These mappings are replaced, never modified, because reports run in threads other than the reader's.
         self._node_info: Mapping[str, str] = {}
         self._addresses: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._seen: set[str] = set()
         self._pool = ThreadPoolExecutor(PARALLEL, "nodetool")
-        # If the process is unknown, only `info` reveals a restart.
+        # As long as the node's process is unknown, only `info` reveals a restart.
         requests = report_requests(selection, always=() if self._local else ("info",))
         pace = max(PACE, len(requests) / SHARE)
         self.sources = [
@@ -141,9 +141,9 @@ class NodetoolSource:
         self._identity_runs: list[Future[tuple[Scrape, float]]] = []
 
     def learn(self, timeout_s: float) -> NodeFacts:
-        """Return the node's facts; the first call runs all reports and waits for them.
+        """Return the facts about the node; until a report has succeeded, run all reports and wait for them.
 
-        Raises SourceError if no report finishes successfully in time.
+        Raises SourceError if no report succeeds in time.
         """
         if not self._seen:
             first = [*(source.start() for source in self.sources), *self._start_identity_reports()]
@@ -151,10 +151,10 @@ class NodetoolSource:
             if not self._seen:
                 scrapes = [future.result()[0] for future in first if future in done]
                 problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
-                raise SourceError(next(iter(problems), f"no answer within {timeout_s:.0f} s"))
+                raise SourceError(next(iter(problems), f"no report within {timeout_s:.0f} s"))
         address = self._addresses.get(self._node_info.get("ID", ""), "")
         if not address:
-            # The results are available to the next call.
+            # Do not wait for the results: the next call uses them.
             self._start_identity_reports()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)
@@ -167,7 +167,7 @@ class NodetoolSource:
         return frozenset(self._addresses.values())
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the members, sorted, without starting nodetool."""
+        """Return the sorted addresses in the last `status` report; this does not run nodetool."""
         del timeout_s
         return tuple(sorted(self.members))
 
@@ -192,12 +192,12 @@ class NodetoolSource:
         return names | {(keyspace, "") for keyspace, _ in names}
 
     def close(self) -> None:
-        """Kill running reports."""
+        """Kill the running reports and start no more."""
         self._tool.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _origin(self) -> str:
-        """Return the counters' epoch: the node's process or, if unknown, the generation number from `info`."""
+        """Return the counters' epoch: the node's process or, if it is unknown, the generation number from `info`."""
         if self._local is None or not self._local.is_running():
             self._local = self._find()
         if self._local is None:
@@ -214,16 +214,16 @@ class NodetoolSource:
             return Scrape(request.name, self._clock.monotonic_s(), problem=problem)
         at_s = self._clock.monotonic_s()
         report = request.module.parse(text)
-        # `info` contains the host id and the generation; `status` contains the address of every host id.
+        # `info` contains the host id and the generation number; `status` contains the address for every host id.
         with self._lock:
             if request.arguments[0] == STATUS:
-                # A node that is missing from the report has left the cluster.
+                # Replace all addresses, because a node that is missing from the report has left the cluster.
                 self._addresses = report.properties or self._addresses
             else:
                 self._node_info = {**self._node_info, **report.properties}
         origin_after = self._origin()
         if origin and origin_after != origin:
-            return Scrape(request.name, at_s, problem="the node restarted during the report")
+            return Scrape(request.name, at_s, problem="the node restarted while the report was running")
         values = dict(report.values)
         if not report.problems and request.covers_node:
             values.update(sums(values))

@@ -1,4 +1,4 @@
-"""Runs nodetool: one JVM per report, without a shell, with a deadline."""
+"""Runs nodetool: one process per report, without a shell, with a deadline."""
 
 import contextlib
 import os
@@ -18,15 +18,15 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_ERRORS_BYTES = 64 << 10
 CHUNK_BYTES = 1 << 16
 KILL_TIMEOUT_S = 2.0
-# Options that halve the CPU time of starting the JVM, select the English number format, and keep nodetool from
-# appending each call to the history file in the user's home.
+# Options that halve the CPU time for starting the JVM, select the English number format, and keep nodetool from adding
+# each command to the history file in the user's home directory.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k -Duser.language=en -Duser.country=US -Duser.home=/dev/null"
 )
 
 
 class NodetoolError(SourceError):
-    """nodetool printed no report."""
+    """nodetool failed or printed no report."""
 
 
 class NodetoolStartError(NodetoolError):
@@ -35,9 +35,9 @@ class NodetoolStartError(NodetoolError):
 
 @dataclass(frozen=True)
 class Connection:
-    """The node's JMX port (None for nodetool's default) and user.
+    """The node's JMX port (None for nodetool's default), user name and password file.
 
-    The password is kept in a file, as nodetool's -pwf requires, and is never passed as an argument.
+    nodetool reads the password from the file (option -pwf), so that no argument reveals it.
     """
 
     port: int | None = None
@@ -57,7 +57,7 @@ class Nodetool:
     """Runs nodetool against one node. Several threads may use it at once."""
 
     def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str], hint: str = "") -> None:
-        """Store the settings without starting nodetool; `hint` is appended to the error if it cannot be started."""
+        """Store the settings without starting nodetool; if it cannot be started, the error ends with `hint`."""
         self.program = program
         self.connection = connection
         self._hint = f" (hint: {hint})" if hint else ""
@@ -68,7 +68,7 @@ class Nodetool:
         self._closed = False
 
     def run(self, arguments: Sequence[str], timeout_s: float) -> str:
-        """Return nodetool's output. Raises NodetoolError when it fails, misses the deadline or prints too much."""
+        """Return nodetool's output. Raises NodetoolError if nodetool fails, is not done in time or prints too much."""
         report = f"nodetool {arguments[0]}"
         deadline_s = time.monotonic() + timeout_s
         process = self._start([str(self.program), *self.connection.flags(), *arguments], report)
@@ -88,7 +88,7 @@ class Nodetool:
         return text
 
     def close(self) -> None:
-        """Kill all running processes and do not start any more."""
+        """Kill all running processes, and allow no more to be started."""
         with self._lock:
             self._closed = True
             for process in self._running:
@@ -105,8 +105,8 @@ class Nodetool:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=self._environ,
-                    # In a process group of its own, the JVM can be killed along with its script, and Ctrl-C reaches
-                    # neither of them.
+                    # Start a process group, so that the JVM can be killed along with the nodetool script and Ctrl-C
+                    # reaches neither of them.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -126,7 +126,9 @@ def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> t
             left_s = deadline_s - time.monotonic()
             ready = selector.select(left_s) if left_s > 0 else []
             if not ready:
-                raise NodetoolError(f"{report}: no answer in time, killed{_suffix(bytes(received[process.stderr]))}")
+                raise NodetoolError(
+                    f"{report}: no complete output in time, killed{_suffix(bytes(received[process.stderr]))}"
+                )
             for key, _ in ready:
                 part = os.read(key.fd, CHUNK_BYTES)
                 if not part:
@@ -160,7 +162,7 @@ def _suffix(errors: bytes) -> str:
 
 
 def _cause(text: str) -> str:
-    """Return the line of nodetool's output that states the error, or "" if there is none."""
+    """Return the line of nodetool's output that best states the error, or "" if there is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith(("nodetool: ", "error: ", "Error: ", "Exception in"))]
     plain = [line for line in lines if not line.startswith(("at ", "--", "...", "See 'nodetool", "Picked up", "WARN"))]

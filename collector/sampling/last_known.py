@@ -31,6 +31,6 @@ class LastKnown:
                 self._values[scrape.source] = {s: sample.values[s] for s in scrape.values if s in sample.values}
                 self._read_s[scrape.source] = scrape.at_s
         stale = {s: v for values in self._values.values() for s, v in values.items() if s not in sample.values}
-        # The first source provides the reads and writes, so its age is shown as the age of the row.
+        # The first source provides the reads and writes, so its age is shown as the row's age.
         first = next((source for source in self._sources if source in self._read_s), None)
         return replace(sample, last_known=stale, age_s=now_s - self._read_s[first] if first else None)

@@ -60,7 +60,7 @@ class Transport(Protocol):
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all gossip members, live or not, as of the last reading; empty if it contained none."""
+        """The addresses of all gossip members, live or not, as of the last reading; empty if that reading had none."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
         """Read the facts about the node and discover its metrics. Raises SourceError if the node does not answer."""
@@ -125,7 +125,7 @@ class NodeSampler:
     def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
         """Read the facts about the node and find its process; return whether the facts are complete.
 
-        A node that is starting answers before it knows its own address; until it knows it, earlier facts are kept.
+        A node that is starting answers before it knows its own address; earlier facts are kept until it does.
         Raises SourceError if the node does not answer.
         """
         if self._transport is None:
@@ -225,7 +225,7 @@ class NodeSampler:
         try:
             complete = self.learn()
         except SourceError:
-            # The node has stopped again: retry on a later tick on which it answers.
+            # The node has stopped again: retry on a later tick, once it is answering again.
             complete = False
         if complete:
             self._learn_backoff.reset()

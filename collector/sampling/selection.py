@@ -18,7 +18,8 @@ Table = tuple[str, str]
 def slowest_interval(metric: Metric) -> ScrapeInterval:
     """Return a metric's longest scrape interval when no keyspace or table is selected by name.
 
-    Operations of keyspaces, and of tables that are not among the most active, are read every ten seconds.
+    The operation counters of keyspaces are read every ten seconds; the totals for all tables that are not among the
+    most active are derived from them.
     """
     if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
         return ScrapeInterval.OFTEN

@@ -1,6 +1,6 @@
 """Reads all sources of a node on every tick.
 
-A failing source does not keep the others from being read, but all sources share the tick's timeout.
+A failing source does not prevent the others from being read, but all sources share the tick's timeout.
 """
 
 import time
@@ -11,7 +11,7 @@ from typing import Protocol
 from collector.model.clock import Clock
 from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
-# A tick waits this share of the interval, but at most MAX_TIMEOUT_S, for a node that does not answer.
+# If a node does not answer, a tick waits for this share of the interval, but for at most MAX_TIMEOUT_S.
 SHARE_OF_INTERVAL = 0.8
 MAX_TIMEOUT_S = 10.0
 

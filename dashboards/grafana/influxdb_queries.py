@@ -1,8 +1,8 @@
 """Renders panel queries in InfluxQL, for InfluxDB 1.8 and 2.
 
-InfluxDB has no buckets: a panel shows the highest percentile of any node and interval, and its description says so.
-Panels that need buckets, the agents' self-metrics or the metrics of load clients are omitted, because only Prometheus
-receives these.
+The points in InfluxDB have no histogram buckets: a panel shows the highest percentile of any node and interval, and its
+description says so. Panels that need buckets, the agents' self-metrics or the metrics of load clients are omitted,
+because only Prometheus receives these.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ from dashboards.signals import agent, load
 
 PROMETHEUS_ONLY = {signal.name for signal in (*agent.SIGNALS, *load.SIGNALS)}
 MAX_OF_PERCENTILES = (
-    "InfluxDB has no buckets: the panel shows the highest of the nodes' percentiles per interval, which is never below "
-    "the percentile of all nodes combined; nothing is averaged."
+    "InfluxDB has no histogram buckets: the panel shows the highest of the nodes' percentiles per interval, which is "
+    "never below the percentile of all nodes combined; nothing is averaged."
 )
 LIMITS = (
     "Percentiles across nodes, heat maps, client metrics of a load test and casstat's self-metrics are available "
@@ -80,7 +80,7 @@ class InfluxDB:
     )
 
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return the dashboards with only the panels that InfluxDB can fill, and with a note about its limits."""
+        """Return the dashboards with only the panels that InfluxDB can fill, with a note if its limits matter."""
         supported = []
         for dashboard in definitions:
             rows = tuple(Row(row.title, panels) for row in dashboard.rows if (panels := _supported_panels(row)))
@@ -181,7 +181,8 @@ def _slowest_interval_s(panel: Panel) -> float:
 def _scope(panel: Panel, line: Line, tables: bool) -> Scope:
     """Return the scope of a line's query.
 
-    For slow metrics, the last step ends with the time range: a shorter last step would omit nodes from a sum.
+    For slow metrics, the steps are aligned with the end of the time range: a partial last step would omit nodes from a
+    sum.
     """
     scope = Scope(_match(line, tables), _labels(panel, line))
     if not _slowest_interval_s(panel):
@@ -236,7 +237,8 @@ def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
     tags = ", ".join(f'"{tag}"' for tag in by)
     inner = render(line.signal.expression, _scope(panel, line, tables))
     inner = clamped(inner, by) if line.signal.bounded else inner
-    # Only the inner query has a time condition: in the outer query, a range that starts mid-step would drop that step.
+    # Only the inner query has a time condition: in the outer query, it would drop the first step of a time range that
+    # starts in the middle of that step.
     worst = "min" if line.signal.low_is_worse else "max"
     text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")

@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers can distinguish: the Okabe-Ito palette, which run plots also use."""
+"""Colours that colour-blind readers can distinguish: the Okabe-Ito palette, also used in the plots of runs."""
 
 from exporters.gnuplot.plot_colours import THEMES
 

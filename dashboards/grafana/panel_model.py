@@ -11,7 +11,7 @@ class Split(Enum):
     """The grouping of a panel's series."""
 
     VARIABLE = "variable"
-    """By the choice in the dashboard's variable $by: cluster, data centre, rack or node."""
+    """As selected in the dashboard variable $by: cluster, data centre, rack or node."""
     NODE = "node"
     CLUSTER = "cluster"
 
@@ -25,13 +25,13 @@ class Line:
 
     @property
     def signal(self) -> Signal:
-        """The signal with this name."""
+        """The signal named `signal_name`."""
         return SIGNALS[self.signal_name]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The fields that all kinds of panels have.
+    """The fields common to all kinds of panels.
 
     title   the displayed title; "" for the first signal's title.
     text    a paragraph that precedes the signals' descriptions.
@@ -111,5 +111,5 @@ class Dashboard:
 
 
 def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
-    """Return a line for each signal: each is given by its name, or by its name and the beginning of its legend."""
+    """Return a line for each signal, given as its name or as a pair: its name and the beginning of the legend."""
     return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)

@@ -75,7 +75,7 @@ class Store(Protocol):
 
     @property
     def by(self) -> Sequence[tuple[str, str]]:
-        """The choices of $by: the displayed text and its value in a query."""
+        """The choices for $by, each as its displayed text and its value in queries."""
 
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
         """Return the dashboards without the panels that this store cannot fill."""

@@ -29,7 +29,8 @@ from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
-# The lowest upper limit of an axis. Grafana's default for a series of zeros is 100, which is 10,000 % for a ratio.
+# Every y axis extends at least to this value. Grafana's default for a series of zeros is 100, which would be 10,000 %
+# for a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -126,7 +127,7 @@ def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
 
 
 def _colour(panel: Panel, number: int) -> Any:
-    """Return the colour of a query's lines: fixed if it has one line, shades if it may have several."""
+    """Return the colour of a query's lines: a fixed colour for a single line, shades of it if there may be several."""
     value = {
         "mode": "fixed" if isinstance(panel, Spread) else "shades",
         "fixedColor": panel_colours.PALETTE[number % len(panel_colours.PALETTE)],

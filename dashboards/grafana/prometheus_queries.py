@@ -15,7 +15,7 @@ from dashboards.promql import NODE_LABELS, Scope, render, selector
 from dashboards.signals import load
 
 CLUSTER = 'cluster=~"$cluster"'
-# Selects casstat's jobs: other exporters also serve node_* and process_* metrics, some of them with the same labels.
+# Selects casstat's jobs, because other exporters also serve node_* and process_* metrics, sometimes with equal labels.
 JOB = 'job=~"$job"'
 NODE = ",".join((JOB, *(f'{label}=~"${label}"' for label in NODE_LABELS)))
 WINDOW = "$__rate_interval"
@@ -180,7 +180,7 @@ def _worst(line: Line, text: str, at: str = "") -> str:
 
 
 def _window(line: Line) -> tuple[str, str]:
-    """Return the window for a line's rates and the minimum step of its query; "" for the data source's setting."""
+    """Return the window for a line's rates and the minimum step of its query ("" for the data source's)."""
     intervals = [
         slowest_interval(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE
     ]
@@ -200,7 +200,7 @@ def _rate_metrics(expression: Expression) -> Iterator[str]:
 def _legend(panel: Panel, line: Line) -> str:
     split = Split.CLUSTER if line.signal_name in CLIENT_SIGNALS else panel.split
     labels = " ".join(f"{{{{{label}}}}}" for label in panel.labels if label in line.signal.labels)
-    # The line's name or the panel's labels are enough to identify a cluster's series.
+    # In a panel for each cluster, the line's name or the panel's labels are enough to identify a series.
     is_named = split is Split.CLUSTER and (labels or line.name) and not isinstance(panel, Stat)
     return " ".join(part for part in (line.name, labels, "" if is_named else _LEGENDS[split]) if part)
 

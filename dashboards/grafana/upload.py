@@ -61,7 +61,7 @@ class Grafana:
     def _refusal(self, answer: StoreResponse) -> str:
         reason = {
             401: "invalid token or password (hint: check --token-file)",
-            403: "no permission to write dashboards (hint: give the token or user the role Editor)",
+            403: "no permission to write dashboards (hint: give the token or user the Editor role)",
             404: "no Grafana API at this URL (hint: pass the URL of Grafana's home page)",
             412: "the dashboard is provisioned from a file (hint: remove or change that file)",
         }.get(answer.status, "dashboard not accepted")

@@ -1,4 +1,4 @@
-"""The elements that all dashboards have: variables, annotations and links."""
+"""The elements that all dashboards share: variables, annotations and links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ def data_source(store: Store) -> Any:
 
 
 def variables(store: Store, dashboard: Dashboard) -> list[Any]:
-    """Return the variables: the data source, then the selectors from cluster to table, then the display options."""
+    """Return the variables: the data source, then the selectors that the store provides, then the display options."""
     selectors = [_query_variable(store, variable) for variable in store.variables(dashboard)]
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
     by = _custom("by", "Split by", store.by, "node", "What each line represents: a cluster, data centre, rack or node.")
@@ -72,7 +72,7 @@ def uid(store: Store, dashboard: Dashboard) -> str:
 
 @dataclass(frozen=True)
 class AnnotationJson:
-    """The JSON form of an annotation; the SDK's class lacks the fields of some stores."""
+    """The JSON form of an annotation; the SDK's class lacks fields that some stores need."""
 
     store: Store
     annotation: Annotation

@@ -15,7 +15,7 @@ JOB = "casstat"
 
 
 def job_matcher(job: str) -> str:
-    """Return the label matcher that selects the series of this job."""
+    """Return the label matcher that selects the series of a scrape job."""
     return f"job={json.dumps(job, ensure_ascii=False)}"
 
 
@@ -33,7 +33,7 @@ WHERE = "{{ $labels.node }} ({{ $labels.cluster }}, {{ $labels.dc }}, {{ $labels
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert of one severity.
+    """An alert with one severity.
 
     threshold    the key of its row in `dashboards.thresholds`.
     bound        the value from that row.
@@ -124,7 +124,7 @@ def signal_alerts(
 
 
 def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str]) -> str:
-    """Return the condition that a percentile covers enough events, or that errors are frequent enough; else ""."""
+    """Return the condition that a percentile covers enough events or that errors are frequent enough; else ""."""
     if isinstance(expression, Quantile):
         events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
         return f"and {rule_query(events, labels)} > {format_number(MIN_EVENTS_PER_S)}"
@@ -139,7 +139,7 @@ def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS, window: 
 
 
 def agent_series(metric: str, where: LabelFilter = ()) -> str:
-    """Return the selector for a self-metric of the agents."""
+    """Return the selector for one of the agents' self-metrics."""
     return selector(metric, where, MATCH)
 
 

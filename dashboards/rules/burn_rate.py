@@ -47,7 +47,7 @@ def recording_rules() -> tuple[RecordingRule, ...]:
 
 
 def _slow_ratio(objective: Objective, window: str) -> str:
-    """Return the query for the ratio of slow requests; it is absent if there are too few requests."""
+    """Return the query for the ratio of slow requests; it has no result if there are too few requests."""
 
     def total(function: str, le: str) -> str:
         series = selector(BUCKETS, where(operation=objective.operation, le=le))

@@ -15,7 +15,7 @@ NODES = "cluster:casstat_nodes:count"
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:
-    """Return one rule per metric that the columns of `top` need, and one for the number of nodes."""
+    """Return a rule for each counter and gauge, except quantiles, that `top` needs, and one for the number of nodes."""
     metrics = [CATALOGUE[name] for name in sorted(NEEDS)]
     return RecordingRule(NODES, aggregate("count", f"{ANSWERS} == 1", CLUSTER)), *map(
         _recorded, filter(_is_recorded, metrics)

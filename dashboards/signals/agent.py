@@ -87,7 +87,7 @@ SIGNALS = (
         "Sink lag",
         Gauge("casstat_sink_lag_seconds", aggregation=Aggregation.MAX),
         Unit.SECONDS,
-        "Age of the oldest tick not yet sent. The agent sends it when the store is back.",
+        "Age of the oldest tick that has not been sent. The agent sends it when the store is available again.",
     ),
     _sink(
         "sink_points", "Sent points", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that the stores accepted."
@@ -97,7 +97,7 @@ SIGNALS = (
         "Failed sink requests",
         Rate("casstat_sink_failures_total"),
         Unit.PER_S,
-        "Requests that failed and are retried.",
+        "Failed requests, which the agent retries.",
     ),
     _sink(
         "sink_refused",
@@ -118,7 +118,7 @@ SIGNALS = (
         "Ticks not written to the journal",
         Rate("casstat_journal_lost_ticks_total"),
         Unit.PER_S,
-        "Ticks that could not be written: the disk is full or failing.",
+        "Ticks that could not be written because the disk is full or failing.",
         absent=JOURNAL,
     ),
     Signal(
@@ -145,7 +145,7 @@ SIGNALS = (
             Gauge("casstat_series", aggregation=Aggregation.MAX),
         ),
         Unit.COUNT,
-        "Series that an agent may serve in addition to the current ones. At 0 it omits whole metrics.",
+        "Series that an agent may serve in addition to the current ones. At 0, it omits whole metrics.",
         low_is_worse=True,
     ),
     Signal(
@@ -174,7 +174,7 @@ SIGNALS = (
         "Events",
         Rate("casstat_events_total"),
         Unit.PER_S,
-        "Events of the nodes: restarts, garbage collections, flushes, compactions and events from the log.",
+        "Node events: restarts, garbage collections, flushes, compactions and events from the log.",
         ("kind",),
         "Absent until the first event.",
     ),

@@ -3,7 +3,7 @@
 from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-# Collectors that pause the JVM for their whole duration. The others run concurrently.
+# Collectors that pause the JVM for the whole collection. The others run concurrently.
 PAUSING = where(
     collector=(
         *("G1 Young Generation", "G1 Old Generation", "ParNew", "ZGC Pauses", "ZGC Major Pauses", "ZGC Minor Pauses"),
@@ -17,7 +17,7 @@ SIGNALS = (
         "Garbage collection time",
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
-        "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10 % the collections "
+        "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10 %, collections "
         "slow down requests. For several nodes, the value is their mean.",
         ("collector",),
     ),

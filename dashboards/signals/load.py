@@ -27,7 +27,7 @@ SIGNALS = (
         "Client operations",
         Rate("casstat_load_operations_total"),
         Unit.PER_S,
-        "Completed operations of the clients. The rate stays below the target while the cluster is not keeping up.",
+        "Operations completed by the clients. The rate stays below the target while the cluster is not keeping up.",
         CLIENTS,
         CLIENT,
     ),

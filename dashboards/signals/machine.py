@@ -20,7 +20,7 @@ def _per_s(
 
 
 def _time(name: str, title: str, metric: str, count: str) -> Signal:
-    description = "Mean time of a request from queueing to completion (`await` of iostat)."
+    description = "Mean time of a request from queueing to completion (`await` in iostat)."
     return Signal(
         name,
         title,
@@ -81,7 +81,7 @@ SIGNALS = (
         "Disk utilisation",
         Rate("node_disk_io_time_seconds_total", within_node="max"),
         Unit.RATIO,
-        "Fraction of the time with at least one request in flight (`%util` of iostat). A disk that serves requests in "
+        "Fraction of the time with at least one request in flight (`%util` in iostat). A disk that serves requests in "
         "parallel is not saturated at 100 %.",
         ("device",),
         LOCAL,
@@ -92,7 +92,8 @@ SIGNALS = (
         "Free disk space ratio",
         Ratio(Gauge("node_filesystem_avail_bytes"), Gauge("node_filesystem_size_bytes")),
         Unit.RATIO,
-        "Fraction of free space in the file systems of Cassandra's directories. Compactions need space for a copy.",
+        "Fraction of free space in the file systems of Cassandra's directories. Compactions need space for a "
+        "copy of the data.",
         ("mountpoint",),
         LOCAL,
         bounded=True,
@@ -122,7 +123,7 @@ SIGNALS = (
         "TCP retransmits",
         "node_netstat_Tcp_RetransSegs",
         Unit.PER_S,
-        "Retransmitted segments: the segment or its acknowledgement was lost.",
+        "Segments sent again because the segment or its acknowledgement was lost.",
         (),
     ),
     Signal(

@@ -14,7 +14,7 @@ SIGNALS = (
         "Dropped messages",
         Rate("cassandra_messages_dropped_total"),
         Unit.PER_S,
-        "Messages that the node discarded after they had waited beyond their timeout: the node is overloaded.",
+        "Messages that the node discarded because they had waited beyond their timeout: a sign of overload.",
         ("message",),
     ),
     Signal(
@@ -107,7 +107,7 @@ SIGNALS = (
         "Hints written",
         Rate("cassandra_hints_total"),
         Unit.PER_S,
-        "Hints stored for replicas that did not acknowledge a write: a node is down or too slow.",
+        "Hints stored for replicas that did not acknowledge a write because they are down or too slow.",
     ),
     Signal(
         "hints_failed",
@@ -122,7 +122,7 @@ SIGNALS = (
         "Blocking read repairs",
         Rate("cassandra_read_repairs_blocking_total"),
         Unit.PER_S,
-        "Reads that found differing replicas and updated them before the response.",
+        "Reads that found replicas with different data and repaired them before responding.",
     ),
     Signal(
         "message_latency_p99",
@@ -153,6 +153,6 @@ SIGNALS = (
         "Uncaught exceptions",
         Rate("cassandra_exceptions_total"),
         Unit.PER_S,
-        "Exceptions that Cassandra did not handle: a bug or a failing disk. The log contains them.",
+        "Exceptions that Cassandra did not handle, often caused by a bug or a failing disk. The log contains them.",
     ),
 )

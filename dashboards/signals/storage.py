@@ -18,7 +18,7 @@ SIGNALS = (
         "Compaction throughput",
         Rate("cassandra_compaction_bytes_total"),
         Unit.BYTES_PER_S,
-        "Data read by compactions. At the configured limit compactions cannot go faster.",
+        "Data read by compactions. At the configured limit, compactions cannot go faster.",
     ),
     Signal(
         "compactions",
@@ -47,7 +47,7 @@ SIGNALS = (
         "Commit log segment wait, p99",
         Quantile(0.99, "cassandra_commitlog_segment_wait_seconds"),
         Unit.SECONDS,
-        "Time that writes waited for a new commit log segment: flushes are not freeing segments fast enough.",
+        "Time that writes waited for a new commit log segment because flushes did not free segments fast enough.",
         absent=WAITED,
     ),
     Signal(
@@ -55,7 +55,7 @@ SIGNALS = (
         "Memtable space wait, p99",
         Quantile(0.99, "cassandra_memtable_wait_seconds"),
         Unit.SECONDS,
-        "Time that writes waited for memtable memory: flushes are not keeping up.",
+        "Time that writes waited for memtable memory because flushes were not keeping up.",
         absent=WAITED,
     ),
     Signal(

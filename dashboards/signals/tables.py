@@ -108,7 +108,7 @@ SIGNALS = (
         "Largest partition",
         Gauge("cassandra_table_max_partition_bytes"),
         Unit.BYTES,
-        "Size of the largest partition. Above 100 MB a partition is slow to read, compact and repair.",
+        "Size of the largest partition. Above 100 MB, a partition is slow to read, compact and repair.",
         TABLE,
     ),
     Signal(

@@ -23,7 +23,7 @@ class AgentApi(Protocol):
         """Return the exposition of the last tick, compressed with gzip if `compressed`."""
 
     def node(self) -> Mapping[str, Any]:
-        """Return the node's identity, transport and state, ready for JSON."""
+        """Return the node's identity, transport and state as values that JSON can represent."""
 
     def unready(self) -> str:
         """Return the reason why there are no values from the node, or "" if there are."""
@@ -38,12 +38,13 @@ class AgentApi(Protocol):
         """
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run now and return it. Raises OSError if it cannot be written to disk, and TooManyChangesError."""
+        """Begin a run now and return it. Raises OSError if it cannot be written to disk, or TooManyChangesError."""
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
         """Add a mark to a run now and return the run.
 
-        Raises KeyError for an unknown run, ValueError for one that has ended, and the errors of `begin_run`.
+        Raises KeyError for an unknown run, ValueError for one that has ended or has no room for more marks, and the
+        errors of `begin_run`.
         """
 
     def end_run(self, run: str) -> Mapping[str, Any]:

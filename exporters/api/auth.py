@@ -85,16 +85,16 @@ class Guard:
         given = credentials(header)
         challenge = {"www-authenticate": 'Basic realm="casstat", charset="UTF-8"'}
         if given is None:
-            self._log(f"{peer}: request without name and password refused", kind="unauthenticated")
-            return error_response(401, "name and password are required", challenge)
+            self._log(f"{peer}: request without user name and password refused", kind="unauthenticated")
+            return error_response(401, "user name and password are required", challenge)
         try:
             if await self._passwords.check(dict(config.users), *given, peer):
                 return None
         except BusyError:
             self._log(f"{peer}: too many passwords to check; some requests were refused", kind="busy")
             return error_response(503, "too many passwords to check (hint: try again)", {"retry-after": "1"})
-        self._log(f"{peer}: wrong name or password", kind="password")
-        return error_response(401, "wrong name or password", challenge)
+        self._log(f"{peer}: wrong user name or password", kind="password")
+        return error_response(401, "wrong user name or password", challenge)
 
     def _has_token(self, config: WebConfig) -> bool:
         now_s = self._monotonic()

@@ -82,7 +82,7 @@ class CurrentContext(ssl.SSLContext):
 
     @classmethod
     def using(cls, now: Callable[[], ssl.SSLContext]) -> "CurrentContext":
-        """Return a context that delegates to the result of `now`."""
+        """Return a context that delegates to the context that `now` returns."""
         context = cls(ssl.PROTOCOL_TLS_SERVER)
         context._context_in_use = now
         return context
@@ -123,7 +123,7 @@ class WebConfigReloader:
         return self._loaded.config
 
     def context(self) -> ssl.SSLContext | None:
-        """Return a TLS context that follows reloads; None for plain HTTP."""
+        """Return a TLS context that stays up to date after reloads; None for plain HTTP."""
         plain = self._loaded.context
         return None if plain is None else CurrentContext.using(lambda: self._context() or plain)
 
@@ -164,7 +164,7 @@ def _load(file: Path) -> _Loaded:
         raise WebConfigError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise WebConfigError(f"{file}: not UTF-8 text") from None
-    # Imported only if there is a file, because the YAML parser takes memory.
+    # Imported only if there is a file, because the YAML parser needs much memory.
     from exporters.api.web_config import parsed
 
     config = parsed(text, file)

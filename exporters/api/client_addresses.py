@@ -22,7 +22,7 @@ def is_loopback(host: str) -> bool:
 
 
 def client_of(peer: str) -> str:
-    """Return the client that an address belongs to: an IPv4 address, an IPv6 /64 network, or "loopback"."""
+    """Return the client that an address belongs to: an IPv4 address, an IPv6 /64 network or "loopback"."""
     address = ip_of(peer)
     if address is None:
         return peer

@@ -50,9 +50,10 @@ class ClientConnection:
 
 
 class Connections:
-    """All connections, in the order of acceptance.
+    """All open connections, in the order in which they were accepted.
 
-    At the limit, a new connection replaces the oldest one without a complete request head, or else the oldest idle one.
+    At the limit, a new connection replaces the oldest one that has never sent a complete request head, or else the
+    oldest idle one.
     """
 
     def __init__(self, max_connections: int = MAX_CONNECTIONS) -> None:
@@ -84,7 +85,7 @@ class Connections:
         return True
 
     def close_expired(self, now_s: float) -> int:
-        """Close the connections past their deadline; return how many of them never sent a request."""
+        """Close the connections that have passed their deadlines; return how many of them never sent a request."""
         expired = [connection for connection in self._all if connection.is_expired(now_s)]
         for connection in expired:
             self.remove(connection)

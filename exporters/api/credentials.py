@@ -27,7 +27,7 @@ class BusyError(Exception):
 
 
 def credentials(header: bytes) -> tuple[str, bytes] | None:
-    """Return the name and password of a Basic Authorization header, or None."""
+    """Return the user name and password in a Basic Authorization header, or None."""
     scheme, _, rest = header.partition(b" ")
     if scheme.lower() != b"basic":
         return None
@@ -51,7 +51,8 @@ class Passwords:
     """Checks one password at a time in a low-priority thread, and caches the results."""
 
     def __init__(self) -> None:
-        # Cache keys are keyed digests: a leaked cache and the timing of a lookup reveal nothing about passwords.
+        # Cache keys are keyed digests, so neither a leaked cache nor the timing of a lookup reveals anything about
+        # passwords.
         self._secret = os.urandom(32)
         self._known: dict[bytes, bool] = {}
         self._thread = ThreadPoolExecutor(1, "passwords", _give_way)
@@ -62,7 +63,7 @@ class Passwords:
         self._trusted: dict[str, None] = {}
 
     async def check(self, users: Mapping[str, str], name: str, password: bytes, peer: str) -> bool:
-        """Return whether the password is right; checking takes as long for an unknown user. Raises BusyError."""
+        """Return whether the password is right; the check takes equally long for an unknown user. Raises BusyError."""
         hashed = users.get(name) or self._dummy_hash(users, name)
         key = self._digest(name.encode("utf-8", "replace"), hashed.encode(), password)
         client = client_of(peer)

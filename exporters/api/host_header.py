@@ -1,6 +1,6 @@
-"""The Host header: which names belong to this agent.
+"""Checks whether a Host header names this agent.
 
-A web page can let its own name resolve to the agent's address and then read the responses (DNS rebinding). The browser
+A web page can make its own name resolve to the agent's address and then read the responses (DNS rebinding). The browser
 sends the page's name in the Host header, so an agent without credentials must not accept every name. A page cannot use
 someone else's IP address as its name, so IP addresses are always accepted.
 """
@@ -31,7 +31,7 @@ class Hosts:
         self._hostname = hostname
 
     def knows(self, header: str) -> bool:
-        """Return whether a Host header holds an IP address or a name of this agent."""
+        """Return whether a Host header contains an IP address or a name of this agent."""
         match = _HEADER.fullmatch(header.lower())
         if match is None:
             return False
@@ -40,13 +40,13 @@ class Hosts:
         return ip_of(name) is not None or name in self._names or name in (machine, machine.partition(".")[0])
 
     def refusal_reason(self, headers: Mapping[bytes, bytes], local: str) -> str:
-        """Return the reason to refuse a request if neither TLS nor passwords are configured, or "".
+        """Return the reason to refuse a request to an agent without TLS and passwords; "" if it is allowed.
 
         `local` is the agent's address on the connection. Unless it is a loopback address, an unknown name may be a DNS
         alias that a client such as Prometheus uses, so only requests from browsers are refused.
         """
         if b"host" not in headers:
-            # Without the header this is HTTP/1.0, which no browser uses.
+            # Only an HTTP/1.0 request may lack the header, and browsers do not use HTTP/1.0.
             return ""
         header = headers[b"host"].decode("latin-1")
         if self.knows(header) or not (is_loopback(local) or _is_browser(headers)):

@@ -31,7 +31,8 @@ class File:
     """A file of the journal.
 
     begin_s, end_s  the earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from
-                    the name, and the ticks may have any time, because the clock may have been changed.
+                    the file's name and `end_s` is None; the ticks may have any time, because the clock may have
+                    been changed.
     """
 
     name: str
@@ -41,7 +42,7 @@ class File:
     written: bool
 
     def content(self) -> dict[str, Any]:
-        """Return the file's entry in the list, ready for JSON."""
+        """Return the file's entry in the list as values that JSON can represent."""
         times = {"begin_s": self.begin_s, "end_s": self.end_s}
         present = {name: time_s for name, time_s in times.items() if time_s is not None}
         return {"name": self.name, "size_bytes": self.size_bytes, **present, "written": self.written}
@@ -94,7 +95,7 @@ def begin_from_name(name: str) -> float | None:
 
 
 def between(files: Sequence[File], from_s: float | None, to_s: float | None) -> list[File]:
-    """Return the files that may contain a tick of that time range, including all files without a footer."""
+    """Return the files that may contain a tick in the time range, including all files without a footer."""
     if from_s is not None and to_s is not None and from_s > to_s:
         return []
     first_s, last_s = -inf if from_s is None else from_s, inf if to_s is None else to_s
@@ -163,7 +164,7 @@ async def _send(descriptor: int, scope: Scope, receive: Receive, send: Send) -> 
     span = byte_range(request_headers.get("range", ""), size) if same else (0, size)
     if span is None:
         more = {**headers, "content-range": f"bytes */{size}"}
-        await error_response(416, f"the file has {size} bytes", more)(scope, receive, send)
+        await error_response(416, f"the file is {size} bytes long", more)(scope, receive, send)
         return
     headers["content-type"] = "application/zstd"
     begin, end = span

@@ -60,9 +60,9 @@ def _post(name: str, description: str, status: str, body: Json | None, errors: J
 
 
 def _text(key: str, longest: int) -> Json:
-    """Return the schema of a body with a single text.
+    """Return the schema of a body with a single text field.
 
-    It contains no pattern, because no short one could express that the text must be printable.
+    It contains no pattern, because no short pattern could express that the text must be printable.
     """
     description = "One line of printable characters, not only spaces."
     text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
@@ -87,7 +87,7 @@ PATHS: Json = {
         )
     },
     "/-/healthy": {"get": _get("healthy", "Health of the agent", _STATE, _REST)},
-    "/-/ready": {"get": _get("ready", "Whether the node answers", _STATE, _REST)},
+    "/-/ready": {"get": _get("ready", "Whether the node is answering", _STATE, _REST)},
     "/api/v1/openapi.json": {
         "get": _get("openapi", "This description", {"200": _answer("OpenAPI.", OBJECT)}, _errors())
     },
@@ -135,7 +135,7 @@ PATHS: Json = {
             {"200": _BODY, "206": _BODY},
             _errors("404", "416"),
             [
-                _in_path("name", "The name in the list."),
+                _in_path("name", "The file's name, as listed by /api/v1/journal."),
                 _header("Range", "bytes=BEGIN-END, BEGIN- or -LAST."),
                 _header("If-Range", "The ETag of the previously downloaded part."),
             ],
@@ -166,10 +166,10 @@ PATHS: Json = {
 
 _ERROR_WORDS = {
     "400": "The request is malformed or a parameter is invalid.",
-    "401": "A name and password are required.",
+    "401": "A user name and password are required.",
     "403": "Writing is not allowed for this client, or the Host header does not name this agent.",
     "404": "No such path, file or run.",
-    "409": "The run has ended, or cannot begin.",
+    "409": "The run has ended or has no room for more marks.",
     "413": "The body is too large.",
     "416": "The range is outside the file.",
     "429": "Too many requests.",

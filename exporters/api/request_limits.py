@@ -49,7 +49,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._certified = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start, or abort if the client is not admitted."""
+        """Start the connection, or abort it if the client is not admitted."""
         super().connection_made(transport)
         self._connection.abort = transport.abort
         self._certified = bool(transport.get_extra_info("peercert"))
@@ -72,7 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # No other protocol is supported: the following bytes are not a request.
+            # Upgrades to other protocols are not supported, and the bytes that follow must not be parsed as a request.
             self.cycle.keep_alive = False
             self.flow.pause_reading()
         except httptools.HttpParserError:
@@ -91,7 +91,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.refuse()
 
     def refuse(self) -> None:
-        """Send an error and close, or abort if another response is in progress."""
+        """Send an error and close the connection, or abort it if another response is in progress."""
         if not getattr(self.cycle, "response_complete", True):
             self.transport.abort()
             return
@@ -145,7 +145,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Record that a request is complete."""
         self._in_head = self._ended = True
         if self.cycle.response_complete:
-            # The response, such as an error, was sent before the request was complete.
+            # The response was complete before the request, as in the case of an error.
             self._connection.idle(self.loop.time())
         else:
             self._connection.request_complete()
@@ -158,12 +158,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._connection.idle(self.loop.time())
 
     def pause_writing(self) -> None:
-        """Stop writing: the client is not reading."""
+        """Stop writing, because the client is not reading."""
         super().pause_writing()
         self._connection.write_stalled(self.loop.time())
 
     def resume_writing(self) -> None:
-        """Continue writing: the client is reading again."""
+        """Continue writing, because the client is reading again."""
         super().resume_writing()
         self._connection.write_resumed()
 

@@ -187,7 +187,7 @@ def _metric_filter(patterns: Sequence[str]) -> MetricFilter | None:
     if not patterns:
         return None
     if len(patterns) > MAX_PATTERNS or any(len(pattern) > MAX_PATTERN_CHARS for pattern in patterns):
-        raise ValueError(f"metric: at most {MAX_PATTERNS} patterns of {MAX_PATTERN_CHARS} characters")
+        raise ValueError(f"metric: at most {MAX_PATTERNS} patterns of at most {MAX_PATTERN_CHARS} characters each")
     expression = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns))
     return lambda name: expression.match(name) is not None
 

@@ -1,4 +1,4 @@
-"""The HTTP server: it runs in a separate thread and stops within a second."""
+"""The HTTP server: it runs in a separate thread and stops within about a second."""
 
 import asyncio
 import contextlib
@@ -42,7 +42,7 @@ def check(listen: str, web_config: Path | None) -> None:
 
 
 class Server:
-    """Serves an application until `stop`."""
+    """Serves an application until `stop` is called."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Server:
     ) -> None:
         """Bind `listen` (HOST:PORT), read the web configuration, and serve.
 
-        `log` is called from any thread; `names` are additional names of the agent (see `host_header`).
+        `log` may be called from any thread; `names` are additional names of the agent (see `host_header`).
         Raises ListenError and WebConfigError.
         """
         reloader = WebConfigReloader(web_config, log)
@@ -129,7 +129,7 @@ class _Serving(uvicorn.Server):
         self._accept_tasks = [loop.create_task(self._accept(loop, listener)) for listener in sockets or ()]
 
     async def main_loop(self) -> None:
-        """Close expired connections once a second until `stop`."""
+        """Close expired connections once a second until `stop` is called."""
         loop = asyncio.get_running_loop()
         while not self.should_exit:
             await self.on_tick(0)
@@ -224,7 +224,7 @@ class _Serving(uvicorn.Server):
             self._log(f"{peer}: TLS handshake failed: {_reason(error)}", kind="tls")
 
     def _is_admitted(self, transport: asyncio.Transport) -> bool:
-        """Return whether the client's certificate has an allowed name, or all names are allowed."""
+        """Return whether the client may connect: all names are allowed, or its certificate has an allowed one."""
         tls = self._reloader.config.tls
         if tls is None or not tls.client_allowed_sans:
             return True

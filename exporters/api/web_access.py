@@ -15,7 +15,7 @@ class WebConfig:
     tls         None for plain HTTP.
     users       bcrypt hashes by user name; empty if no password is required.
     headers     headers to add to every response.
-    interval_s  seconds between two requests after a burst of `burst`; 0 for no limit.
+    interval_s  seconds until another request is allowed after a burst of `burst` requests; 0 for no limit.
     """
 
     tls: Tls | None = None

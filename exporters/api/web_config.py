@@ -93,7 +93,7 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
         if match is None:
             raise WebConfigError(f"{key_path}not a bcrypt hash (hint: create one with htpasswd -nBC 10 NAME)")
         if not 4 <= int(match[1]) <= MAX_COST:
-            raise WebConfigError(f"{key_path}cost {match[1]} takes too long to check (hint: use 10 to {MAX_COST})")
+            raise WebConfigError(f"{key_path}cost {match[1]} is not supported (hint: use 10 to {MAX_COST})")
     return tuple(content.items())
 
 

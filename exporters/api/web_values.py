@@ -10,7 +10,7 @@ class WebConfigError(ValueError):
 
 
 def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return a section's mapping, or an empty one if it is missing; reject unknown keys."""
+    """Return a section's mapping, or an empty one if it is missing. Raises WebConfigError for unknown keys."""
     key_path = f"{name}: " if name else ""
     if content is None:
         return {}
@@ -24,7 +24,7 @@ def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
 
 
 def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
-    """Return the text at a key, or ""."""
+    """Return the text under a key, or "" if it is missing. Raises WebConfigError for a value that is not text."""
     value = content.get(key)
     if value is not None and not isinstance(value, str):
         raise WebConfigError(f"{key_path}: {key}: must be text (hint: put it in quotes)")
@@ -32,7 +32,7 @@ def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
 
 
 def texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, ...] | None:
-    """Return the list of strings at a key, or None."""
+    """Return the strings listed under a key, or None if it is missing. Raises WebConfigError for any other value."""
     value = content.get(key)
     if value is None:
         return None

@@ -38,7 +38,7 @@ class Table:
 
     @cached_property
     def needs(self) -> frozenset[str | Series]:
-        """The metrics that the columns need; if a column needs only one series, that series instead."""
+        """The metrics that the columns need; a column that needs only one series adds that series, not its metric."""
         columns = self.view.columns
         alone = {column.alone for column in columns if column.alone}
         return self.view.metrics(column for column in columns if not column.alone) | alone

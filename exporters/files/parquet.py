@@ -39,7 +39,7 @@ ROWS_A_GROUP = 1 << 20
 
 @dataclass
 class _TableParts:
-    """The arrays of one table, block by block; `series` numbers the series in order of appearance."""
+    """The arrays of one table, block by block; `series` maps each series to its number, in order of appearance."""
 
     series: dict[Series, int] = field(default_factory=dict)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _TableParts:
 
 
 def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
-    """Write all recorded values of a node, correcting its clock by `offset_s`; return the files.
+    """Write all recorded values of a node, with `offset_s` subtracted from their times; return the files' paths.
 
     Raises OSError, UnsupportedError, TooManySeriesError.
 

@@ -60,11 +60,11 @@ def _cell(value: float | None, digits: int) -> str:
 
 
 def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns:
-    """Thin the rows to about `limit`, the most that a plot can show; the first column contains times.
+    """Return the columns with at most about `limit` rows, as many as a plot can show; the first contains times.
 
-    Rows that share a pixel become two rows. Each column keeps its lowest and highest values, in their original order.
-    The columns in `mean`, which are stacked, keep their mean twice instead, because extremes do not add up. If any of
-    a column's values are missing, so is one of the two that it keeps.
+    Rows that share a pixel become two rows, with each column's lowest and highest value in their original order. In the
+    columns in `mean`, which are stacked, both rows have the mean instead, because extremes do not add up. If some of a
+    column's values are missing, one of the two values is missing as well.
     """
     names = list(columns)
     length = len(columns[names[0]])

@@ -1,4 +1,4 @@
-"""Runs gnuplot on a script, in the script's folder, without a shell and with a deadline."""
+"""Runs gnuplot on a script, in the script's directory, without a shell and with a deadline."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def draw(
 ) -> list[Path]:
     """Run gnuplot on each script, two at a time; return the image files.
 
-    `environ` is gnuplot's environment, None for that of this process. Raises GnuplotError when gnuplot is missing,
+    `environ` is gnuplot's environment; None for that of this process. Raises GnuplotError when gnuplot is missing,
     fails, or takes longer than `timeout_s` for a script; the other plots are still drawn.
     """
 
@@ -64,7 +64,7 @@ def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str
         )
     except FileNotFoundError:
         if not script.parent.is_dir():
-            raise GnuplotError(f"{script.parent}: no such folder") from None
+            raise GnuplotError(f"{script.parent}: no such directory") from None
         raise GnuplotError(
             f"{program}: not found (hint: install the package gnuplot-nox; the scripts and data are in {script.parent})"
         ) from None

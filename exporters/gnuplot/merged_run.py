@@ -99,11 +99,11 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
 
 
 def clocks(heads: Sequence[Header]) -> str:
-    """Return the nodes' largest clock error as text."""
+    """Describe the nodes' clocks: one shared clock, the largest error, or an unknown error."""
     if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
         return "one clock"
     errors = [head.error_s for head in heads]
     kept = [error_s for error_s in errors if error_s is not None]
     if len(kept) < len(errors):
-        return f"clocks of {count_text(len(errors) - len(kept), 'node')} not synchronised: the error is unknown"
+        return f"clock error unknown: {count_text(len(errors) - len(kept), 'node')} not synchronised"
     return f"clock error at most {1000 * max(kept):.1f} ms"

@@ -8,7 +8,7 @@ from collector.model.histogram import Buckets
 CLUSTER = "cluster"
 
 Row = Mapping[str, float | str | None]
-"""The columns (see `exporters.line.view`) of one node and interval."""
+"""The cells of one node and interval, by column name (see `exporters.line.view`)."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Phase:
-    """A named part of the run; plots leave a warm-up out of totals."""
+    """A named part of the run; totals in plots exclude a warm-up."""
 
     begin_s: float
     end_s: float
@@ -39,7 +39,7 @@ class Run:
     times     the end of each interval of the grid, in seconds since the epoch, ascending and `interval_s` apart.
     rows      by node, including CLUSTER: one row for each time, None where the node has no data.
     buckets   by operation ("read", "write"): the merged latency histogram of each interval, None where unknown.
-    marks     events.
+    marks     events to mark along the time axis.
     phases    named parts of the run, which do not overlap.
     zone_s    offset of local time from UTC, in seconds.
     footer    versions, interval, lost samples, largest clock error.

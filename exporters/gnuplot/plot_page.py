@@ -26,7 +26,7 @@ _FOOTER_LEFT_PX = 34
 class Drawing:
     """The commands of a plot's script, and its data files, keyed by the middle part of their names.
 
-    The key "" stands for NAME.tsv; any other key, such as "nodes", stands for a file such as NAME.nodes.tsv.
+    The key "" stands for NAME.tsv; any other key, such as "nodes", stands for NAME.nodes.tsv.
     """
 
     commands: Sequence[str]

@@ -13,7 +13,8 @@ from exporters.gnuplot.value_axis import Scale
 _MARKS = 14
 _GAP_PX = 14
 _HOVER_LINES = 4
-# Distance between hover points: small enough to make them easy to hit, but no smaller, because each enlarges the SVG.
+# Distance between hover points, in pixels: small enough to make the points easy to hit, but no smaller, because each
+# point enlarges the SVG.
 _HOVER_PX = 4.0
 HOVER = "hypertext point pt 7 ps 1 lc rgb '#FF000000'"
 
@@ -129,7 +130,7 @@ def legend(page: Page, box: Box, beside_px: float = 12) -> list[str]:
 
 
 def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
-    """Return the `plot` command for these parts, or, if there are none, for the label "no data"."""
+    """Return the `plot` command for these parts, after the commands in `before`; without parts, draw "no data"."""
     if not parts:
         return [
             f"set label 9999 'no data' at graph 0.5, graph 0.5 center font ',{TEXT_PT + 2}' tc rgb faint front",

@@ -10,8 +10,8 @@ def script(page: Page, about: str, drawing: Drawing) -> str:
     files = " and ".join(data_file(name, middle) for middle in drawing.files) or "no data"
     lines = [
         f"# {name}: {cleaned(about)}.",
-        f"# Draws {name}.png and {name}.svg, from {files}: gnuplot {name}.gp",
-        f"# Only one of them: gnuplot -e \"kind='png'\" {name}.gp",
+        f"# To draw {name}.png and {name}.svg from {files}: gnuplot {name}.gp",
+        f"# To draw only one of them: gnuplot -e \"kind='png'\" {name}.gp",
         "",
         f"if (!exists('kind')) kind = 'png'; load '{name}.gp'; kind = 'svg'; load '{name}.gp'; exit",
         "reset",

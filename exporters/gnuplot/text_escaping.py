@@ -5,8 +5,8 @@ from unicodedata import east_asian_width
 
 from collector.printable import printable
 
-# gnuplot misreads a doubled quote at the beginning of a single-quoted string, and two doubled quotes in a row: it takes
-# the rest of the string for commands. Apostrophes are therefore replaced.
+# gnuplot misreads a doubled quote at the beginning of a single-quoted string, and two doubled quotes in a row: it
+# executes the rest of the string as commands. Apostrophes are therefore replaced.
 _APOSTROPHE = str.maketrans({"'": "\u2019"})
 # An SVG keeps tooltips in JavaScript strings inside attributes; these characters could end the string or the attribute.
 _LOOKALIKES = str.maketrans({"'": "\u2019", '"': "\u201d", "\\": "\u29f5", "`": "\u2018"})
@@ -33,7 +33,7 @@ def hypertext(lines: Iterable[str]) -> str:
 
 
 def heading(text: str) -> str:
-    """Return the text as a column heading of a data file, without quotes, which gnuplot would interpret."""
+    """Return the text as a column heading of a data file; quotes are replaced, because gnuplot would interpret them."""
     return cleaned(text, 80).replace('"', "”")
 
 
@@ -44,7 +44,7 @@ def width_px(text: str, points: float) -> float:
 
 
 def shortened(text: str, points: float, room_px: float) -> str:
-    """Return the text cut to `room_px`; "" if fewer than three characters would fit."""
+    """Return the text, cut to a width of `room_px`; "" if fewer than three characters would fit."""
     text = cleaned(text)
     if width_px(text, points) <= room_px:
         return text

@@ -44,7 +44,7 @@ class TimeAxis:
         return f"{time_s + self.zone_s:.14g}"
 
     def commands(self, labels: bool, beyond_px: float = END_PX) -> list[str]:
-        """Return the commands that set up the axis; only the lowest panel has `labels`.
+        """Return the commands that set up the axis; `labels` is true only for the lowest panel.
 
         The last label is left out if it extends more than `beyond_px` beyond the axis.
         """
@@ -71,7 +71,7 @@ class TimeAxis:
         return next((step for step in _STEPS_S if step >= least), least)
 
     def _format(self, step: float) -> tuple[str, str]:
-        """Return the time format and its description."""
+        """Return the time format of the tics' labels and its description."""
         if step >= 86400:
             return "%Y-%m-%d", "date"
         if self.end_s - self.begin_s > 86400:
@@ -83,7 +83,7 @@ class TimeAxis:
 
 
 def time_axis(run: Run, left: float, right: float) -> TimeAxis:
-    """Return the axis of a run; it begins one interval before the first time, which is the end of an interval."""
+    """Return a run's time axis. It begins one interval before the first time, which is the end of an interval."""
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else run.interval_s or 1.0
     return TimeAxis(begin_s, max(end_s, begin_s + 1e-3), left, right, run.zone_s)

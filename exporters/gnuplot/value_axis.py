@@ -22,7 +22,7 @@ class Scale:
     def commands(self, axis: str, labels: bool = True) -> list[str]:
         """Return the commands that set up `axis` (x, y or y2); without `labels` the tics have no numbers."""
         span = f"set {axis}range [{self.low:.6g}:{self.high:.6g}]"
-        # gnuplot rejects a logarithmic axis whose range includes zero: set range and scale in the right order.
+        # gnuplot rejects a logarithmic axis whose range includes zero, so the order of these commands matters.
         both = [span, f"set logscale {axis}"] if self.log else [f"unset logscale {axis}", span]
         return [*both, f"set {axis}tics ({self.labelled(labels)})"]
 

@@ -11,7 +11,7 @@ DIGITS = 4
 
 
 def rounded(value: Cell, digits: int = DIGITS) -> Cell:
-    """Return a number rounded to `digits` decimals, as an integer if it is whole; None for NaN and infinity."""
+    """Return a number rounded to `digits` decimal places, as an integer if it is whole; None for NaN and infinity."""
     if not isinstance(value, float):
         return value
     if not isfinite(value):
@@ -31,7 +31,7 @@ def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str])
 
 
 def cells_with_ends(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str]) -> dict[str, Cell]:
-    """Return the cells, each gauge followed by its minimum and maximum (`min_…`, `max_…`)."""
+    """Return the cells; each gauge's cell is followed by its minimum and maximum (`min_…`, `max_…`)."""
     lowest = replace(sample, values={series: ends[0] for series, ends in sample.spread.items()})
     highest = replace(sample, values={series: ends[1] for series, ends in sample.spread.items()})
     row: dict[str, Cell] = {}

@@ -77,7 +77,7 @@ _CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "ste
 
 
 def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
-    """Return a column with the share of CPU time in these modes, %."""
+    """Return a column with the percentage of CPU time spent in these modes."""
 
     def share(sample: Sample) -> Cell:
         rates = {mode: sample.values.get((_CPU, mode)) for mode in _CPU_MODES}

@@ -16,7 +16,7 @@ from exporters.line.view import View, events_text, interval_s, running
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
-    """Return the row with values of JSON types; absent values are None."""
+    """Return the row, by column name, as values that JSON can represent; absent values are None."""
     content: dict[str, Any] = {
         "time": rounded(sample.tick.time_s),
         "interval_s": rounded(interval_s(sample), 6),

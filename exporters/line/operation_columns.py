@@ -22,7 +22,7 @@ class Operations:
 
     keyspace  name or pattern of the keyspaces whose local operations are shown; "" for coordinated operations.
     table     name or pattern of the tables to which the local operations are restricted.
-    local     without a keyspace: show local operations of all keyspaces, because coordinated ones are unknown.
+    local     whether, without a keyspace, all local operations are shown, because coordinated ones are unknown.
     """
 
     keyspace: str = ""
@@ -55,7 +55,7 @@ class Operations:
         return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
 
     def per_s(self, sample: Sample, operation: str) -> float | None:
-        """Return operations per second; the rate of each keyspace or table uses its own counter's elapsed time."""
+        """Return operations per second: the sum of the rates, each over the time that its own counter covers."""
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.per_s for rate in rates) if rates else None
 
@@ -65,7 +65,10 @@ class Operations:
         return sum(rate.increase for rate in rates) if rates else None
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
-        """Return the mean latency; None if there were no operations, or if count and total cover different times."""
+        """Return the interval's mean latency, or a table's decaying mean if only that is known; None if neither is.
+
+        The interval's mean is unknown if there were no operations, or if count and total cover different times.
+        """
         totals = self._rates(sample, self.total, operation)
         if not totals:
             return number(sample, self.series(DECAYED_MEAN, operation)) if self.table else None
@@ -99,7 +102,7 @@ class Operations:
         return {labels: value for labels, value in values.items() if isinstance(value, Rate)}
 
     def _values(self, sample: Sample, metric: str, operation: str) -> dict[Series, Derived]:
-        """Return the metric's values of the selected keyspaces and tables, by their labels."""
+        """Return the metric's values for the selected keyspaces and tables, keyed by labels."""
         wanted = self.series(metric, operation)
         if not self._is_pattern:
             value = sample.values.get(wanted)
@@ -143,7 +146,7 @@ def _max_ms(operations: Operations, operation: str) -> Callable[[Sample], Cell]:
 
 
 def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
-    """Return the columns of reads or writes: their rate, and the interval's mean, percentile and maximum latency."""
+    """Return the columns for reads or writes: their rate, and the interval's mean, percentile and maximum latencies."""
     word = operation.lower()
     rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
     return [

@@ -25,7 +25,7 @@ _WORDS = {"Read": "read", "Write": "write"}
 
 
 class TableColumn(NamedTuple):
-    """A column of table rows: its header, its name in a row, and its number of decimals."""
+    """A column of table rows: its header, its name in a row, and its number of decimal places."""
 
     header: str
     name: str
@@ -53,8 +53,8 @@ def fitting(count: int) -> list[TableColumn]:
 def tables(sample: Sample) -> list[dict[str, Any]]:
     """Return a row per table, the busiest first; the rows of each keyspace's other tables come last.
 
-    A row contains the keyspace, the table, and for both reads and writes the rate per second, and the mean and 99th
-    percentile latency (ms); absent values are None.
+    A row contains the keyspace, the table, and, for both reads and writes, the rate per second and the mean and
+    99th percentile latency (ms); absent values are None.
     """
     current = _current(sample)
     return _sorted([_row(current, *table) for table in _names(sample)])
@@ -63,7 +63,7 @@ def tables(sample: Sample) -> list[dict[str, Any]]:
 def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Return the same rows as `tables`, merged from several nodes.
 
-    If a node does not read a table individually, its operations count in the row of the other tables.
+    If a table is not read individually on a node, its operations there are included in the other tables' row.
     """
     merged = aggregation.merged(CATALOGUE, [_current(_of_tables(sample)) for sample in samples], NEVER)
     return _sorted([_row(merged, *table) for table in _names(merged)])
@@ -86,7 +86,7 @@ def _of_tables(sample: Sample) -> Sample:
 def _current(sample: Sample) -> Sample:
     """Return the sample without the tables whose rates cover more than this interval.
 
-    These tables were not read in the meantime, and their operations were counted among those of the other tables.
+    These tables were not read at every tick; in between, their operations were included in the other tables' row.
     """
     elapsed = sample.elapsed_s.values()
     old = {

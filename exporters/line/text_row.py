@@ -7,7 +7,7 @@ from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number
 from exporters.line.view import View, interval_s, problems, running
 
-# As multiples of the interval: a tick that is later than this, or a row that covers more time, gets a remark.
+# A row gets a remark if its tick is late by more than LATE_SHARE intervals, or if it covers more than GAP_SHARE.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"
@@ -28,7 +28,7 @@ def fitting(view: View, width: int | None) -> list[Column]:
 
 
 def groups(view: View, width: int | None) -> list[list[Column]]:
-    """Return the columns of each line of an interval; the wide view wraps to as many lines as needed."""
+    """Return the columns of each line of a row; in the wide view, a row takes as many lines as it needs."""
     if not view.wide or width is None:
         return [fitting(view, width)]
     fixed = _TIME_WIDTH[view.time] + (len(_COMPACTIONS) + 2 if view.compactions else 0)
@@ -46,11 +46,9 @@ def groups(view: View, width: int | None) -> list[list[Column]]:
 def hidden_text(view: View, columns: Sequence[Column]) -> str:
     """Return a message about columns that do not fit; "" if all of them do."""
     total = len(view.text_columns)
-    return (
-        f"{total - len(columns)} of {total} columns do not fit (hint: see --columns help)"
-        if len(columns) < total
-        else ""
-    )
+    hidden = total - len(columns)
+    verb = "does" if hidden == 1 else "do"
+    return f"{hidden} of {total} columns {verb} not fit (hint: see --columns help)" if hidden > 0 else ""
 
 
 def _width(column: Column) -> int:
@@ -88,7 +86,7 @@ def _cell(column: Column, value: Cell) -> str:
     if not isinstance(value, float):
         return str(value)
     for digits in range(column.digits, 0, -1):
-        # Large values lose decimals to stay aligned.
+        # Large values are shown with fewer decimal places, to stay aligned.
         if len(text := f"{value:.{digits}f}") <= _width(column):
             return text
     for power, letter in enumerate(("", "k", "M", "G", "T")):
@@ -112,7 +110,7 @@ def marks(sample: Sample, interval: float) -> str:
         words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
     covered_s = interval_s(sample)
     if covered_s is not None and covered_s > GAP_SHARE * interval:
-        words.append(f"over {covered_s:.1f} s")
+        words.append(f"rates over {covered_s:.1f} s")
     elif sample.last_known and sample.age_s is not None:
-        words.append(f"Cassandra {sample.age_s:.1f} s old")
+        words.append(f"Cassandra's values are {sample.age_s:.1f} s old")
     return "; ".join(words)

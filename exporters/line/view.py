@@ -71,7 +71,7 @@ class View:
 
     @cached_property
     def more(self) -> list[Column]:
-        """The columns after the stable ones; new columns go here, so that positions in CSV do not change."""
+        """The columns after the stable ones; new columns go here, so that the stable ones keep their places in CSV."""
         known = {column.name for column in self.promised}
         wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
         return [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
@@ -145,9 +145,9 @@ def _tail_order(column: Column) -> tuple[bool, bool]:
 
 
 def interval_s(sample: Sample) -> float | None:
-    """Return the time that the row's rates cover: Cassandra's rates if it has any, otherwise the host's.
+    """Return the time that the row's rates cover: that of Cassandra's rates if there are any, otherwise the host's.
 
-    After ticks in which Cassandra did not answer, its rates include the gap, so rate times interval is the increase.
+    After ticks in which Cassandra did not answer, this time includes the gap, as Cassandra's rates do.
     """
     known = sample.elapsed_s
     for source in (*_OPERATION_SOURCES, "cpu"):

@@ -9,7 +9,7 @@ from exporters.live.live_columns import COLUMNS
 
 MAX_BYTES = 120 << 20
 MAX_FRAMES = 3600
-# Estimated memory for one node in a frame, in addition to its numbers, and for one table, compaction or event.
+# Estimated bytes for a node in a frame, in addition to its numbers, and for a table, a compaction or an event.
 NODE_BYTES = 250
 ROW_BYTES = 400
 
@@ -28,7 +28,7 @@ class History:
         """Number of frames added so far."""
 
     def add(self, frame: Frame) -> None:
-        """Add a frame; remove the oldest ones beyond the limits."""
+        """Add a frame, and remove the oldest frames while a limit is exceeded."""
         size_bytes = _size_bytes(frame)
         with self._changed:
             self._frames.append((frame, size_bytes))

@@ -120,7 +120,7 @@ def _chosen(name: str, rows: object) -> object:
 
 
 def _labels() -> dict[str, set[tuple[object, ...]]]:
-    """Return the label values that the columns read, by metric, for metrics of which they read only certain series."""
+    """For each metric of which the columns read only certain series, return the label values of those series."""
     labels: dict[str, set[tuple[object, ...]]] = {}
     several = {need for column in COLUMNS if not column.alone for need in column.needs}
     for column in COLUMNS:

@@ -18,7 +18,12 @@ LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class SourceHealth:
-    """Health of a source: whether its last read succeeded, its total cost, and the number of failed ticks."""
+    """Health of a source.
+
+    up              whether its last read returned values or reported no problem.
+    wall_s, cpu_s   total time and CPU time of its reads.
+    errors          number of reads that reported a problem.
+    """
 
     up: bool = True
     wall_s: float = 0.0
@@ -39,7 +44,7 @@ class TickHealth:
 
     late_s      delay of the last tick, in seconds; `late_sum_s` is the sum over all ticks.
     late        number of ticks in each bucket of LATE_S, and above its last bound.
-    events      number of events of each kind; 0 for the kinds that are exported but have not occurred.
+    events      number of events of each kind; 0 for exported kinds that have not occurred yet.
     """
 
     ticks: int = 0

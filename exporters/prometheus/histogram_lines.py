@@ -47,7 +47,10 @@ class HistogramCache:
         return len(self._lines)
 
     def size(self, unit: str, length: int) -> int:
-        """Return the number of series of a histogram with `length` counts: bounds, infinity, count and sum."""
+        """Return the number of series of a histogram with `length` counts; 0 for an unknown bucket layout.
+
+        There is one series for each upper bound, including infinity, and one each for the count and the sum.
+        """
         try:
             return len(self._upper_bounds.bounds(unit, length)) + 3
         except LayoutError:

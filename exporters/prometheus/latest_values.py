@@ -72,7 +72,7 @@ class LatestValues:
         return now_s - self._at_s > max(PERIODS * self._interval_s, STALL_S)
 
     def current(self) -> dict[Series, Value]:
-        """Return all values that are not stale. If two sources have the same series, the later source wins."""
+        """Return all values that are not stale. If several sources have the same series, the one added last wins."""
         with self._lock:
             now_s = self._at_s
             return {

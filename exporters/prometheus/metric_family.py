@@ -91,7 +91,7 @@ def named(name: str, *labels: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return the text with NUL replaced, and with code points escaped that UTF-8 cannot encode."""
+    """Return the text in a form that UTF-8 can encode: lone surrogates are escaped, and NUL is replaced."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "backslashreplace").decode().translate(_NUL)

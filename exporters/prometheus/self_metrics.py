@@ -82,7 +82,7 @@ def _ticks(ticking: TickHealth) -> Iterator[Metric]:
     ends = [*map(str, LATE_S), "+Inf"]
     yield HistogramMetricFamily(
         "casstat_tick_lateness_seconds",
-        "Delay of ticks, in seconds.",
+        "Tick delays, in seconds.",
         list(zip(ends, map(float, accumulate(ticking.late)), strict=True)),
         ticking.late_sum_s,
     )

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from collector.model.metric import Metric
 
 DEFAULT_LIMIT = 10_000
-# A metric returns only when the total is below this share of the limit, to prevent flapping.
+# A metric that was left out returns only if the total, including it, is at most this share of the limit: this prevents
+# flapping.
 RETURN_SHARE = 0.9
 
 

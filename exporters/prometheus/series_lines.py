@@ -13,7 +13,7 @@ CurrentValues = Mapping[Series, Value]
 Group = list[tuple[Series, Value]]
 
 
-# Unused text is deleted when the cache has this many series more than twice the current number.
+# Unused text is deleted when the number of cached series exceeds twice the current number by more than this.
 SPARE = 1000
 
 
@@ -40,7 +40,7 @@ class SeriesLines:
         return len(self._prefixes) + len(self._histogram_cache)
 
     def size(self, metric: Metric, group: Group) -> int:
-        """Return the maximum number of series that a metric can have."""
+        """Return the maximum number of series that the lines of a metric can contain."""
         if metric.kind is not Kind.HISTOGRAM:
             return len(group)
         lengths = [len(value) for _, value in group if isinstance(value, tuple)]

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from collector.model.histogram import upper_bounds_of
 
-# From 50 microseconds to a minute; dense where most requests are, and at Cassandra's default timeouts.
+# From 50 microseconds to a minute: dense where most requests fall, with bounds at Cassandra's default timeouts.
 DEFAULT_S = (
     *(50e-6, 100e-6, 200e-6, 350e-6, 500e-6, 750e-6),
     *(1e-3, 2e-3, 3.5e-3, 5e-3, 10e-3, 20e-3, 50e-3),
     *(0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0),
 )
-# A read touches a few SSTables but may scan a hundred thousand tombstones.
-# Dense near the thresholds of 500 and 1000 tombstones.
+# Upper bounds of counts: a read touches a few SSTables but may scan a hundred thousand tombstones.
+# The bounds are dense near the thresholds of 500 and 1000 tombstones.
 COUNTS = (
     *(0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 450, 500, 700, 1000, 1500),
     *(2000, 5000, 10_000, 100_000),
@@ -31,10 +31,10 @@ COUNTS = (
 
 
 class UpperBoundsError(ValueError):
-    """An upper bound is invalid. The message is one line."""
+    """An upper bound is invalid, or there are none; the message is one line."""
 
 
-# Number of counts of a timer in Cassandra 4.1 and later; the labels are the bounds of that layout.
+# Number of buckets of a timer in Cassandra 4.1 and later; the labels are the bounds of that layout.
 LABELLED_LENGTH = 128
 
 
@@ -58,12 +58,14 @@ class UpperBounds:
         invalid = [bound_s for bound_s in self.seconds if not (isfinite(bound_s) and bound_s > 0)]
         if invalid or not self.seconds:
             cause = f"invalid upper bound {invalid[0]:g} s" if invalid else "no upper bounds"
-            raise UpperBoundsError(f"histograms: {cause} (hint: use positive seconds, such as 0.001,0.01,0.1,1)")
+            raise UpperBoundsError(
+                f"histograms: {cause} (hint: use positive numbers of seconds, such as 0.001,0.01,0.1,1)"
+            )
 
     def bounds(self, unit: str, length: int) -> tuple[Bound, ...]:
         """Return the finite upper bounds of a histogram with `length` counts, ascending.
 
-        All timer layouts get the same labels. Raises LayoutError as `upper_bounds_of` does.
+        All timer layouts get the same labels. Raises LayoutError for an unknown layout.
         """
         return _bounds(unit, length, self.seconds if unit == "seconds" else COUNTS)
 

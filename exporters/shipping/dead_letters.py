@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-# Larger than the points of one request.
+# Maximum size of the file; larger than the points of one request.
 MAX_BYTES = 4 << 20
 MODE = 0o640
 
 
 class DeadLetters:
-    """Appends refused points to a file until it is full; the first refusals explain the most.
+    """Appends refused points to a file until it is full; later ones are dropped, because the first explain the most.
 
-    With None as the path, nothing is written.
+    If the path is None, nothing is written.
     """
 
     def __init__(self, path: Path | None) -> None:

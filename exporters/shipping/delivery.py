@@ -14,7 +14,7 @@ MAX_BYTES = 2 << 20
 TIMEOUT_S = 10.0
 # A store that refuses every point may be misconfigured: give up points only if the reason stays the same for this long.
 GIVE_UP_AFTER_S = 3600.0
-# Number of points, spread over all pending ones, sent individually before a store counts as refusing every point.
+# Before a store counts as refusing every point, up to this many pending points, evenly spread, are sent alone.
 PROBES = 20
 # Parts that differ between refusals for the same reason: the quoted point, and numbers.
 DETAILS = re.compile(r"['\"].*|\d+")
@@ -23,7 +23,7 @@ Points = Sequence[bytes]
 
 
 class Delivery:
-    """Sends points in order, retrying as needed, and knows which of them are still pending."""
+    """Sends points in order, splitting requests as needed, and keeps the points that are still pending."""
 
     def __init__(
         self, sink: Sink, dead_letters: DeadLetters, log: RateLimitedLogger, monotonic_s: Callable[[], float]
@@ -51,7 +51,10 @@ class Delivery:
         self._accepts_some = False
 
     def send(self, stopped: Callable[[], bool]) -> None:
-        """Send all pending points, or stop when `stopped` returns True. After UnavailableError, call it again."""
+        """Send all pending points, or stop when `stopped` returns True.
+
+        Raises UnavailableError; the points that were not sent remain pending, so call it again later.
+        """
         while self._pending and not stopped():
             points = self._pending[0]
             try:
@@ -68,7 +71,10 @@ class Delivery:
                 self._accepts_some, self._reason = True, ""
 
     def _refused(self, points: Points, error: RefusedError) -> None:
-        """Isolate the refused points if the store accepts others. Raises UnavailableError."""
+        """Isolate the points that the store refuses, and write them to the dead-letter file.
+
+        If the store refuses every point, raises UnavailableError until it has done so for GIVE_UP_AFTER_S.
+        """
         if not self._accepts_some:
             if not error.all_points and self._probe():
                 return
@@ -101,7 +107,7 @@ class Delivery:
         if reason != self._reason:
             self._reason, self._refused_since_s = reason, now_s
         if now_s - self._refused_since_s < GIVE_UP_AFTER_S:
-            raise UnavailableError(f"refuses every point: {error}")
+            raise UnavailableError(f"it refuses every point: {error}")
 
     def _halve(self) -> None:
         points = self._pending.popleft()
@@ -121,11 +127,11 @@ class Delivery:
         if 0 < written < len(points):
             where = f"the first {written} {where}"
         count = f"{len(points)} points" if len(points) > 1 else "a point"
-        self._log(f"refuses {count}, {where}: {error}", kind="refused")
+        self._log(f"the store refuses {count} ({where}): {error}", kind="refused")
 
 
 def requests(points: Points) -> list[Points]:
-    """Split points, in order, into requests of bounded count and size; a larger point gets a request to itself."""
+    """Split points, in order, into requests of limited count and size; a point above the limit gets its own request."""
     parts: list[Points] = []
     begin = size = 0
     for index, point in enumerate(points):

@@ -1,4 +1,4 @@
-"""Detects gaps: ticks that are gone from the journal before they are shipped."""
+"""Detects gaps: ticks that disappear from the journal before they are shipped."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Gaps:
         self.lost = 0
 
     def restart(self, checkpoint: Checkpoint | None) -> None:
-        """Start after the tick of a checkpoint."""
+        """Start over: the next tick is compared with the checkpoint's tick, if there is one."""
         self._previous = None if checkpoint is None else PreviousTick(checkpoint.time_s, checkpoint.session)
         self._cause = ""
 

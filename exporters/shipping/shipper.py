@@ -61,7 +61,7 @@ def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
 
 
 class Shipper:
-    """Ships a journal to one sink; runs in one thread, except `health`."""
+    """Ships a journal to one sink. All methods except `health` must be called from the same thread."""
 
     def __init__(self, sink: Sink, plan: Plan, runtime: Runtime, log: Callable[[str], None]) -> None:
         """Load the checkpoint; nothing is sent yet."""
@@ -97,7 +97,7 @@ class Shipper:
     def run(self, *, until_end: bool = False) -> None:
         """Ship until stopped, or, with `until_end`, until the end of the journal.
 
-        Read errors are reported and retried; with `until_end` they raise OSError.
+        A read error is reported, and reading is retried; with `until_end`, it raises OSError.
         """
         try:
             while not self.stopped:
@@ -209,7 +209,7 @@ class Shipper:
         return max(newest_s - reached_s, 0.0)
 
     def _throttle(self) -> None:
-        """While catching up, wait until the CPU time used is within its share."""
+        """While catching up, wait until the CPU time used since the last call is within the CPU share."""
         now_s, used_s = self._runtime.monotonic_s(), self._runtime.cpu_s()
         rest_s = (used_s - self._used_s) / self._plan.cpu_share - (now_s - self._busy_s)
         if self._behind and rest_s > 0 and self._plan.cpu_share < 1:

@@ -23,7 +23,7 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 
-# Some series are read once a minute, and a rate needs two readings.
+# Reading resumes this long before the last tick sent, because a rate needs two readings, up to a minute apart.
 LOOK_BACK_S = 150.0
 
 
@@ -31,10 +31,10 @@ class Journal(Protocol):
     """A source of entries: a journal that is followed, or a finished recording."""
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the entries since the last call. Raises OSError."""
+        """Yield the entries and findings since the last call. Raises OSError."""
 
     def position(self, entry: Entry) -> Position:
-        """Return the position of the frame that contains the last entry."""
+        """Return the position of the frame that contains `entry`, which must be the last entry yielded."""
 
     def close(self) -> None:
         """Close the files."""
@@ -47,7 +47,7 @@ class ShipTick:
     placement  where the node runs.
     sample     the sample of its interval; None for the first tick of a session.
     position   the position of its frame.
-    restart    the position from which reading can continue after it.
+    restart    the position from which reading can resume, with correct rates for the ticks after this one.
     """
 
     time_s: float
@@ -76,13 +76,13 @@ class RecordingReader:
         self._path: Path | None = None
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the entries of the files. Raises OSError, TooManySeriesError."""
+        """Yield the entries and findings in the files. Raises OSError, TooManySeriesError."""
         while self._files:
             self._path = self._files.popleft()
             yield from self._sequence.filtered(read(self._path, self._limit))
 
     def position(self, entry: Entry) -> Position:
-        """Return the position of the frame that contains the last entry."""
+        """Return the position of the frame that contains `entry`, which must be the last entry yielded."""
         return Position(self._path.name if self._path else "", entry.frame)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class TickQueue:
                 raise
             if tick is not None or self._seek_to is None or self._head is None:
                 return tick
-            # The last tick sent is missing, as after a power failure: send everything from its position again.
+            # The last tick sent is missing, perhaps after a power failure: send everything from the checkpoint on.
             self._journal.close()
             self._open(seek=False)
 
@@ -231,7 +231,7 @@ class TickQueue:
         return self._hand_out(self._ship_tick(tick.tick.time_s, tick.sample, tick.position))
 
     def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
-        """Buffer the ticks that memory holds after the last returned one; return whether there are any."""
+        """Buffer the ticks in memory that follow the last returned one; return whether there are any."""
         if self._number is not None:
             ticks = recent.after(self._number)
             if ticks is None:

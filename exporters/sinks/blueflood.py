@@ -34,7 +34,7 @@ def connect(target: Target) -> "Blueflood":
     target.require_known("ttl_s", "token_file", *PARAMETERS)
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:
-        raise SinkUrlError(f"{target.name}: no tenant in the URL (hint: {target.scheme}://HOST:PORT/TENANT)")
+        raise SinkUrlError(f"{target.name}: no tenant in the URL (hint: use {target.scheme}://HOST:PORT/TENANT)")
     if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= MAX_TTL_S):
         raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: not a whole number of seconds such as {TTL_S}")
     return Blueflood(target, tenant, int(ttl))
@@ -79,7 +79,7 @@ class Blueflood:
         except FAILURES as error:
             raise connection_error(error, self._host) from None
         if response.status == NOT_STORED_IN_TIME:
-            raise UnavailableError("HTTP 202: it accepted the points but did not store them in time")
+            raise UnavailableError("HTTP 202: the points were accepted but not stored in time")
         if not response.stored:
             response = response.without(self._token)
             raise response_error(response, store_responses.blueflood(response.body), time.time())

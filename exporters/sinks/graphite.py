@@ -25,7 +25,7 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("graphite",)
 PORT = 2003
-# Characters that must not appear in a tag value, which must not begin with a tilde either.
+# Characters that are replaced in tags. Graphite allows a tilde in a value, but not at its beginning.
 NOT_IN_TAGS = re.compile(r"[;~\s\x00-\x1f]")
 PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 CHUNK_BYTES = 4096
@@ -87,7 +87,7 @@ class Graphite:
                 while stream.recv(CHUNK_BYTES):
                     stream.settimeout(left_s())
         except TimeoutError:
-            raise UnavailableError("it did not read all points and close the connection in time") from None
+            raise UnavailableError("the store did not read all points and close the connection in time") from None
         except OSError as error:
             raise UnavailableError(one_line(error.strerror or error)) from None
 

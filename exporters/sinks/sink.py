@@ -54,7 +54,7 @@ class UnavailableError(Exception):
 
 
 class TooLargeError(Exception):
-    """The request is too large for something in front of the store, such as a proxy; a smaller one may get through."""
+    """A server in front of the store, such as a proxy, rejects the request as too large; a smaller one may succeed."""
 
 
 class RefusedError(Exception):

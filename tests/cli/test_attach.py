@@ -145,7 +145,7 @@ def test_a_private_tmp_is_entered_as_the_nodes_user(jar: Path, monkeypatch: pyte
 
 
 class Javas(Runner):
-    """Returns the modules of each Java from a table instead of running it."""
+    """Looks up the modules of each java executable in a table instead of running it."""
 
     modules_of: dict[str, set[str]]
 
@@ -183,7 +183,7 @@ def test_the_nodes_java_is_preferred(
 
 def test_missing_java_modules_are_errors(javas: Javas) -> None:
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.attach"}, str(OTHER_JAVA): {"java.base"}})
-    assert "no Java on this machine has the module jdk.attach" in error_of(lambda: java_for(ME, javas, {}))
+    assert "no Java installation on this machine has the module jdk.attach" in error_of(lambda: java_for(ME, javas, {}))
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.httpserver"}, str(OTHER_JAVA): MODULES})
     assert "the node's Java lacks the module jdk.httpserver" in error_of(lambda: java_for(ME, javas, {}))
 
@@ -398,14 +398,14 @@ def test_a_port_in_use_is_an_error(attached: FakeJolokia) -> None:
         (
             "target process 4 doesn't respond within 10500ms or HotSpot VM not loaded",
             1,
-            "check whether the node is hanging",
+            "check whether the node is hung",
         ),
         ("Error: Unable to access jarfile /jolokia.jar", 1, "the node's user cannot read /jolokia.jar"),
         ("Agent JAR not found or no Agent-Class attribute", 1, "the node's user cannot read /jolokia.jar"),
         ("java.lang.UnsupportedClassVersionError: org/jolokia/…", 1, "use Jolokia 1.7"),
         ("Agent JAR loaded but agent failed to initialize", 1, "see the node's standard output"),
         ("Something {new} that\nnobody\x1b[31m knows", 7, "Something {new} that nobody?[31m knows"),
-        ("", None, "Jolokia's launcher did not finish within 30 s (hint: check whether the node is hanging)"),
+        ("", None, "Jolokia's launcher did not finish within 30 s (hint: check whether the node is hung)"),
         ("", 9, "Jolokia's launcher exited with code 9"),
     ],
 )

@@ -10,14 +10,14 @@ VERSIONS = ("4.1.9", "5.0.6")
 
 
 def bulk(version: str) -> list[dict[str, Any]]:
-    """Return requests to a real node, each with Jolokia's response."""
+    """Return the captured requests to a real node, each with Jolokia's response."""
     content = json.loads((FOLDER / version / "jolokia.bulk.json").read_text())
     assert isinstance(content, list)
     return content
 
 
 def names(version: str) -> dict[str, list[str]]:
-    """Return the MBean names of a real node, by type."""
+    """Return the names of a real node's MBeans, by type."""
     content = json.loads((FOLDER / version / "jolokia.names.json").read_text())
     assert isinstance(content, dict)
     return content

@@ -27,7 +27,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Disturbances during one sleep: oversleeping, a wall clock step, and a suspended machine."""
+    """Disturbances of one sleep: oversleeping, a wall clock step, and the time for which the machine is suspended."""
 
     longer_s: float = 0.0
     wall_step_s: float = 0.0
@@ -55,7 +55,7 @@ class FakeClock:
 
     def sleep(self, seconds: float) -> None:
         disturbance = Disturbance()
-        # A remainder caused by rounding does not count as a separate sleep.
+        # A sleep of at most a microsecond only makes up for a rounding error, so it is not recorded.
         if seconds > 1e-6:
             self.slept.append(seconds)
             disturbance = next(self._sleeps, disturbance)
@@ -102,13 +102,13 @@ def _fits(pattern: Name, name: Name) -> bool:
 
 @dataclass
 class FakeJolokia(Jolokia):
-    """Responds as Jolokia does for the MBeans in `beans`, which holds their attributes and operations by name.
+    """Responds as Jolokia would; `beans` maps MBean names to attribute values and operation results.
 
     refusing    the reason for refusing searches, or "".
     forbidding  the reason for refusing operations, or "".
     finds       the names that every search returns instead of the matching ones.
     down        whether all requests fail.
-    takes_s     the number of seconds that a response takes on the `clock`.
+    takes_s     the number of seconds that each bulk request takes on `clock`.
     meanwhile   a function called before each part of a bulk request is answered.
     """
 

@@ -62,7 +62,7 @@ def table(keyspace: str, name: str) -> Beans:
 
 
 def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return table MBeans that the real catalogue reads: latencies, the number of SSTables and the disk space."""
+    """Return table MBeans that the real catalogue reads: latencies, number of SSTables and disk space."""
     prefix = TABLE.format(keyspace=keyspace, table=name)
     beans: Beans = {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}

@@ -141,7 +141,7 @@ def wide(operations: Operations) -> View:
 
 
 @pytest.mark.parametrize("operations", OPERATIONS, ids=str)
-def test_names_and_headers_of_the_widest_line_are_unique(operations: Operations) -> None:
+def test_names_and_headers_of_the_wide_view_are_unique(operations: Operations) -> None:
     columns = wide(operations).columns
     for words in ([column.name for column in columns], [column.header for column in columns]):
         assert [word for word, number in Counter(words).items() if number > 1] == []
@@ -157,13 +157,13 @@ def test_column_names_are_identifiers_and_headers_contain_no_spaces(operations: 
 
 
 @pytest.mark.parametrize("operations", OPERATIONS, ids=str)
-def test_the_line_shows_only_metrics_read_on_every_tick(operations: Operations) -> None:
+def test_the_default_command_shows_only_metrics_read_on_every_tick(operations: Operations) -> None:
     view = View(operations, disk="vda", interface="eth0", wide=True, compactions=True)
     for name in view.metrics(view.columns):
         assert CATALOGUE[name].scrape_interval is ScrapeInterval.TICK
 
 
-def test_every_column_of_a_metric_is_in_the_widest_line() -> None:
+def test_every_column_of_a_metric_is_in_the_wide_view() -> None:
     def names(columns: tuple[WideColumn, ...]) -> list[str]:
         return [column.name for column in columns]
 

@@ -35,14 +35,14 @@ class Case:
     """The test data for an alert.
 
     series    returns the series for a given value, and for the minute by which the alert must fire.
-    bad       a value just beyond a given threshold.
-    good      a value just within a given threshold.
+    bad       returns a value just beyond a given threshold.
+    good      returns a value just within a given threshold.
     settle    the number of minutes after which the alert must have ended once its cause has ended.
-    lead      the number of minutes before `for` begins.
-    harmless  similar series that must not cause the alert.
-    calm      the series after the cause has ended; by default, those for a good value.
+    lead      the number of minutes until the alert's condition is met and its `for` duration begins.
+    harmless  returns similar series that must not fire the alert.
+    calm      returns the series after the cause has ended; by default, those for a good value.
     traffic   returns the traffic series for a rate in events per second, if the alert compares errors with traffic.
-    event     series with a single event; by default, a value far beyond the threshold in one minute.
+    event     returns series with a single event; by default, a value far beyond the threshold in one minute.
     lasts     whether the alert keeps firing after all of the cluster's series have ended.
     special   additional clusters.
     """
@@ -144,7 +144,7 @@ def _burn(objective: Objective) -> Case:
         return [fast, counter(metric, 100, operation=operation, le="+Inf")]
 
     def one_of_five(minute: int) -> list[Line]:
-        """Return five requests in one minute, one of them slow."""
+        """Return the series for five requests in one minute, one of which is slow."""
         metric = "cassandra_client_request_duration_seconds_bucket"
         counts = {le: 4, "+Inf": 5}
         return [
@@ -157,7 +157,7 @@ def _burn(objective: Objective) -> Case:
 
 
 def _agents(missing: int, total: int, unreachable: float | None = None) -> list[Line]:
-    """Return the series of `total` agents, of which the first `missing` stop after three minutes."""
+    """Return the series of `total` agents, of which the first `missing` stop after minute 3."""
     lines = [
         moving("casstat_build_info", _until(3) if number < missing else _always, node=f"n{number}", version="1.0")
         for number in range(total)
@@ -218,7 +218,7 @@ def _live(value: float, _: int) -> list[Line]:
 
 
 def _restarts(value: float, _: int) -> list[Line]:
-    """Return the start time of a node that restarts about this many times per half hour."""
+    """Return the start time series of a node that restarts about `value` times per half hour."""
     every = {0: 10_000, 1: 20, 2: 16, 3: 8}[int(value)]
     return [moving("cassandra_jvm_start_time_seconds", lambda minute: 1.7e9 + minute // every)]
 
@@ -251,7 +251,7 @@ def _growing_compactions(value: float, t1: int) -> list[Line]:
 
 
 def _filling(value: float, t1: int) -> list[Line]:
-    """Return a disk that loses one free byte per second and is full `value` seconds after minute `t1`."""
+    """Return the series of a disk that fills by one byte per second and is full `value` seconds after minute `t1`."""
     free = moving("node_filesystem_avail_bytes", lambda minute: value + 60 * (t1 - minute), mountpoint="/data")
     return [free, gauge("node_filesystem_size_bytes", 10 * value, mountpoint="/data")]
 

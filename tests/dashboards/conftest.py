@@ -1,4 +1,4 @@
-"""Skips the tests that need Grafana's SDK on Python versions before 3.11, which it does not support."""
+"""Skips the tests that need Grafana's SDK on Python versions that the SDK does not support (before 3.11)."""
 
 import sys
 

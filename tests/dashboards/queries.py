@@ -24,7 +24,7 @@ class Query:
     """A panel's query.
 
     form  "series" over time, a "table" of values at one time, or the "buckets" of a heat map.
-    by    the choices of the dashboard's variable $by, and the query text for each.
+    by    the choices of the dashboard's variable $by, and the query text that each inserts.
     """
 
     dashboard: str
@@ -59,7 +59,7 @@ def dashboards(store: str) -> list[Json]:
 
 
 def panels(dashboard: Json) -> list[Json]:
-    """Return a dashboard's panels without its row titles."""
+    """Return a dashboard's panels, without the row titles that Grafana stores among them."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
@@ -89,7 +89,7 @@ def annotations(dashboard: Json) -> Iterator[Query]:
 
 
 def all_queries(dashboard: Json) -> Iterator[Query]:
-    """Yield all queries of a dashboard, whichever store it is for."""
+    """Yield the queries of a dashboard's panels and annotations, whichever store it is for."""
     yield from influxdb(dashboard) if "influxdb" in dashboard["tags"] else prometheus(dashboard)
     yield from annotations(dashboard)
 
@@ -127,7 +127,7 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
 
 
 def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
-    """Return the regular expression for the selected values; () means All, as defined by the dashboards."""
+    """Return the regular expression for the selected values; () means All, which the dashboards define as `.+`."""
     if not values:
         return ".+"
     # PromQL requires backslashes to be doubled in double-quoted strings.

@@ -9,7 +9,7 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# In the minute of a single event, the rate is this many times a value that is beyond the threshold.
+# The rate in the minute of a single event, as a multiple of a value just beyond the threshold.
 BURST = 20
 
 
@@ -128,7 +128,7 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return series with a single event; none if the alert has no `for` duration or uses gauges."""
+    """Return the case's series with a single event; by default, none for an alert without `for` or with gauges."""
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):
@@ -139,7 +139,7 @@ def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
 
 
 def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each series in a scenario, and its value in each minute."""
+    """Yield the name of each series in a scenario, and its values, one per minute."""
     before = {_named(cluster, line): line for line in scenario.before}
     after = {_named(cluster, line): line for line in scenario.after or ()}
     for name in dict.fromkeys((*before, *after)):

@@ -55,7 +55,7 @@ def test_both_stores_have_the_dashboards() -> None:
 
 
 @EVERY
-def test_a_dashboard_is_complete(store: str, dashboard: Json) -> None:
+def test_a_dashboard_has_the_common_settings(store: str, dashboard: Json) -> None:
     assert dashboard["title"].startswith("Cassandra: ")
     assert dashboard["description"]
     assert dashboard["editable"] is False

@@ -68,7 +68,7 @@ SUMMED_PER_NODE = f"sum by (cluster, dc, rack, node) ({GC_RATE})"
         (Gauge("cassandra_endpoints_up"), "min by (cluster) (cassandra_endpoints_up)"),
         (Gauge("cassandra_table_compression_ratio"), "avg by (cluster) (cassandra_table_compression_ratio)"),
         (GC, f"avg by (cluster) ({SUMMED_PER_NODE})"),
-        # The ratio of a cluster is a quotient of sums, not the mean of its nodes' ratios.
+        # A cluster's ratio is a quotient of sums, not the mean of its nodes' ratios.
         (
             Ratio(GC, Rate("cassandra_jvm_gc_total")),
             f"sum by (cluster) ({GC_RATE}) / sum by (cluster) (rate(cassandra_jvm_gc_total[5m]))",

@@ -83,7 +83,7 @@ def test_value_steps_begin_at_the_thresholds(
         (Threshold(0.1, 0.2), [(None, GOOD), (0.1, WARNING), (0.2, CRITICAL)]),
     ],
 )
-def test_a_line_has_the_colour_of_the_alert_that_fires_beyond_it(
+def test_a_threshold_line_has_the_colour_of_the_alert_that_fires_beyond_it(
     threshold: Threshold, expected: list[tuple[float | None, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(THRESHOLDS, "disk_free_share", threshold)

@@ -38,7 +38,7 @@ NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
 # A metric in a query, with its matchers.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
 RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
-# These alerts fire on a single event, as warnings, because lost data cannot be restored.
+# These alerts, which are only warnings, fire on a single event, because lost data cannot be restored.
 EVENT_ALERTS = ("CasstatSinkLosing", "CasstatJournalLosing")
 MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
 ids = [f"{alert.name}-{alert.severity}" for alert in alert_list()]
@@ -54,7 +54,7 @@ def series_labels() -> Mapping[str, set[str]]:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # The first is served only after a series has been refused, the second only while a source is being read.
+    # The first of these is served only after a series has been refused, the second only while a source is being read.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
     labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
     return labels_of
@@ -129,7 +129,7 @@ def test_a_rule_compares_the_documented_threshold(name: str, severity: str, dura
         ("disk_free_share", Threshold(0.6, 0.4, 60, below=True), (" < 0.6", " < 0.4")),
     ],
 )
-def test_alert_panel_line_and_severity_change_with_the_threshold(
+def test_alerts_and_threshold_lines_change_with_the_threshold(
     signal: str, threshold: Threshold, signs: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(THRESHOLDS, signal, threshold)
@@ -166,7 +166,7 @@ def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
 
 @each_alert
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
-    """A single event raises a rate for the whole window, so after a shorter wait it would fire the alert."""
+    """A single event raises a rate for the whole window, so it would fire an alert with a shorter `for` duration."""
     compared = alert.expr.partition(f" {format_number(alert.bound)}")[0]
     if RATE.search(compared) and alert.name not in EVENT_ALERTS:
         windows = RATE.findall(alert.expr)

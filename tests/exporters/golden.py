@@ -7,7 +7,7 @@ FOLDER = Path(__file__).parent.parent / "golden"
 
 
 def check(name: str, text: str) -> None:
-    """Compare `text` with the golden file `name`, which UPDATE_GOLDEN=1 rewrites first."""
+    """Assert that `text` equals the golden file `name`; with UPDATE_GOLDEN=1, overwrite the file first."""
     path = FOLDER / name
     if os.environ.get("UPDATE_GOLDEN") == "1":
         FOLDER.mkdir(exist_ok=True)

@@ -45,7 +45,7 @@ def test_no_metric_has_an_unbounded_label() -> None:
     assert bounded.keys() == CATALOGUE.keys()
     for name, metric in bounded.items():
         assert UNBOUNDED.isdisjoint(metric.labels)
-        # Labels are removed only from gauges, because only their values can be summed.
+        # Labels are removed only from gauges: a counter would decrease whenever one of the summed series disappears.
         assert metric.labels == CATALOGUE[name].labels or metric.kind is Kind.GAUGE
 
 

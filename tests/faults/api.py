@@ -16,7 +16,7 @@ PATIENCE_S = 20.0
 
 
 class Api:
-    """A server that serves a scripted agent, and the lines of its log."""
+    """An API server for a scripted agent, and the lines of the server's log."""
 
     def __init__(self, folder: Path, web_config: Path | None = None, most: int = 512) -> None:
         self.agent = Scripted(journal(folder / "journal"), b"up 1\n" * 60_000)

@@ -18,7 +18,7 @@ def fake() -> Iterator[FakeJolokia]:
 
 @pytest.fixture
 def refusing_url() -> Iterator[str]:
-    """Yield the URL of a port that refuses connections and is reserved, so that no other process can use it."""
+    """Yield the URL of a port that refuses connections and that no other process can use."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{bound.getsockname()[1]}/jolokia"

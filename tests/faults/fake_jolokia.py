@@ -66,7 +66,7 @@ class FakeJolokia:
         return f"http://127.0.0.1:{self.port}/jolokia"
 
     def start(self) -> None:
-        """Listen on the port, which is the same after a `stop`."""
+        """Start listening; the port stays the same after `stop`."""
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=16)
         threading.Thread(target=self._accept, args=(self._listener, self._over), daemon=True).start()

@@ -11,7 +11,7 @@ METRICS = "org.apache.cassandra.metrics:"
 SERVICE = "org.apache.cassandra.db:type=StorageService"
 RUNTIME = "java.lang:type=Runtime"
 ADDRESS = "192.0.2.7"
-# Earlier than the start of every process on this machine, so that none of them is taken for the node.
+# Earlier than any process on this machine started, so that none of them is mistaken for the node.
 FIRST_START_MS = 1_000_000_000_000
 # Operations before the first scrape. If they were attributed to an interval, the spike would be obvious.
 PAST = 1_000_000_000
@@ -197,7 +197,7 @@ def properties(name: str) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """Return the ObjectName with its keys sorted, as Jolokia does."""
+    """Return the ObjectName in the form of Jolokia's responses, with its keys sorted."""
     ordered = sorted(properties(name).items())
     return f"{name.partition(':')[0]}:{','.join(f'{key}={value}' for key, value in ordered)}"
 

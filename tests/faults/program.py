@@ -20,7 +20,7 @@ PATIENCE_S = 20.0
 
 
 def environment(**environ: str) -> dict[str, str]:
-    """Return the current environment, updated with `environ`, without other variables that change casstat's output."""
+    """Return the current environment without variables that change casstat's output, updated with `environ`."""
     removed = ("CASSTAT_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
     return {**{key: value for key, value in os.environ.items() if not key.startswith(removed)}, **environ}
 
@@ -82,7 +82,7 @@ class Program:
         self._process.send_signal(number)
 
     def pause(self, seconds: float) -> None:
-        """Suspend the process for some seconds, as Ctrl-Z and `fg` do."""
+        """Suspend the process for `seconds`, like Ctrl-Z followed by `fg`."""
         self.send(signal.SIGSTOP)
         threading.Event().wait(seconds)
         self.send(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""Runs the line, from ticks to rows, with a simulated clock that never waits."""
+"""Produces the rows of the default `casstat` command with a simulated clock that never waits."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ class ManualClock:
 
 
 class Simulation:
-    """The rows of a line with a simulated clock. Entering the `with` block takes the first row, without any load."""
+    """The default command's rows, with a simulated clock. Entering the `with` block takes the first, without load."""
 
     def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
         self.fake = fake

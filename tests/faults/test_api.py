@@ -169,7 +169,7 @@ def test_heads_and_bodies_are_bounded(api: Api, request_: bytes, expected: int) 
     with api.connect() as stream, within(3):
         if not expected:
             stream.sendall(request_ + request_[request_.index(b"4000") :] * 9)
-            # A chunked body's size is known only at its end; a response sent before that may be cut off.
+            # A chunked body's size is known only at its end; if the server responds earlier, the response may be lost.
             assert status(read_all(stream)) in (0, 200, 413)
             return
         stream.sendall(request_)
@@ -248,7 +248,7 @@ def test_a_thousand_wrong_passwords_do_not_delay_other_users(tmp_path: Path) -> 
                 assert status(api.get("/-/ready", right)) == 200
         assert len(statuses) == GUESSES
         assert set(statuses) <= {401, 503}
-        logged = [line for line in api.log_lines if "wrong name or password" in line]
+        logged = [line for line in api.log_lines if "wrong user name or password" in line]
         assert 1 <= len(logged) <= 3
         assert not any("alice" in line or "wrong0" in line for line in api.log_lines)
 
@@ -326,7 +326,7 @@ def test_event_streams_are_bounded_and_closed_ones_make_room(api: Api) -> None:
     eventually(lambda: not api.agent.recent._listeners)
 
 
-def test_the_documented_curl_lines_begin_mark_and_end_a_run(api: Api) -> None:
+def test_the_documented_curl_commands_begin_mark_and_end_a_run(api: Api) -> None:
     page = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
     lines = [line for line in page.splitlines() if line.startswith("curl ")]
     assert len(lines) == 3

@@ -1,4 +1,4 @@
-"""The wall clock is changed while the line is running: no hang, no spike, and every read is counted once."""
+"""The wall clock is changed while casstat is running: no hang, no spike, and every read is counted once."""
 
 from itertools import pairwise
 

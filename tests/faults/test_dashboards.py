@@ -1,4 +1,4 @@
-"""`casstat dashboards`: written files, uploads to Grafana, and error messages when Grafana refuses."""
+"""`casstat dashboards`: written files, uploads to Grafana, and error messages when Grafana refuses them."""
 
 import base64
 import json
@@ -61,7 +61,7 @@ def test_the_token_file_may_contain_a_user_and_password(tmp_path: Path) -> None:
     ("status", "words"),
     [
         (401, "check --token-file"),
-        (403, "the role Editor"),
+        (403, "the Editor role"),
         (404, "no Grafana API at this URL"),
         (302, "redirected"),
         (500, "HTTP 500"),
@@ -159,7 +159,7 @@ def test_dashboards_are_written_to_the_provisioned_folders(tmp_path: Path, capsy
         assert all(json.loads(path.read_text())["uid"].startswith("casstat-") for path in files)
 
 
-def test_for_selects_the_dashboards_of_one_store(tmp_path: Path) -> None:
+def test_the_for_option_selects_the_dashboards_of_one_store(tmp_path: Path) -> None:
     assert main(["dashboards", "write", str(tmp_path), "--for", "influxdb"]) == 0
     assert not (tmp_path / "prometheus").exists()
     assert list((tmp_path / "influxdb").glob("*.json"))

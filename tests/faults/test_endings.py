@@ -56,7 +56,7 @@ def test_events_after_the_pipe_is_closed_are_in_the_events_file(fake: FakeJoloki
     log_options = ["-d", str(log), "-l", str(events)]
     with running_process("0.5", *log_options, "--jolokia", fake.url, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        # The header and the first row; new log lines belong to the second row.
+        # Read the header and the first row, so that new log lines belong to the second row.
         assert process.stdout.readline() != b""
         assert process.stdout.readline() != b""
         log.write_bytes(down(2))

@@ -28,7 +28,7 @@ VALUES = (7, -5, 1 << 70, 1.7e308, "text")
 
 @pytest.fixture(autouse=True)
 def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Return the lines of a recording for the test to damage; `other` holds an undamaged recording."""
+    """Return the lines of a recording for the test to damage, and write an undamaged recording to `other`."""
     monkeypatch.chdir(tmp_path)
     record(Path("other"), busy("b", 12))
     (file,) = record(Path("sound"), busy("a", 8), full_every=8).glob("*.zst")

@@ -1,4 +1,4 @@
-"""The running line with a faulty Jolokia port: rows without values, then correct rows, and no lost reads."""
+"""The default command with a faulty Jolokia port: rows without values, then correct rows, and no lost reads."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
 
 
 class Running:
-    """A running line and its fake node."""
+    """The running default command and its fake node."""
 
     def __init__(self) -> None:
         self.fake = FakeJolokia()
@@ -71,7 +71,7 @@ def started() -> Iterator[list[Running]]:
 
 @pytest.fixture
 def running(started: list[Running]) -> Running:
-    """Return a running line that tests share; start a new one if the last one has ended."""
+    """Return a running program that tests share; start a new one if the last one has ended."""
     if not started or not started[-1].load.program.alive:
         started.append(Running())
     started[-1].load.until(has_reads)
@@ -161,7 +161,7 @@ def test_a_node_that_starts_later_is_discovered(fake: FakeJolokia) -> None:
     assert load.reads_reported() > 0
 
 
-def test_a_stopped_process_prints_one_row_for_the_gap(fake: FakeJolokia) -> None:
+def test_a_suspended_process_prints_one_row_for_the_gap(fake: FakeJolokia) -> None:
     with Program(*_arguments(fake)) as program:
         load = Load(program, fake.node)
         load.next()

@@ -1,4 +1,4 @@
-"""The line with nodetool as its only source, and with nodetool faults."""
+"""The default command with nodetool as its only Cassandra source, and with nodetool faults."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def faulty(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def line(tmp_path: Path) -> Line:
-    """Return a function that starts the line with a nodetool that has the given fault while it is switched on."""
+    """Return a function that starts `casstat` with a nodetool that has the given fault while `faulty` exists."""
 
     def run(fault: str) -> Program:
         path = tmp_path / "nodetool"
@@ -108,7 +108,7 @@ def test_numbers_in_another_locale_are_reported_and_absent(line: Line, faulty: P
     assert all(row["reads_per_s"] is None and row["read_mean_ms"] is None for row in rows)
 
 
-def test_a_hanging_nodetool_delays_no_row_and_is_killed_with_the_line(line: Line, faulty: Path) -> None:
+def test_a_hanging_nodetool_delays_no_row_and_is_killed_with_the_program(line: Line, faulty: Path) -> None:
     with line("exec sleep 1234.5678") as program:
         until(program, is_complete)
         faulty.touch()

@@ -148,12 +148,12 @@ def test_empty_output_is_an_error(script: Script) -> None:
 
 
 def test_a_hanging_run_is_killed_at_its_deadline(script: Script) -> None:
-    assert error_of(script("echo half", "sleep 1000"), SHORT_S) == "nodetool info: no answer in time, killed"
+    assert error_of(script("echo half", "sleep 1000"), SHORT_S) == "nodetool info: no complete output in time, killed"
     assert "why it hangs" in error_of(script("echo 'why it hangs' >&2", "sleep 1000"), SHORT_S)
 
 
 def test_a_timeout_of_zero_kills_at_once(script: Script) -> None:
-    assert "no answer in time" in error_of(script("sleep 1000"), 0.0)
+    assert "no complete output in time" in error_of(script("sleep 1000"), 0.0)
 
 
 def test_a_run_that_ignores_signals_is_killed(script: Script) -> None:
@@ -168,15 +168,15 @@ def test_a_run_that_closes_its_output_and_continues_is_killed(script: Script) ->
 
 
 def test_children_of_a_killed_run_are_killed(script: Script, tmp_path: Path) -> None:
-    # A shell script with a child, like the nodetool script and its JVM.
+    # Run a shell script with a child process, like the nodetool script and its JVM.
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}'", "echo never")
-    assert "no answer in time" in error_of(tool, 2.0)
+    assert "no complete output in time" in error_of(tool, 2.0)
     wait_for_end(int((tmp_path / "child").read_text()))
 
 
 def test_a_child_that_outlives_the_run_and_holds_its_output_is_killed(script: Script, tmp_path: Path) -> None:
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}' &", "echo done")
-    assert "no answer in time" in error_of(tool, 2.0)
+    assert "no complete output in time" in error_of(tool, 2.0)
     wait_for_end(int((tmp_path / "child").read_text()))
 
 
@@ -186,7 +186,7 @@ def test_a_run_with_endless_output_is_killed(stream: str, script: Script) -> Non
 
 
 def test_a_run_with_endless_slow_output_is_killed(script: Script) -> None:
-    assert "no answer in time" in error_of(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
+    assert "no complete output in time" in error_of(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
 
 
 def test_a_run_with_output_over_the_limit_is_killed(script: Script) -> None:

@@ -105,7 +105,7 @@ def test_prometheus_scrapes_the_pods_under_the_job_name_in_the_rules(manifest: P
 
 def test_promtool_accepts_the_scrape_configuration(tmp_path: Path) -> None:
     config = yaml.safe_load((PROMETHEUS / "kubernetes.yaml").read_text())
-    # Debian's Prometheus is built without Kubernetes service discovery.
+    # Debian's Prometheus is built without Kubernetes service discovery, so remove that part.
     assert [job.pop("kubernetes_sd_configs") for job in config["scrape_configs"]] == [[{"role": "pod"}]]
     path = tmp_path / "prometheus.yml"
     path.write_text(json.dumps(config))

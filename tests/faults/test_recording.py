@@ -27,7 +27,7 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
             "another casstat is recording there (hint: choose another directory)"
         )
         assert is_clean(second.stderr)
-        # Recording another node into the same folder is allowed.
+        # Recording another node to the same directory is allowed.
         assert run("0.2", "3", "--jolokia", fake.url, "-w", str(tmp_path), "--node", "other").returncode == 0
         first.row()
         assert first.end()[0] == 0
@@ -49,7 +49,7 @@ def test_a_second_sigterm_does_not_prevent_the_footer(fake: FakeJolokia, tmp_pat
     assert check.stdout.splitlines()[-1].endswith(": complete")
 
 
-def test_on_a_full_disk_the_line_continues(fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_the_rows_continue(fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on the file size stands in for a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2800, limits[1]))
@@ -102,7 +102,7 @@ def test_a_nodes_malformed_values_are_recorded_or_left_out(fake: FakeJolokia, tm
 
 
 @pytest.mark.parametrize("name", ["../..", "..", "a\nb\t\x1b[31m", "\udcff", "x" * 9999])
-def test_any_node_name_is_recorded_inside_the_folder(fake: FakeJolokia, tmp_path: Path, name: str) -> None:
+def test_any_node_name_is_recorded_inside_the_directory(fake: FakeJolokia, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "a" / "b"
     result = run("0.2", "3", "--jolokia", fake.url, "-w", str(folder), "--node", name)
     assert (result.returncode, is_clean(result.stderr)) == (0, True)

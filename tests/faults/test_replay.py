@@ -1,4 +1,4 @@
-"""Replaying a recording prints the rows that the line printed while recording."""
+"""Replaying a recording prints the rows that the default command printed while recording."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.faults.program import Load, Program, has_reads, run
 
 @pytest.fixture
 def recorded(fake: FakeJolokia, tmp_path: Path) -> tuple[Path, list[str]]:
-    """Return a recording's folder, and the rows that were printed during the recording."""
+    """Return a recording's directory, and the rows that were printed while recording."""
     lines: list[str] = []
     folder = tmp_path / "recording"
     with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(folder)) as program:
@@ -41,7 +41,7 @@ def test_replay_at_a_longer_interval_keeps_all_reads(recorded: tuple[Path, list[
     compared_rows = 0
     for row in rows:
         parts = [part for part in short if row["time"] - 1 < part["time"] <= row["time"] and part["interval_s"]]
-        # The other rows are at either end, or include a part that begins before the row does.
+        # Skip the first and last rows, which may be incomplete, and rows with a part that begins before the row does.
         if sum(part["interval_s"] for part in parts) == pytest.approx(1.0, abs=0.1):
             reads = sum(part["reads_per_s"] * part["interval_s"] for part in parts)
             assert row["reads_per_s"] * row["interval_s"] == pytest.approx(reads, abs=0.1)

@@ -1,4 +1,4 @@
-"""Node restarts, hangs and outages, and schema changes, while the line is running."""
+"""Node restarts, hangs and outages, and schema changes, while casstat is running."""
 
 import pytest
 
@@ -155,7 +155,7 @@ def test_schema_changes_in_every_tick_lose_no_reads(fake: FakeJolokia) -> None:
             assert line.next()["reads_per_s"] == 100
 
 
-def test_a_failed_search_for_mbeans_does_not_stop_the_line(fake: FakeJolokia) -> None:
+def test_a_failed_search_for_mbeans_does_not_stop_the_program(fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
     with Simulation(fake, keyspace="ks") as line:
         line.next()
@@ -173,7 +173,7 @@ def test_a_failed_search_for_mbeans_does_not_stop_the_line(fake: FakeJolokia) ->
 @pytest.mark.parametrize(
     ("flags", "name"), [(["-k", "nosuch"], "nosuch"), (["-k", "ks", "-c", "nosuch"], r"ks.nosuch"), (["-k", "k"], "k")]
 )
-def test_wait_accepts_a_name_that_does_not_exist_yet(flags: list[str], name: str, fake: FakeJolokia) -> None:
+def test_the_wait_option_accepts_a_name_that_does_not_exist_yet(flags: list[str], name: str, fake: FakeJolokia) -> None:
     fake.node.create_table(*TABLE)
     result = run("0.1", "2", "--format", "csv", "--jolokia", fake.url, "--wait", *flags)
     assert result.returncode == 0
@@ -187,13 +187,16 @@ def test_wait_accepts_a_name_that_does_not_exist_yet(flags: list[str], name: str
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["-k", "nosuch"], "no keyspace 'nosuch': the node has ks (hint: use --wait to wait for it)"),
-        (["-k", "nosuch", "-c", "t"], "no keyspace 'nosuch': the node has ks (hint: use --wait to wait for it)"),
+        (["-k", "nosuch"], "no keyspace 'nosuch': the node has ks (hint: use --wait if it does not exist yet)"),
+        (
+            ["-k", "nosuch", "-c", "t"],
+            "no keyspace 'nosuch': the node has ks (hint: use --wait if it does not exist yet)",
+        ),
         (
             ["-k", "ks", "-c", "nosuch"],
-            "no table 'nosuch' in keyspace 'ks': it has t (hint: use --wait to wait for it)",
+            "no table 'nosuch' in keyspace 'ks', which has t (hint: use --wait if it does not exist yet)",
         ),
-        (["-k", "no*"], "no keyspace 'no*': the node has ks (hint: use --wait to wait for it)"),
+        (["-k", "no*"], "no keyspace 'no*': the node has ks (hint: use --wait if it does not exist yet)"),
     ],
 )
 def test_an_unknown_name_is_an_error_that_lists_the_existing_names(

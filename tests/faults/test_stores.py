@@ -260,7 +260,7 @@ def casstat(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
-def test_ship_sends_a_recording_and_resumes_at_its_state(node: Node, tmp_path: Path) -> None:
+def test_ship_sends_a_recording_and_resumes_from_its_state_file(node: Node, tmp_path: Path) -> None:
     node.journal.close()
     with closing(FakeStore()) as store, closing(FakeStore(*[status(500)] * 1000)) as broken:
         url = f"influxdb+http://127.0.62.3:{store.port}/b"
@@ -278,7 +278,7 @@ def test_ship_sends_a_recording_and_resumes_at_its_state(node: Node, tmp_path: P
         result = casstat(node.folder, "--to", url, *times)
         assert "shipped 10 ticks" in result.stdout
         assert [line for line in expected if re.search(rb" 17950000(1\d)000000000$", line)] == store.accepted_lines
-        # The state is at the end of the recording.
+        # The state is at the end of the recording, so there is nothing left to ship.
         assert "shipped 0 ticks" in casstat(node.folder, "--to", url, "--state", state).stdout
         result = casstat(
             node.folder, "--to", f"influxdb+http://127.0.62.3:{broken.port}/b", "--to", url, "--patience", "1"
@@ -309,7 +309,7 @@ def test_a_store_that_refuses_every_point_gives_exit_code_1_and_loses_nothing(no
         store.always = status(400, body=b'{"error":"partial write: field type conflict dropped=0"}')
         result = casstat(node.folder, "--to", url, "--state", state, "--patience", "1")
         assert result.returncode == 1
-        assert "accepted nothing for 1 s: refuses every point: HTTP 400: partial write" in result.stderr
+        assert "accepted nothing for 1 s: it refuses every point: HTTP 400: partial write" in result.stderr
         store.always = None
         assert casstat(node.folder, "--to", url, "--state", state).returncode == 0
         assert store.accepted_lines == expected

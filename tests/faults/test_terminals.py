@@ -66,7 +66,7 @@ def test_the_header_and_a_countdown_precede_the_first_row(
 def test_hidden_columns_are_counted_and_the_wide_view_wraps(fake: FakeJolokia) -> None:
     with Terminal(80, "0.1", "2", "--jolokia", fake.url) as terminal:
         assert terminal.end(None)[0] == 0
-    assert re.search(r"# \d of 15 columns do not fit \(hint: see --columns help\)", terminal.lines[0])
+    assert re.search(r"# \d of 15 columns do(es)? not fit \(hint: see --columns help\)", terminal.lines[0])
     with Terminal(80, "0.1", "2", "--jolokia", fake.url, "--wide", NO_COLOR="1") as terminal:
         assert terminal.end(None)[0] == 0
     interval = terminal.lines[: terminal.lines.index("")]
@@ -88,7 +88,7 @@ def test_a_terminal_that_is_resized_gets_a_new_header_and_rows_that_fit(fake: Fa
 def test_a_terminal_without_a_size_gets_rows(fake: FakeJolokia) -> None:
     with Terminal(0, "0.1", "3", "--jolokia", fake.url, lines=0) as terminal:
         assert terminal.end(None)[0] == 0
-    # The header, three rows and the average.
+    # Expect the header, three rows and the average.
     assert len([line for line in map(plain, terminal.lines) if line]) == 5
 
 

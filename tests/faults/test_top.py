@@ -35,8 +35,8 @@ def node_row(row: dict[str, object], name: str) -> dict[str, object]:
 
 
 FAULTS = {
-    "no response": (fake_agents.hang, "no answer in time"),
-    "slow": (fake_agents.slow, "no answer in time"),
+    "no response": (fake_agents.hang, "no response in time"),
+    "slow": (fake_agents.slow, "no response in time"),
     "endless": (fake_agents.endless, "response larger than 4 MiB"),
     "flood": (fake_agents.flood, "more than 64 events per second"),
     "huge head": (fake_agents.huge_head, "response head larger than 32 KiB"),
@@ -61,7 +61,7 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
         rows = [program.row() for _ in range(4)]
         while why not in str(node_row(rows[-1], FAULTY)["why"]):
             rows.append(program.row())
-        # On a busy machine, some of the healthy agent's ticks are late.
+        # On a busy machine, some of the healthy agent's ticks are late, so wait for more rows.
         while len(rows) < 20 and sum(node_row(row, HEALTHY)["reads_per_s"] is None for row in rows) >= len(rows) / 2:
             rows.append(program.row())
         reads = [node_row(row, HEALTHY)["reads_per_s"] for row in rows]
@@ -74,7 +74,7 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
         assert node_row(row, DOWN)["state"] == "gone"
         assert node_row(row, DOWN)["why"] == (
             f"no agent is listening at {DOWN}:17199 "
-            "(hint: run 'casstat agent' there, or use the URL of a Jolokia agent)"
+            "(hint: run 'casstat agent' on that machine, or use the URL of a Jolokia agent)"
         )
         # The agent recovers.
         pair.agents[1].behaviour = fake_agents.healthy
@@ -88,7 +88,7 @@ def test_a_faulty_agent_is_gone_and_does_not_delay_the_others(name: str, pair: F
     assert is_clean(errors)
 
 
-def test_once_prints_one_table(pair: FakeAgents) -> None:
+def test_the_once_option_prints_one_table(pair: FakeAgents) -> None:
     result = run("top", HEALTHY, DOWN, "--once")
     assert result.returncode == 0, result.stderr
     title, header, cluster, *nodes = result.stdout.splitlines()
@@ -99,7 +99,7 @@ def test_once_prints_one_table(pair: FakeAgents) -> None:
     assert any(DOWN in line and "gone" in line for line in nodes)
 
 
-def test_once_without_a_response_is_an_error() -> None:
+def test_the_once_option_without_a_response_is_an_error() -> None:
     result = run("top", DOWN, "--once")
     assert result.returncode == 1
     assert "no node is answering" in result.stderr
@@ -117,7 +117,7 @@ def test_the_message_about_a_refused_connection_stays_the_same(refusing_url: str
     assert result.stderr == f"casstat: no node is answering: {refusing_url}: Connection refused\n"
 
 
-def test_once_waits_for_a_slow_jolokia(fake: FakeJolokia) -> None:
+def test_the_once_option_waits_for_a_slow_jolokia(fake: FakeJolokia) -> None:
     fake.node.do_reads(1)
 
     def late(exchange: Exchange) -> bool:
@@ -163,7 +163,7 @@ def test_the_peers_of_a_seed_are_added(pair: FakeAgents) -> None:
     ("arguments", "message"),
     [
         ((), "no node given (hint: run 'casstat top 10.0.0.7'"),
-        (("http://me:secret@host",), "must not contain a user and password"),
+        (("http://me:secret@host",), "must not contain a user name and password"),
         (("ftp://host",), "is not a node's address: use an address such as"),
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),
         (("10.0.0.1", "--agent-user", "me"), "or set CASSTAT_AGENT_PASSWORD"),

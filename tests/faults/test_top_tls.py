@@ -21,7 +21,7 @@ CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:operator.example"
 
 @dataclass(frozen=True)
 class SecuredAgent:
-    """An agent's port, credentials that the agent accepts, and an authority that it does not trust."""
+    """An agent's port and authority, credentials that the agent accepts, and an unrelated authority."""
 
     port: int
     authority: Authority

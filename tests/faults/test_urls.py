@@ -73,7 +73,7 @@ def test_an_invalid_url_in_the_environment_is_refused_without_its_password() -> 
     result = run("1", "1", CASSTAT_JOLOKIA=f"http://me:{SECRET}@127.0.0.1:8778/jolokia")
     assert (result.returncode, result.stdout) == (2, "")
     assert SECRET not in result.stderr
-    assert "contains a user and password" in result.stderr
+    assert "contains a user name and password" in result.stderr
 
 
 @pytest.mark.parametrize(

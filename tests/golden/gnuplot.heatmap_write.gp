@@ -1,6 +1,6 @@
 # heatmap_write: write latency over time: operations per histogram bucket.
-# Draws heatmap_write.png and heatmap_write.svg, from heatmap_write.tsv: gnuplot heatmap_write.gp
-# Only one of them: gnuplot -e "kind='png'" heatmap_write.gp
+# To draw heatmap_write.png and heatmap_write.svg from heatmap_write.tsv: gnuplot heatmap_write.gp
+# To draw only one of them: gnuplot -e "kind='png'" heatmap_write.gp
 
 if (!exists('kind')) kind = 'png'; load 'heatmap_write.gp'; kind = 'svg'; load 'heatmap_write.gp'; exit
 reset
@@ -72,7 +72,7 @@ set label '11:00:08.0 node-2 up: is now UP' at 1795258808, graph 1 hypertext poi
 set label '11:00:09.6 schema: schema changed' at 1795258809.6, graph 1 hypertext point pt 11 ps dot lc rgb mark front
 set label '11:00:10.4 node-1 gc: GC in 212 ms' at 1795258810.4, graph 1 hypertext point pt 11 ps dot lc rgb mark front
 
-# Each cell spans its interval and its bucket, and half a pixel more, which the next cell covers:
+# Each cell is half a pixel larger than its interval and its bucket, and the next cell covers the excess:
 # otherwise the background would show between cells.
 wider = 0.00628931
 higher = 1.0043705

@@ -1,6 +1,6 @@
 # nodes: each node's operations and p99 on the same scales, or a band if there are many nodes.
-# Draws nodes.png and nodes.svg, from nodes.tsv: gnuplot nodes.gp
-# Only one of them: gnuplot -e "kind='png'" nodes.gp
+# To draw nodes.png and nodes.svg from nodes.tsv: gnuplot nodes.gp
+# To draw only one of them: gnuplot -e "kind='png'" nodes.gp
 
 if (!exists('kind')) kind = 'png'; load 'nodes.gp'; kind = 'svg'; load 'nodes.gp'; exit
 reset

@@ -1,6 +1,6 @@
 # overview: the cluster's operations, latency, GC, compactions, CPU, disk and network on a common time axis.
-# Draws overview.png and overview.svg, from overview.tsv: gnuplot overview.gp
-# Only one of them: gnuplot -e "kind='png'" overview.gp
+# To draw overview.png and overview.svg from overview.tsv: gnuplot overview.gp
+# To draw only one of them: gnuplot -e "kind='png'" overview.gp
 
 if (!exists('kind')) kind = 'png'; load 'overview.gp'; kind = 'svg'; load 'overview.gp'; exit
 reset

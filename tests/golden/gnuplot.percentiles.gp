@@ -1,6 +1,6 @@
 # percentiles: latency by percentile over the run, without the warm-up.
-# Draws percentiles.png and percentiles.svg, from percentiles.tsv: gnuplot percentiles.gp
-# Only one of them: gnuplot -e "kind='png'" percentiles.gp
+# To draw percentiles.png and percentiles.svg from percentiles.tsv: gnuplot percentiles.gp
+# To draw only one of them: gnuplot -e "kind='png'" percentiles.gp
 
 if (!exists('kind')) kind = 'png'; load 'percentiles.gp'; kind = 'svg'; load 'percentiles.gp'; exit
 reset

@@ -1,6 +1,6 @@
 # throughput_latency: p95 and p99 against throughput, one point per interval.
-# Draws throughput_latency.png and throughput_latency.svg, from throughput_latency.tsv: gnuplot throughput_latency.gp
-# Only one of them: gnuplot -e "kind='png'" throughput_latency.gp
+# To draw throughput_latency.png and throughput_latency.svg from throughput_latency.tsv: gnuplot throughput_latency.gp
+# To draw only one of them: gnuplot -e "kind='png'" throughput_latency.gp
 
 if (!exists('kind')) kind = 'png'; load 'throughput_latency.gp'; kind = 'svg'; load 'throughput_latency.gp'; exit
 reset

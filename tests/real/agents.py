@@ -29,7 +29,7 @@ class BareNode:
         self._node = Node(spec_of(VERSION, ADDRESS, home, JMX_PORT, bare=True, cluster="casstat-access"))
 
     def for_jolokia(self, version: str) -> Node:
-        """Return the node, restarted if another version was attached before, because its classes stay in the JVM."""
+        """Return the node; restart it if it still has the classes of another version of Jolokia."""
         if self._version not in ("", version):
             self._node.kill()
         self._version = version
@@ -55,7 +55,7 @@ def pid_of(node: Node) -> int:
 
 
 class JolokiaLauncher:
-    """Jolokia's own launcher, which has options that `casstat attach` does not offer, such as a policy."""
+    """Jolokia's own launcher, for options that `casstat attach` does not offer, such as a policy."""
 
     def __init__(self, java: Path, jar: Path) -> None:
         self._command: list[str | Path] = [java, *SMALL, "-jar", jar]

@@ -13,7 +13,7 @@ from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import prepare
 
 VERSIONS = {"5.0.8": "127.0.150", "4.1.9": "127.0.141", "4.0.17": "127.0.140", "3.11.19": "127.0.131"}
-# The Java that runs Cassandra 3.11 here lacks the HTTP server module that Jolokia needs.
+# The Java installation used for Cassandra 3.11 lacks the HTTP server module that Jolokia needs.
 WITH_JOLOKIA = [version for version in VERSIONS if not version.startswith("3.")]
 FIRST_JMX_PORT = 27199
 BESIDE = "beside"
@@ -69,7 +69,7 @@ def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartNod
 
 
 def _create_keyspace() -> None:
-    # If the load generator created the keyspace, its replication factor would depend on the nodes known by then.
+    # If the load generator created the keyspace, its replication factor would depend on how many nodes had joined.
     with Cluster([CLUSTER.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
         copies = f"{{'class': 'SimpleStrategy', 'replication_factor': {CLUSTER.nodes}}}"
         session.execute(f"CREATE KEYSPACE demo WITH replication = {copies}", timeout=60)

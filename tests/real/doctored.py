@@ -64,7 +64,7 @@ class ScriptedNode:
         directories = "".join(f', "{directory}"' for directory in self.more_data)
         text = yaml.read_text().replace('/data"]', f'/data"{directories}]')
         if self.announced:
-            # As behind a router, no interface has the address at which other nodes reach this one.
+            # Simulate a node behind NAT: none of its interfaces has the address that other nodes use to reach it.
             text = text.replace(f'seeds: "{self.spec.seeds}"', f'seeds: "{self.announced}"')
             text += f"broadcast_address: {self.announced}\n"
         yaml.write_text(text)
@@ -98,7 +98,7 @@ class ScriptedNode:
         self.start()
 
     def stock_nodetool(self) -> Path:
-        """Return a nodetool for this node that finds Java as Cassandra's own script does."""
+        """Return a nodetool for this node that finds Java in the same way as Cassandra's own script."""
         rest = self.spec.nodetool.read_text().partition(f"exec {self.spec.java} ")[2]
         port = f"port={self.spec.jmx_port}\n" + '[ "$1" = -p ] && port=$2 && shift 2\n'
         path = self.spec.nodetool.with_name("stock-nodetool")
@@ -124,18 +124,18 @@ class Doctor:
         self.output = result.stdout
 
     def finding(self, subject: str, words: str) -> Finding:
-        """Return the only finding about a subject that contains `words`; it must not be ok, and must have advice."""
+        """Return a subject's only finding that contains `words`; it must not be ok, and must have advice."""
         (finding,) = [f for f in self.findings if f["subject"] == subject and words in f["what"]]
         assert finding["state"] != "ok", finding
         assert fixes(finding), finding
         return finding
 
     def has(self, subject: str, words: str = "") -> bool:
-        """Return whether a subject has a finding that contains `words` and is not ok."""
+        """Return whether a subject has a finding that is not ok and contains `words`."""
         return any(f["state"] != "ok" for f in self.findings if f["subject"] == subject and words in f["what"])
 
     def assert_fixed(self, subject: str, words: str = "") -> None:
-        """Assert that the finding with `words` is gone, and that the subject has no other problem."""
+        """Assert that the finding with `words` is gone, and that the subject has findings but no problem."""
         assert not self.has(subject, words), self.output
         assert ("problem", subject) not in {(f["state"], f["subject"]) for f in self.findings}, self.output
         assert any(f["subject"] == subject for f in self.findings), self.output
@@ -170,7 +170,7 @@ def advised_doctor(line: str, **more: Any) -> Doctor:
 
 
 def apply_advice(line: str, *, instead: Path | None = None) -> None:
-    """Write a suggested line into the suggested file or into `instead`; in XML, into the suggested element."""
+    """Add the text that the advice suggests to the suggested file or to `instead`; in XML, to the suggested element."""
     match = ADVICE.fullmatch(line)
     assert match is not None, line
     text, element, name = match.groups()
@@ -183,7 +183,7 @@ def apply_advice(line: str, *, instead: Path | None = None) -> None:
 
 
 def without_java(folder: Path) -> str:
-    """Fill a folder with links to the programs that scripts need, except java, and return it as a value for PATH."""
+    """Fill a directory with links to the programs that scripts need, except java, and return a value for PATH."""
     folder.mkdir()
     for name in ("sh", "command", "env", "cat", "dirname"):
         if program := shutil.which(name):

@@ -17,5 +17,5 @@ def by_field(points: Points) -> dict[str, dict[int, float]]:
 
 
 def as_stored(values: dict[int, float]) -> object:
-    """Return the values for a comparison that ignores everything after the twelve digits that are sent and stored."""
+    """Return an object that equals the values up to the twelve significant digits that are sent and stored."""
     return pytest.approx(values, rel=1e-11)

@@ -124,7 +124,7 @@ class InfluxDB(StoreProcess):
 
 
 class VictoriaMetrics(StoreProcess):
-    """Single-node VictoriaMetrics. With `jobs`, it also scrapes targets as Prometheus does."""
+    """Single-node VictoriaMetrics. With `jobs`, it also scrapes targets, like Prometheus."""
 
     def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         port, graphite = free_port(), free_port()

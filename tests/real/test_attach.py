@@ -45,7 +45,7 @@ def attach(*arguments: str | Path) -> tuple[int, str, str]:
 
 
 def folders(pid: int) -> set[str]:
-    """Return the names of the folders that `casstat attach` left in the process's /tmp."""
+    """Return the names of the directories that `casstat attach` left in the process's /tmp."""
     return {path.name for path in Path(f"/proc/{pid}/root/tmp").glob(f"casstat-{16 * '[0-9a-f]'}")}
 
 
@@ -64,7 +64,7 @@ def test_attach_and_detach_leave_nothing_behind(node: Node) -> None:
     assert folders(pid) == before
 
 
-def test_the_line_reads_an_attached_node(node: Node) -> None:
+def test_the_default_command_reads_an_attached_node(node: Node) -> None:
     jar, pid = jar_of("2.3.0"), str(pid_of(node))
     _, message, _ = attach("--jar", jar, pid)
     _, _, command = message.strip().removesuffix("')").rpartition("run 'casstat ")
@@ -211,7 +211,7 @@ if AS_ROOT:
 
 
 @pytest.mark.parametrize("name", NAMESPACES)
-def test_a_jvm_in_other_namespaces_is_attached_to(idle: Idle, name: str) -> None:
+def test_jolokia_is_attached_to_a_jvm_in_other_namespaces(idle: Idle, name: str) -> None:
     with idle.running(*NAMESPACES[name]) as pid:
         before = folders(pid)
         assert attach("--jar", idle.jar, str(pid))[1].startswith(

@@ -10,7 +10,7 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 
-# These metrics appear on first use, such as those of hints, streams and compactions, or need SSTables.
+# These metrics appear only after an event, such as the first hint, stream or compaction, or need SSTables.
 ON_FIRST_USE = {
     "cassandra_hints_succeeded_total",
     "cassandra_hints_failed_total",
@@ -36,8 +36,8 @@ SINCE_4_1 = {
 # These metrics are present only in a control group with limits.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
 KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "timekeeping") for metric in part.metrics}
-# Metrics that only nodetool reads, and Cassandra's percentiles, which are read only if the buckets are refused.
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
+# Metrics that only nodetool reads, and decaying percentiles, which are read only if a policy denies buckets.
 OTHER_SOURCES = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}
 
 
@@ -65,7 +65,7 @@ def is_slow(bean: MBean) -> bool:
     return bean.metric.kind in (Kind.COUNTER, Kind.HISTOGRAM) and "keyspace" in bean.metric.labels
 
 
-def test_tables_of_the_load_are_discovered_and_system_tables_left_out(node: Node) -> None:
+def test_the_loads_tables_are_discovered_and_system_tables_are_left_out(node: Node) -> None:
     prepare(node, "--tables", "3")
     scrape = next(snapshots(node, Selection(tables=DEFAULT_TABLES))).scrapes[-1]
     tables = {series[1:3] for series in scrape.values if series[0] == "cassandra_table_live_sstables"}

@@ -29,7 +29,7 @@ SPEED_UP = 60
 OF_THE_MACHINE = {alert.name for alert in ALERTS["machine"]} | {"CasstatTicksLate", "CasstatTicksMissed"}
 # These alerts use the requests of a whole day, including the slow ones during startup.
 OF_THE_MACHINE |= {"CassandraReadsSlow", "CassandraWritesSlow"}
-# A metric with its labels in a query.
+# Matches a metric with its labels in a query.
 SELECTOR = re.compile(r"[a-z_:][\w:]*\{[^}]*\}")
 # These metrics are present only after an event, with an option, or on some kernels.
 NOT_YET: tuple[str, ...] = (

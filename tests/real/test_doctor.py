@@ -64,7 +64,7 @@ def the_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedNode]
 
 @pytest.fixture
 def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
-    """Return the running node without Jolokia; tests extend its cassandra-env.sh as the doctor advises.
+    """Return a running node without Jolokia; tests apply the doctor's advice to its cassandra-env.sh.
 
     Another node is running on the same machine.
     """
@@ -75,7 +75,7 @@ def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
 
 
 def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> None:
-    """Attach as suggested; responses are slow until the suggested JVM option is set and the node restarted."""
+    """Attach as suggested; responses are slow until the suggested JVM option is set and the node is restarted."""
     report = Doctor("-m", PORT)
     missing = report.finding("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
@@ -158,7 +158,7 @@ def test_fixing_a_host_without_a_node(scripted: ScriptedNode, agents: JolokiaLau
 
 
 def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLauncher) -> None:
-    """In another user namespace, as in a container, even root may not read the process; outside, it may."""
+    """In another user namespace, as in a container, even root may not read the process; outside it, root may."""
     options = ("-m", PORT, "--jolokia", URL)
     within = ["unshare", "--user", "--map-root-user"]
     with agents.within(scripted.pid, AGENT_PORT):
@@ -170,17 +170,17 @@ def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLau
 @pytest.mark.parametrize(
     ("policy", "message", "fix_index"),
     [
-        (NO_EXEC, "refuses the operation values()", 0),
-        (NO_SEARCH, "refuses the command search", 0),
-        (NO_READ, "refuses the command read", 0),
+        (NO_EXEC, "denies the operation values()", 0),
+        (NO_SEARCH, "denies the command search", 0),
+        (NO_READ, "denies the command read", 0),
         (NOT_US, "No access from client", 0),
-        (CHOSEN, "refuses", 1),
+        (CHOSEN, "denies", 1),
     ],
 )
-def test_fixing_a_policy_that_refuses_requests(
+def test_fixing_a_policy_that_denies_requests(
     scripted: ScriptedNode, agents: JolokiaLauncher, tmp_path: Path, policy: str, message: str, fix_index: int
 ) -> None:
-    """Rewrite the policy as suggested; the agent reads it when it starts."""
+    """Rewrite the policy as suggested, and restart the agent, because it reads the policy only when it starts."""
     path = tmp_path / "jolokia-access.xml"
     path.write_text(policy)
     options = ("-m", PORT, "--jolokia", URL)
@@ -192,7 +192,7 @@ def test_fixing_a_policy_that_refuses_requests(
         Doctor(*options).assert_fixed("jolokia", message)
 
 
-@pytest.mark.parametrize(("policy", "message", "element"), [(HIDDEN, "hides", "filter"), (DENIED, "refuses", "deny")])
+@pytest.mark.parametrize(("policy", "message", "element"), [(HIDDEN, "hides", "filter"), (DENIED, "denies", "deny")])
 def test_fixing_a_policy_that_hides_or_denies_mbeans(
     scripted: ScriptedNode, agents: JolokiaLauncher, tmp_path: Path, policy: str, message: str, element: str
 ) -> None:
@@ -302,7 +302,7 @@ def test_fixing_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
 
 
 def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted: ScriptedNode, tmp_path: Path) -> None:
-    """Four faults in one restart: no Jolokia, JMX authentication, a second device, an address without an interface."""
+    """Fix four faults with one restart: no Jolokia, JMX passwords, a second device, an address without an interface."""
     before = scripted.env.read_text()
     apply_advice(fixes(Doctor("-m", PORT).finding("jolokia", "started without"))[-1])
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"
@@ -316,7 +316,7 @@ def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted:
         f"-Dcom.sun.management.jmxremote.password.file={passwords}",
     ]
     scripted.env.write_text(f'{scripted.env.read_text()}\nJVM_OPTS="$JVM_OPTS {" ".join(options)}"\n')
-    # This file system has no block device.
+    # The file system of /dev/shm has no block device.
     scripted.more_data = (Path(tempfile.mkdtemp(prefix="casstat-", dir="/dev/shm")),)
     scripted.announced = "203.0.113.7"
     try:

@@ -70,7 +70,7 @@ def test_events_are_appended_to_a_file(three_nodes: list[Node], tmp_path: Path) 
     assert f" {node.spec.address} " in flushed[0]
 
 
-def test_a_full_disk_for_events_is_an_error_and_the_line_continues(three_nodes: list[Node]) -> None:
+def test_a_full_disk_for_events_is_an_error_and_the_program_continues(three_nodes: list[Node]) -> None:
     command = [*follow(three_nodes[0]), "-l", "/dev/full"]
     command_line = [sys.executable, "-m", "cli", *command, "--format", "json"]
     with subprocess.Popen(command_line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:

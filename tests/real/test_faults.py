@@ -17,7 +17,7 @@ def reads(node: Node) -> int:
     return int(ask(node, {"type": "read", "mbean": name, "attribute": "Count"}))
 
 
-def test_an_outage_causes_events_and_the_restart_no_spike(node: Node) -> None:
+def test_an_outage_causes_events_and_the_restart_causes_no_spike(node: Node) -> None:
     prepare(node)
     with casstat("1", "--wide", "--jolokia", node.spec.jolokia_url) as line, load(node, RATE):
         line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
@@ -33,7 +33,7 @@ def test_an_outage_causes_events_and_the_restart_no_spike(node: Node) -> None:
     first_row = next(row for row in line.rows if marked(row, "restart"))
     assert first_row["reads_per_s"] is None
     # With the driver's retries, the rate may be a little higher than the load's. If the count since the start were
-    # taken for a rate, it would be far higher.
+    # mistaken for a rate, it would be far higher.
     assert max(row["reads_per_s"] or 0 for row in line.rows) < 3 * RATE
     assert {row["node"] for row in line.rows} == {node.spec.address}
 
@@ -56,7 +56,7 @@ def test_a_suspended_node_loses_no_operation(node: Node) -> None:
     gap_row = next(row for row in line.rows if row["interval_s"] > 2.5)
     assert gap_row["reads_per_s"] is not None
     assert increase(line.rows, "reads_per_s") == pytest.approx(after - before, rel=0.005)
-    # There is a tick every second without interruption.
+    # There is a tick every second, even while the node is suspended.
     times = [row["time"] for row in line.rows]
     assert times == list(range(times[0], times[0] + len(times)))
 

@@ -70,7 +70,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareNode]:
 
 @pytest.fixture(scope="module", params=JOLOKIA_VERSIONS)
 def host(request: pytest.FixtureRequest, bare: BareNode) -> AttachableNode:
-    """Return the node, once for each version of Jolokia."""
+    """Return the node and a version of Jolokia, once for each version."""
     node = bare.for_jolokia(request.param)
     Load(node, 200, 1).wait()
     return AttachableNode(node, request.param, jar_of(request.param))
@@ -184,7 +184,7 @@ def test_a_policy_may_allow_only_the_required_operation(host: AttachableNode, tm
         assert other["status"] == 403
 
 
-def test_a_policy_may_refuse_mbeans_and_searches(host: AttachableNode, tmp_path: Path) -> None:
+def test_a_policy_may_deny_mbeans_and_searches(host: AttachableNode, tmp_path: Path) -> None:
     denied = f"<deny><mbean><name>{METRICS}type=ClientRequest,*</name><attribute>*</attribute></mbean></deny>"
     with attached(host.node, host.jar, *host.with_policy(tmp_path, denied)) as url:
         count, several, pools = host.ask(url, COUNT, SEVERAL, POOLS)
@@ -199,7 +199,7 @@ def test_a_policy_may_refuse_mbeans_and_searches(host: AttachableNode, tmp_path:
         assert "SEARCH not allowed" in pools["error"]
 
 
-def test_a_policy_may_refuse_this_host(host: AttachableNode, tmp_path: Path) -> None:
+def test_a_policy_may_deny_this_host(host: AttachableNode, tmp_path: Path) -> None:
     with attached(
         host.node,
         host.jar,
@@ -221,7 +221,7 @@ def test_responses_from_the_proxys_own_jvm_are_rejected(host: AttachableNode) ->
 
 @pytest.fixture(scope="module")
 def guarded_port(host: AttachableNode, tmp_path_factory: pytest.TempPathFactory) -> int:
-    """Return a second JMX port of the node that requires a password."""
+    """Open a second, password-protected JMX port on the node, and return its number."""
     folder = tmp_path_factory.mktemp("jmx")
     for name, text in [("password", f"me {SECRET[2:]}\n"), ("access", "me readonly\n")]:
         (folder / name).write_text(text)

@@ -59,7 +59,7 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
 
 
 def selected_tables(sample: Sample) -> set[str]:
-    """Return the tables that have their own row with a read rate."""
+    """Return the tables that have a row of their own, with a read rate."""
     rows = tables(sample)
     return {row["table"] for row in rows if row["table"] != OTHERS and row["reads_per_s"] is not None}
 
@@ -77,7 +77,7 @@ def operations(sample: Sample, metric: str) -> float:
 
 
 def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
-    """Return whether a rate covers only this interval. Earlier operations have been counted in the remainder."""
+    """Return whether to count a rate. Older operations in a table's rate have been counted in the remainder already."""
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 
 

@@ -1,4 +1,4 @@
-"""A real Prometheus computes percentiles across nodes with different bucket layouts almost exactly."""
+"""A real Prometheus computes percentiles across nodes with different bucket layouts to within one bucket."""
 
 import threading
 import time

@@ -23,7 +23,7 @@ from tests.real.programs import load, prepare
 
 pytestmark = pytest.mark.beside
 
-# Existing dashboards use these names, which promtool reports as camel case.
+# promtool's complaint about node_exporter's metric names, which are kept because existing dashboards use them.
 CAMELS = "metric names should be written in 'snake_case' not 'camelCase'"
 TICKS = 3
 

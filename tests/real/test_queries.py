@@ -66,7 +66,9 @@ def absences(board: Json) -> dict[str, str]:
 
 @pytest.mark.parametrize("chosen", CHOICES)
 @pytest.mark.parametrize(("store", "uid"), BOARDS, ids=[uid for _, uid in BOARDS])
-def test_every_query_returns_values(stores: FilledStores, store: str, uid: str, chosen: str) -> None:
+def test_queries_return_values_except_in_panels_that_may_be_empty(
+    stores: FilledStores, store: str, uid: str, chosen: str
+) -> None:
     board = BOARDS[store, uid]
     asked: list[Any] = [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]
     questions = list(queries.influxdb(board) if store == "influxdb" else queries.prometheus(board))
@@ -107,7 +109,7 @@ def test_every_rule_is_evaluated_and_records_a_value(stores: FilledStores) -> No
     assert empty == ONLY_THROUGH_NODETOOL
 
 
-# Signals, each per node or for the cluster, with the matching column of the merge and its scale.
+# Each signal, whether it is compared per node or for the cluster, the merge's column, and the factor between them.
 EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("reads", "cluster", "reads_per_s", 1),
     ("writes", "cluster", "writes_per_s", 1),
@@ -146,8 +148,9 @@ def test_query_results_match_the_merge(
     for store, found in answers.items():
         scaled = {node: scale * value for node, value in found.items()}
         for node, value in wanted.items():
-            # InfluxDB's points have their ticks' times. A scrape close to a tick may still return the previous one:
-            # an end of the window then moves by a second, and the mean by at most that second's share of the window.
+            # InfluxDB's points have the times of their ticks. The other stores have the times of their scrapes, and a
+            # scrape close to a tick may still return the previous one: one end of the window then moves by a second,
+            # which changes the mean by at most that second's share of the window.
             stray = 0.0 if isinstance(store, InfluxDB) else max(seconds[node]) / SPAN_S
             assert scaled[node] == pytest.approx(value, rel=0.01, abs=0.01 * value + stray), (
                 type(store).__name__,
@@ -160,7 +163,7 @@ def prometheus_values(
     store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: FilledStores
 ) -> dict[str, float]:
     # A tick is scraped up to a second late. Unlike VictoriaMetrics, Prometheus does not use the last value before the
-    # window, so that its window must be one scrape longer.
+    # window, so its window must be one scrape longer.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     series_list = query_at(store, text, of.to_s + SCRAPE_S)

@@ -1,4 +1,4 @@
-"""Recordings are correct and complete when nodes or the recorder are killed."""
+"""Recordings are correct, and lose at most one tick, when a node or the recorder is killed."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return the number of operations of a restarted node before its first scrape; they belong to no interval."""
+    """Return the operations that a restarted node counted before its first scrape; no interval includes them."""
     counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
@@ -123,7 +123,7 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
             line.wait_for_rows(3)
         ended_s = time.time()
 
-    # While all three nodes were running, the percentiles are computed from the sum of the nodes' buckets.
+    # For the time when all three nodes were running, the percentiles must be those of the nodes' summed buckets.
     rows = merged(recording, tmp_path / "whole", "-i", "86400", "--from", str(whole_s), "--until", str(killed_from_s))
     (row,) = [row for row in rows if row["node"] == "cluster"]
     assert (row["nodes"], row["nodes_missing"]) == ("3", "0")
@@ -166,7 +166,7 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
     assert {row[column] for row in gap} == {"NaN"}
 
 
-def test_a_replay_prints_what_the_line_printed(jolokia_node: Node, tmp_path: Path) -> None:
+def test_a_replay_prints_the_rows_that_were_printed_while_recording(jolokia_node: Node, tmp_path: Path) -> None:
     recording = tmp_path / "recording"
     shown = ["--format", "json", "--wide", "-k", "demo", "-p", "--tables", "2"]
     prepare(jolokia_node, "--tables", "3")
@@ -176,7 +176,7 @@ def test_a_replay_prints_what_the_line_printed(jolokia_node: Node, tmp_path: Pat
     assert output("replay", recording, *shown) == live
 
 
-def test_a_replay_prints_the_rows_of_nodetool(node: Node, tmp_path: Path) -> None:
+def test_a_replay_of_a_nodetool_recording_prints_the_same_rows(node: Node, tmp_path: Path) -> None:
     recording = tmp_path / "recording"
     options = ["--source", "nodetool", "-m", str(node.spec.jmx_port)]
     live = subprocess.run(
@@ -218,7 +218,7 @@ def test_a_killed_recorder_loses_at_most_one_tick(node: Node, tmp_path: Path) ->
     assert len(ends) == KILLS
     for printed_s, recorded_s in ends:
         assert recorded_s >= printed_s - 0.15
-    # A new recorder keeps the existing ticks in the folder and starts a new session.
+    # A new recorder keeps the existing ticks in the directory and starts a new session.
     again = tmp_path / "0"
     output("0.1", "5", "--jolokia", node.spec.jolokia_url, "-w", again, "--format", "json")
     assert len(readable(again)) > 5

@@ -48,7 +48,7 @@ def assert_complete(out: str, wanted: int) -> None:
 @pytest.mark.parametrize("source", ["nodetool", "jolokia"])
 def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path) -> None:
     if source == "jolokia" and any_node.spec.jolokia is None:
-        # The Java that runs Cassandra 3.11 here lacks a module that Jolokia needs.
+        # The Java installation used for Cassandra 3.11 lacks the HTTP server module that Jolokia needs.
         return
     prepare(any_node)
     write(any_node)

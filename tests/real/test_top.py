@@ -65,7 +65,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return the first row with all nodes and about the load's rate; while catching up, the load exceeds its rate."""
+    """Return the first row with all nodes and about the load's rate, which a load that is catching up exceeds."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
@@ -126,7 +126,7 @@ def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster) -> No
         for screen in (small, large):
             screen.until(lambda _, of=screen: "Cassandra has not answered for" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
             screen.until(lambda text: "2 of 3 nodes" in text, PATIENCE_S)
-            # The filter for nodes with problems still shows it.
+            # The filter that shows only nodes with problems keeps the killed node.
             screen.press("f")
             screen.until(lambda _, of=screen: "Cassandra has not answered" in of.row(ADDRESSES[1]), PATIENCE_S)  # type: ignore[misc]
             screen.press("Escape")

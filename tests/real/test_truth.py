@@ -33,7 +33,7 @@ def reference_offsets(number: int) -> list[int]:
 
 
 def reference_percentile_bucket(before: list[int], after: list[int], q: float) -> int:
-    """Return the index of the bucket that contains the percentile of the values counted between two readings."""
+    """Return the index of the bucket that contains the `q` quantile of the values counted between two readings."""
     counts = [b - a for a, b in zip(before, after, strict=True)]
     rank = q * sum(counts)
     return next(index for index, sum_so_far in enumerate(accumulate(counts)) if sum_so_far >= rank)
@@ -95,7 +95,7 @@ def test_percentiles_are_absent_once_the_load_has_stopped(node: Node) -> None:
     with casstat("1", "--jolokia", node.spec.jolokia_url) as line:
         with load(node, 200):
             line.wait_for(lambda rows: bool(rows) and (rows[-1]["reads_per_s"] or 0) > 50)
-        # The row of the interval in which the load stopped contains the last operations.
+        # Skip the row of the interval in which the load stopped, because it contains the last operations.
         line.wait_for_rows(1)
         seen = len(line.rows)
         line.wait_for_rows(3)
@@ -111,7 +111,7 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
         return 0.7 * LIGHT / 2 < (row["reads_per_s"] or 0) < 1.3 * LIGHT / 2
 
     def median_p99_ms(line: Casstat, rate: float, is_of_phase: Callable[[Row], bool], number: int) -> float:
-        """Return the median p99 of the last 12 of a phase's `number` rows; in earlier ones, the JVM is compiling."""
+        """Return the median p99 of the last 12 of a phase's `number` rows; before them, the JVM is still compiling."""
         start = len(line.rows)
         with load(node, rate):
             line.wait_for(lambda rows: sum(map(is_of_phase, rows[start:])) >= number)
@@ -124,7 +124,7 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
             heavy_ms = median_p99_ms(line, 1e6, lambda row: (row["reads_per_s"] or 0) > LIGHT, 12)
             if heavy_ms > 2 * typical_ms:
                 break
-        # Wait for an idle row, because a row with only the end of the heavy phase may look like one of the light phase.
+        # Wait for an idle row, because a row with only the end of the heavy phase may look like a light one.
         line.wait_for(lambda rows: rows[-1]["reads_per_s"] == 0)
         start, before = len(line.rows), bucket_counts(node, "Read")
         with load(node, LIGHT):
@@ -134,9 +134,10 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
         light_again = [row["read_p99_ms"] for row in line.rows[start:] if is_light(row)][:5]
     halfway_ms = (typical_ms + heavy_ms) / 2
     assert heavy_ms > 2 * typical_ms
-    # The attribute that other tools show still includes the heavy phase.
+    # Cassandra's decaying p99, which other tools show, still includes the heavy phase.
     assert decayed_ms > halfway_ms
-    # A single slow read raises the p99 of its second, but no row exceeds the slowest read since the heavy phase.
+    # Compare the median, because a single slow read raises the p99 of its second. No row may exceed the slowest read
+    # since the heavy phase.
     assert sorted(light_again)[2] < halfway_ms
     assert max(light_again) <= 1.001 * highest_bound_ms(before, after)
 

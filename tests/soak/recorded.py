@@ -1,4 +1,4 @@
-"""Derives samples from a journal as `casstat replay` does, and from them the points that a store must have."""
+"""Derives samples from a journal, like `casstat replay`, and from them the points that a store must have."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.real.stores import Points, name
 
 
 def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
-    """Return a journal's samples, session by session, as `casstat replay` derives them."""
+    """Return a journal's samples, derived session by session, like those of `casstat replay`."""
     samples: list[tuple[Identity, Placement, Sample]] = []
     identity, where, session, sampling = Identity(), NOWHERE, "", None
     for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):

@@ -1,4 +1,4 @@
-"""The agent on a real node under load, with a real Prometheus and real stores with outages."""
+"""The agent on a real node under load, with a real Prometheus, and with real stores that have outages."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""An agent with one fault after another: its resources do not grow, and every lost tick is reported."""
+"""An agent with one fault after another: its resource usage does not grow, and every lost tick is reported."""
 
 import resource
 import signal
@@ -23,7 +23,7 @@ from tests.soak.recorded import expected
 
 INTERVAL_S = 0.5
 READS_PER_S = 50
-# Allows for variation in Python's allocator.
+# Allow for variation in the memory that Python's allocator uses.
 SLACK, SLACK_BYTES = 1.04, 1 << 20
 
 

@@ -12,5 +12,5 @@ Bools = npt.NDArray[np.bool_]
 
 
 def integers(numbers: Sequence[int]) -> Ints:
-    """Return integers as an array. Raises TypeError for other types, and OverflowError for more than 64 bits."""
+    """Return integers as an array. Raises TypeError for other types, and OverflowError beyond 64 bits."""
     return np.frombuffer(array("q", numbers), np.int64)

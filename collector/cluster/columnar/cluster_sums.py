@@ -20,7 +20,7 @@ from collector.model.snapshot import Tick
 
 Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
-# The function that combines two nodes, and its neutral element; a mean is kept as a sum until the final division.
+# The function that combines two nodes' values, and its neutral element. Means are kept as sums until the end.
 _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
     Aggregation.SUM: (np.add, 0.0),
     Aggregation.MEAN: (np.add, 0.0),
@@ -45,7 +45,7 @@ class ClusterSums:
     gauges      number of nodes, aggregate of their means, lowest value, highest value.
     lacking     whether a responding node lacks the summed gauge in the interval but reports it before and after.
     histograms  counts, by number of buckets.
-    histogram_nodes, busy_histogram_nodes  number of nodes with the histogram; number of those with an increase.
+    histogram_nodes, busy_histogram_nodes  number of nodes with the histogram; of those, number with an increase.
     texts       the text that all nodes report, or None if they disagree.
     """
 
@@ -143,7 +143,7 @@ class ClusterSums:
         return ((series, series_sum) for series, series_sum in sums.items() if series[0] in self.metrics)
 
     def _first_of_machine(self, key: Series, rows: Ints, known: Bools) -> Bools:
-        """Return the rows where this node is the first to report the shared series `key`."""
+        """Return a mask of the known rows in which no earlier node has reported the shared series `key`."""
         if not key:
             return known
         reported = self.shared.setdefault(key, np.zeros(len(self.indices), bool))
@@ -254,7 +254,7 @@ class ClusterSums:
         layouts: Mapping[int, Ints],
         values: dict[int, dict[Series, Derived]],
     ) -> None:
-        """Add a histogram to the intervals in which every node with a counter increase also has buckets."""
+        """Add a histogram to the intervals in which every node whose counter increased also has buckets."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))
         total: Bools = np.asarray(self.histogram_nodes[series] > 0)
@@ -281,7 +281,7 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def _join_series(target: dict[Series, Arrays], series: Series, addends: Arrays, functions: Sequence[np.ufunc]) -> None:
-    """Combine a series' arrays, each with its own function."""
+    """Combine a series' arrays with those in `target`, each pair with its own function."""
     if series not in target:
         target[series] = addends
         return

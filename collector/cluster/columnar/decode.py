@@ -1,6 +1,6 @@
 """Decodes blocks of records into flat arrays; a block is a full record and the records that depend on it.
 
-The loop over the lines only collects the changes from all lines in long lists; numpy then processes each list at once.
+The loop over the lines only appends each line's changes to long lists; numpy then processes each list as a whole.
 """
 
 import re
@@ -52,7 +52,7 @@ class Changes:
     """The changed series on all lines.
 
     counts     for each line, the number of changed series.
-    distances  for each changed series, its number minus the previous number on the line.
+    distances  for each changed series, its number minus the number of the previous one on the line.
     values     for each changed series, the change; empty for changes without values.
     """
 
@@ -71,7 +71,7 @@ class Changes:
         self.values += values
 
     def positions(self) -> tuple[Ints, Ints]:
-        """Return each changed series' line and number. Raises CodingError unless the numbers on each line ascend."""
+        """Return each changed series' line and number. Raises CodingError if the numbers on a line do not ascend."""
         counts = np.asarray(self.counts, np.int64)
         lines = np.repeat(np.arange(len(counts)), counts)
         distances = integers(self.distances)

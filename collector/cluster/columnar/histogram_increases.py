@@ -103,7 +103,7 @@ def histogram_increases(
 
 
 def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
-    """Return the layouts of each histogram: the line on which each one begins, and its number of buckets."""
+    """Return each histogram's layouts by column: the line on which a layout begins, and its number of buckets."""
     layouts: dict[int, list[tuple[int, int]]] = {}
     for line, column_index, length in block.lengths:
         layouts.setdefault(column_index, []).append((line, length))
@@ -111,7 +111,7 @@ def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
 
 
 def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: Ints | None, counted: Bools) -> Entries:
-    """Return a histogram's increases; the lines of `layouts` contain absolute counts.
+    """Return a histogram's increases; on the lines in `layouts`, `absolute` contains counts instead of increases.
 
     `before` contains the counts before the first line. `counted` becomes False on a line with absolute counts if the
     previous counts are unknown, higher or in another layout.

@@ -1,6 +1,6 @@
 """Reduces a node's recording to the intervals of a grid, one block at a time; equivalent to `node_intervals`.
 
-Requires numpy and orjson from casstat[analysis], which sampling processes never load.
+Requires numpy and orjson (casstat[analysis]). Sampling processes never load this module.
 """
 
 from dataclasses import dataclass

@@ -97,7 +97,7 @@ def _texts(block: Block, present: Bools, kinds: Sequence[Kind | None]) -> dict[i
 
 
 def _presence(block: Block) -> Bools:
-    """Return whether each line contains each series, as a matrix."""
+    """Return a matrix that shows which series each line contains."""
     toggles = np.zeros((len(block.ticks), len(block.series)), np.uint8)
     toggles[block.presence.positions()] = 1
     present: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
@@ -105,7 +105,7 @@ def _presence(block: Block) -> Bools:
 
 
 class _Previous:
-    """The previous readings: for each line and series, the time since then and whether the series continues."""
+    """For each line and series, the time since its previous reading, and whether the series continues from there."""
 
     def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
         lines, number = present.shape

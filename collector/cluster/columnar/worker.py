@@ -25,8 +25,8 @@ def interval_span(recordings: Sequence[Recording], grid: Grid, offsets: Mapping[
             begin_s = max(session.begin_s - offset_s, grid.begin_s)
             end_s = min(session.end_s - offset_s, grid.end_s)
             first, last = (floor(time_s / grid.interval_s) for time_s in (begin_s, end_s))
-            # If a session spans more intervals than its files have bytes, the clock stepped by years and most of the
-            # intervals would be empty, so omit the span.
+            # If a session spans more intervals than its files have bytes, the clock must have been stepped by years.
+            # Most of the intervals would be empty, so omit the span.
             if 0 <= last - first <= sum(path.stat().st_size for path in session.files):
                 ranges.append((first - 1, last))
     spans = [np.zeros(0, np.int64)]

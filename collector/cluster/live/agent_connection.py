@@ -14,9 +14,9 @@ import httptools
 MAX_BODY_BYTES = 4 << 20
 MAX_HEAD_BYTES = 32 << 10
 RESPONSE_TIMEOUT_S = 5.0
-# An agent that has no new samples sends a comment every 15 s.
+# Longer than the 15 s after which an agent without new samples sends a comment.
 IDLE_TIMEOUT_S = 20.0
-# An agent produces at most ten samples per second and keeps the last twenty.
+# More than an agent can send: it keeps the last twenty samples and produces at most ten per second.
 MAX_EVENTS_PER_S = 64
 OK = 200
 
@@ -56,7 +56,7 @@ class AgentConnection(asyncio.Protocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def send(self, request: bytes, on_event: EventHandler | None = None) -> "asyncio.Future[Response]":
-        """Send a request and return its response.
+        """Send a request and return a future for its response.
 
         With `on_event`, the response for an event stream is complete once its head has arrived; `on_event` is then
         called with the data of each event.

@@ -25,12 +25,12 @@ STEADY_S = 10.0
 NOT_FOUND, UNAUTHORIZED = 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"
 MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
-# Errors caused by failed connections and malformed responses.
+# Exceptions that failed connections and malformed responses are expected to raise.
 EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError)
 
 
 class FeedListener(Protocol):
-    """Receives samples, properties and failures from feeds, with the node's key. May be called from any thread."""
+    """Receives samples, properties and failures from feeds, in any thread; `key` identifies the node."""
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
         """Receive a sample; `is_last` marks the agent's latest sample from before the connection was made."""
@@ -229,10 +229,10 @@ class AgentFeed:
         # If a name has several addresses, asyncio joins all errors into one text.
         if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
             listen = self._address.authority
-            hint = "run 'casstat agent' there, or use the URL of a Jolokia agent"
+            hint = "run 'casstat agent' on that machine, or use the URL of a Jolokia agent"
             return f"no agent is listening at {listen} (hint: {hint})"
         if isinstance(error, TimeoutError | asyncio.TimeoutError):
-            return "no answer in time"
+            return "no response in time"
         if (
             isinstance(error, OSError)
             and (error.errno or 0) > 0

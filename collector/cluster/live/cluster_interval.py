@@ -41,7 +41,7 @@ class NodeInfo:
     """Node properties that the node's samples do not contain; "" if unknown.
 
     location    data centre and rack, as `dc/rack`.
-    local       whether only local reads and writes are available, as they are if the node is read through nodetool.
+    local       whether only local reads and writes are available, as is the case if nodetool is used.
     interval_s  time between two samples; 0 if unknown.
     machine     boot id of the machine; `network` is the network namespace on it.
     disk        the watched disk; `interface` is the watched network interface.
@@ -89,7 +89,7 @@ class ClusterInterval:
 
     name     the cluster's name; "" if it is unknown or the nodes disagree.
     cluster  the nodes' samples, merged into one.
-    counted  number of nodes in `cluster` whose Cassandra is answering.
+    counted  number of nodes in `cluster` on which Cassandra is answering.
     local    whether all nodes in `cluster` provide only local reads and writes.
     """
 

@@ -1,7 +1,7 @@
 """Assembles samples from many nodes into cluster intervals.
 
 An interval contains the samples that arrived before it was closed, and the number of nodes that they came from. A node
-that is late or gone, or whose clock is wrong, is left out; its values are not estimated.
+that is late or gone, or has a wrong clock, is left out; its values are not estimated.
 """
 
 from collections import deque
@@ -78,7 +78,7 @@ class _Node:
 
 
 class IntervalAssembler:
-    """Collects the samples and failures of nodes, each identified by a key, and closes intervals.
+    """Collects samples and failures from nodes, each identified by a key, and closes intervals.
 
     `summed_gauges` contains the gauges whose sum is omitted if a node lacks them, since the sum would appear to drop.
     """
@@ -112,7 +112,7 @@ class IntervalAssembler:
     def add_sample(self, key: str, sample: Sample, now_s: float) -> None:
         """Add a sample that arrived at `now_s` (wall-clock time)."""
         if not 0 <= sample.tick.time_s <= MAX_TIME_S:
-            self.add_failure(key, "its clock is implausible")
+            self.add_failure(key, "its clock shows an implausible time")
             return
         node = self._nodes[key]
         node.problem, node.received_s = "", now_s
@@ -120,7 +120,8 @@ class IntervalAssembler:
         node.delays.append(now_s - sample.tick.time_s)
         index = self._index(node, sample)
         if not has_request_rates(node.last_sample):
-            # Count a new node's samples in the next open interval, or a node that is always late would never appear.
+            # Count a new node's samples in the next open interval; otherwise, a node that is always late would never
+            # appear.
             index = max(index, self._closed + 1)
         if index > self._closed and len(node.open) < MAX_OPEN:
             samples = node.open.setdefault(index, [])
@@ -133,7 +134,7 @@ class IntervalAssembler:
         del node.events[:-MAX_EVENTS]
 
     def add_last_sample(self, key: str, sample: Sample, now_s: float) -> None:
-        """Add the agent's most recent sample to the first interval, which then does not wait for the next tick."""
+        """Add the agent's most recent sample to the first interval, which then need not wait for the next tick."""
         node = self._nodes[key]
         node_interval_s = node.info.interval_s or self._interval_s
         if abs(now_s - sample.tick.time_s) <= GONE_AFTER * node_interval_s:
@@ -157,7 +158,7 @@ class IntervalAssembler:
         return self._closed if index is None else index
 
     def is_complete(self, index: int, *, first: bool = False) -> bool:
-        """Return whether all reachable nodes have reported for an interval; new nodes count only for the `first`."""
+        """Return whether all reachable nodes have reported for an interval; only the `first` waits for new nodes."""
         self._open = index
         nodes = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
         return all(index in node.open for node in nodes)
@@ -224,7 +225,7 @@ class IntervalAssembler:
         node_interval_s = max(node.info.interval_s, self._interval_s)
         shown = None
         if node.problem or (age_s is not None and age_s > GONE_AFTER * node_interval_s):
-            node.state, node.reason = State.GONE, node.problem or "it sends no samples"
+            node.state, node.reason = State.GONE, node.problem or "it is not sending samples"
         elif age_s is not None and node_interval_s > self._interval_s:
             shown, age_s = node.last_sample, None
         node.add_state_change(before, end_s)

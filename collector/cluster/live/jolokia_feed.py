@@ -39,7 +39,7 @@ class _Clock(SystemClock):
 
 
 class JolokiaFeed:
-    """Samples one node until it is stopped; calls `listener` from its thread."""
+    """Samples one node in a thread of its own, which calls `listener`, until `stop` is called."""
 
     def __init__(self, key: str, connect: Callable[[], Jolokia], interval_s: float, listener: FeedListener) -> None:
         self._key = key
@@ -58,7 +58,7 @@ class JolokiaFeed:
             self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end, without waiting for it."""
+        """Ask the thread to stop, without waiting for it."""
         self._stop.set()
 
     def _run(self) -> None:

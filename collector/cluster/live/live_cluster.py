@@ -34,7 +34,7 @@ PEERS_INTERVAL_S = 15.0
 MAX_NODES = 2000
 # Patterns that together match all metrics; agents accept only a limited number of patterns.
 ALL_PATTERNS = ("cass*", "node_*")
-# Metrics that reveal cluster membership changes if a Jolokia agent is used as a seed.
+# Metrics that show changes in cluster membership; requested from seeds that are Jolokia agents.
 MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
 
 
@@ -43,7 +43,7 @@ class Request:
     """The metrics to request from the nodes.
 
     patterns       metric names and patterns for agents.
-    metrics        metrics to read through Jolokia; those in `table_metrics` are also read from the node `node`.
+    metrics        metrics to read through Jolokia; `table_metrics` are also read from the node with index `node`.
     node           index of the node from which to request all metrics; None for none.
     """
 
@@ -66,7 +66,7 @@ class Plan:
 
 
 class LiveCluster:
-    """Follows nodes from `start` to `stop`; calls `on_interval` with each interval, from its own thread.
+    """Follows nodes in a thread, from `start` to `stop`; the thread calls `on_interval` with each interval.
 
     summed_gauges  the gauges described in IntervalAssembler.
     select_values  filters the values in an agent's sample before they are decoded.
@@ -219,7 +219,7 @@ class LiveCluster:
             now_s = self._loop.time()
             for connection in list(self._connections):
                 if connection.deadline_s < now_s:
-                    connection.fail(AgentError("no answer in time"))
+                    connection.fail(AgentError("no response in time"))
 
     async def _refresh_peers(self) -> None:
         """Periodically read the seeds' peers again, and the properties of nodes whose agents did not know them yet."""

@@ -11,7 +11,7 @@ EXAMPLES = "use an address such as 10.0.0.7, https://10.0.0.7:17199 or http://10
 
 
 class NodeAddressError(ValueError):
-    """A node's address is invalid; the one-line message contains the reason and a hint."""
+    """A node's address is invalid; the message is a single line."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ def parse_address(text: str, scheme: str = "http") -> NodeAddress:
     the address has no scheme. Raises NodeAddressError.
     """
     if "@" in text:
-        raise NodeAddressError("a node's address must not contain a user and password: other local users can read it")
+        raise NodeAddressError(
+            "a node's address must not contain a user name and password, because other local users can read it"
+        )
     invalid = NodeAddressError(f"'{one_line(text)}' is not a node's address: {EXAMPLES}")
     # An address with more than one colon and no brackets is a bare IPv6 address.
     bare = f"[{text}]" if text.count(":") > 1 and "://" not in text and not text.startswith("[") else text

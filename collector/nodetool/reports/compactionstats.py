@@ -24,10 +24,11 @@ _BY_TABLE = "cassandra_compaction_pending_by_table"
 _PROGRESS = "cassandra_compaction_progress"
 _SIZE = "cassandra_compaction_size"
 _LABELS = ("id", "compaction type", "keyspace", "table", "completed", "total", "unit", "progress")
-# Both cells are empty for tasks that do not belong to a table.
+# In these columns, the cells of a task that does not belong to a table are empty.
 _MAY_BE_EMPTY = ("keyspace", "table")
 
-# Up to 4.1 the lines are `pending tasks: 2` and `- keyspace.table: 2`; 5.0 and later print columns without colons.
+# Up to Cassandra 4.1, the lines are `pending tasks: 2` and `- keyspace.table: 2`; from 5.0 on, they are columns
+# without colons.
 _PENDING_TASKS = re.compile(r"pending\s+tasks(:|\s)\s*(.*?)\s*")
 _TABLE_LINE = re.compile(r"- (\w+)\.([\w.]+): (\S+)\s*", re.ASCII)
 _TABLE_LINE_5 = re.compile(r"(\w+)\s+(\w[\w.]*)\s+(\S+)\s*", re.ASCII)
@@ -41,7 +42,7 @@ _ROUNDED = re.compile(r"[0-9.,]+ ([KMGT]iB|bytes)")
 
 
 def parse(text: str) -> Report:
-    """Return pending and running compactions, without their progress if nodetool rounded it (option -H)."""
+    """Return pending and running compactions; the latter are absent if nodetool rounded their progress (option -H)."""
     draft = Draft(text)
     table: Columns | None = None
     summary = []
@@ -75,7 +76,8 @@ def _pending(draft: Draft, lines: Sequence[str]) -> None:
         if "" not in [other.strip() for other in lines[lines.index(line) :]]:
             draft.problem("truncated before the running compactions")
     else:
-        # Keyspace and table are two aligned columns; other lines of two words and a number are aligned differently.
+        # The keyspace and the table are in two aligned columns; other lines with two words and a number are aligned
+        # differently.
         second = match.start(2)
         by_table = [
             table_match
@@ -92,7 +94,7 @@ def _by_table(draft: Draft, pending: str, matches: Sequence[re.Match[str]]) -> N
             draft.problem("pending tasks by table do not add up to the total")
             return
     except ValueError as error:
-        draft.problem(f"the number of pending tasks of a table {error}")
+        draft.problem(f"a table's number of pending tasks {error}")
         return
     for match in matches:
         draft.put((_BY_TABLE, match[1], match[2]), whole(match[3]))
@@ -117,7 +119,7 @@ def _running(draft: Draft, table: Columns, line: str) -> None:
         completed, total = _exact(cells["completed"]), _exact(cells["total"])
         _check(completed, total, cells["progress"])
     except ValueError as error:
-        draft.problem(f"the progress of a compaction {error}", labels[0])
+        draft.problem(f"a compaction's progress {error}", labels[0])
         return
     draft.put((_PROGRESS, *labels), completed)
     draft.put((_SIZE, *labels), total)
@@ -125,7 +127,7 @@ def _running(draft: Draft, table: Columns, line: str) -> None:
 
 def _exact(raw: object) -> int:
     if isinstance(raw, str) and _ROUNDED.fullmatch(raw):
-        raise ValueError("is rounded: call nodetool without -H")
+        raise ValueError("is rounded, probably by nodetool's option -H")
     return whole(raw)
 
 
@@ -135,4 +137,4 @@ def _check(completed: int, total: int, progress: str) -> None:
     percent = int(match[1]) + int(match[2]) / 100 if match else -1.0
     fits = abs(percent - 100 * completed / total) < 0.011 if total else progress == "n/a"
     if not fits:
-        raise ValueError(f"does not match its numbers: {shown(progress)} of {total}")
+        raise ValueError(f"is {shown(progress)}, which does not match {completed} of {total}")

@@ -1,15 +1,15 @@
-"""`nodetool gcstats`: garbage collections since any client last called it; each call resets the counts."""
+"""`nodetool gcstats`: garbage collections since any client last ran it; each run resets the counts."""
 
 from collector.model.metric import Aggregation, Kind, Metric
 from collector.nodetool.reports.report import Columns, Draft, Report, columns, whole
 
-_SINCE = "since any client last called gcstats"
+_SINCE = "since any client last ran gcstats"
 _SHOWN = {
     "Interval (ms)": Metric(
         "cassandra_gcstats_interval_seconds",
         Kind.GAUGE,
         "seconds",
-        f"Time {_SINCE}, in seconds; each call resets it.",
+        f"Time {_SINCE}, in seconds; each run resets it.",
         scale=1e-3,
         across=Aggregation.SUM,
     ),
@@ -17,7 +17,7 @@ _SHOWN = {
         "cassandra_gcstats_max_seconds",
         Kind.GAUGE,
         "seconds",
-        f"Longest garbage collection {_SINCE}, in seconds; each call resets it.",
+        f"Longest garbage collection {_SINCE}, in seconds; each run resets it.",
         scale=1e-3,
         across=Aggregation.MAX,
     ),
@@ -25,7 +25,7 @@ _SHOWN = {
         "cassandra_gcstats_total_seconds",
         Kind.GAUGE,
         "seconds",
-        f"Time spent in garbage collection {_SINCE}, in seconds; each call resets it.",
+        f"Time spent in garbage collection {_SINCE}, in seconds; each run resets it.",
         scale=1e-3,
         across=Aggregation.SUM,
     ),
@@ -33,7 +33,7 @@ _SHOWN = {
         "cassandra_gcstats_collections",
         Kind.GAUGE,
         "1",
-        f"Number of garbage collections {_SINCE}; each call resets it.",
+        f"Number of garbage collections {_SINCE}; each run resets it.",
         across=Aggregation.SUM,
     ),
 }
@@ -51,7 +51,7 @@ FILLS = frozenset(
 
 
 def parse(text: str) -> Report:
-    """Return the values of the interval that ended with this call."""
+    """Return the values for the interval that ended with this report."""
     draft = Draft(text)
     header: Columns | None = None
     rows = 0

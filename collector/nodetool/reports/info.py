@@ -22,7 +22,7 @@ FILLS = frozenset(
 )
 
 _CACHES = {"Key Cache": "KeyCache", "Row Cache": "RowCache", "Counter Cache": "CounterCache"}
-# The node's settings determine whether nodetool prints this cache.
+# nodetool prints this cache only if the node's settings enable it.
 _CHUNKS = "Chunk Cache"
 _HEAP = "Heap Memory (MB)"
 _PROPERTIES = {
@@ -42,7 +42,7 @@ _MIB = 2**20
 
 
 def parse(text: str) -> Report:
-    """Return the report's values; nodetool rounds the sizes."""
+    """Return the values and the node's properties; sizes are as exact as nodetool prints them, that is, rounded."""
     draft = Draft(text)
     values = unique(draft.lines, ("Load", _HEAP, "Exceptions", *_CACHES, *_PROPERTIES), draft)
     if "Load" in values:
@@ -52,7 +52,7 @@ def parse(text: str) -> Report:
     if _HEAP in values:
         _heap(draft, values[_HEAP])
     if values and not any(parted(line)[0] == "Token" for line in draft.lines):
-        # Every version prints this line last: if it is present, a cache is not missing because of truncation.
+        # Every version prints this line last, so if it is present, no cache is missing because of truncation.
         draft.problem("missing 'Token', the last line of a complete report")
     chunks = unique(draft.lines, (_CHUNKS,), draft)
     for label, cache in {**_CACHES, _CHUNKS: "ChunkCache"}.items():
@@ -93,7 +93,7 @@ def _cache(draft: Draft, cache: str, value: str) -> None:
     hits, misses, requests = (_single_match(pattern, parts) for pattern in (_HITS, _MISSES, _REQUESTS))
     draft.take(("cassandra_cache_requests_total", cache), whole, requests, "the number of requests", cache)
     if misses and not hits:
-        # For the chunk cache, nodetool prints misses instead of hits.
+        # nodetool prints the chunk cache's misses instead of its hits.
         try:
             hits = str(whole(requests) - whole(misses))
         except ValueError:

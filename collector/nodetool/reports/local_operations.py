@@ -1,4 +1,4 @@
-"""A node's local operations, summed over `tablestats`, because no nodetool report counts coordinated requests."""
+"""A node's local operations: sums of values in `tablestats`. No nodetool report counts coordinated requests."""
 
 from collector.cassandra.tables import is_system_keyspace
 from collector.model.metric import Kind, Metric, Series, Values
@@ -26,7 +26,7 @@ _SUM_OF = {
 
 
 def sums(values: Values) -> Values:
-    """Return the sums of the keyspaces' counters, without system keyspaces."""
+    """Return the sums of the keyspaces' counters by operation, without system keyspaces."""
     totals: dict[Series, int] = {}
     for (name, *labels), value in values.items():
         if name in _SUM_OF and isinstance(value, int) and not is_system_keyspace(labels[0]):

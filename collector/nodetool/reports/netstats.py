@@ -25,7 +25,7 @@ _REPAIRS = {
 
 
 def parse(text: str) -> Report:
-    """Return the operation mode and, once the node has started, the read repairs."""
+    """Return the operation mode and, once the node has started, the numbers of read repairs."""
     draft = Draft(text)
     values = unique(draft.lines, ("Mode", *_REPAIRS), draft)
     if "Mode" in values:

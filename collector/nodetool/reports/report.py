@@ -1,4 +1,4 @@
-"""The result of parsing a nodetool report, and code for lines, numbers, problems and tables that all parsers share."""
+"""The result of parsing a nodetool report, and the code that parsers share: for lines, numbers, problems and tables."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from collector.jolokia.mbean import MAX_NUMBER
 from collector.model.metric import Series, Value, Values
 
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}
-"""The rows to read from nodetool's histograms, with their `quantile` labels."""
+"""The rows to read from nodetool's histograms, each with its `quantile` label."""
 
 _WHOLE = re.compile(r"[0-9]{1,19}")
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]+(?:[eE]-?[0-9]{1,3})?|[eE]-?[0-9]{1,3})")
@@ -27,7 +27,7 @@ class Report:
     """The content of one report.
 
     values      raw values, before they are multiplied by their metric's scale.
-    problems    one line each, with the malformed item and its location.
+    problems    one line for each problem, with the malformed item and its location if known.
     properties  texts that identify the node, such as its host id.
     """
 
@@ -37,7 +37,7 @@ class Report:
 
 
 class Draft:
-    """Collects a report. A series with two different values is ambiguous and therefore absent."""
+    """Collects a report's content. A series with two different values is ambiguous and therefore absent."""
 
     def __init__(self, text: str) -> None:
         *self.lines, unterminated = (line.rstrip("\r") for line in text.split("\n"))
@@ -47,20 +47,20 @@ class Draft:
         self._problems: dict[str, list[str]] = {}
         self.recognised = False
         if unterminated.strip():
-            # A truncated number cannot be distinguished from a smaller one.
+            # Ignore an unfinished line, because a truncated number looks like a smaller one.
             self.problem("the last line is truncated and ignored")
         for line in self.lines:
             if _ERROR.match(line):
                 self.problem(f"nodetool printed {shown(line)}")
 
     def problem(self, message: str, location: str = "") -> None:
-        """Add a problem. If it occurs at several locations, the report names the first one and counts the others."""
+        """Add a problem. If it occurs at several locations, the report names the first and the number of others."""
         locations = self._problems.setdefault(message, [])
         if location and location not in locations:
             locations.append(location)
 
     def put(self, series: Series, value: Value | None) -> None:
-        """Add a value; None if the report states that it is unknown, such as the mean when there were no operations."""
+        """Add a value; None if the report declares it unknown, such as the mean when there were no operations."""
         self.recognised = True
         if value is None or series in self._doubtful:
             return
@@ -95,13 +95,13 @@ def _problem_text(message: str, locations: list[str]) -> str:
 
 
 def shown(raw: object) -> str:
-    """Return a malformed value as one short line for a message."""
+    """Return a malformed value, quoted and shortened for use in a message."""
     text = ascii(raw)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def whole(raw: object) -> int:
-    """Return a count. Raises ValueError for anything other than digits."""
+    """Return a whole number, given as digits or as an integer. Raises ValueError for anything else."""
     if isinstance(raw, str) and _WHOLE.fullmatch(raw):
         raw = int(raw)
     if type(raw) is int and 0 <= raw <= MAX_NUMBER:
@@ -110,7 +110,7 @@ def whole(raw: object) -> int:
 
 
 def decimal(raw: object) -> float | None:
-    """Return a number with a decimal point, or None for NaN. Raises ValueError for other formats, such as a comma."""
+    """Return a number, or None for NaN. Raises ValueError for other formats, such as a decimal comma."""
     if raw is None or raw == "NaN":
         return None
     if isinstance(raw, str) and _DECIMAL.fullmatch(raw):
@@ -131,7 +131,7 @@ def milliseconds(raw: object) -> float | None:
 
 
 def size(raw: object) -> int:
-    """Return a size in bytes, which nodetool may have rounded. Raises ValueError for other units and formats."""
+    """Return a size in bytes, which nodetool may have rounded. Raises ValueError for unknown units and formats."""
     if isinstance(raw, str):
         if human := _SIZE.fullmatch(raw):
             return round(float(human[1]) * _UNITS[human[2]])
@@ -149,7 +149,7 @@ def parted(line: str) -> tuple[str, str]:
 
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
-    """Return the value of each label; missing and ambiguous values are added to the problems."""
+    """Return the value of each label; labels with no value or conflicting values are added to the problems."""
     values_by_label: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
         if label in values_by_label:
@@ -163,17 +163,17 @@ def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[st
 
 @dataclass(frozen=True)
 class Columns:
-    """A table's header: the labels in order ("" for an unknown word), and the positions where each begins and ends."""
+    """A table's header: its labels in order ("" for an unknown word), and where each of them begins and ends."""
 
     labels: tuple[str, ...]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
 
     def cells(self, row: str) -> dict[str, str] | None:
-        """Return a row's cells by label, split at spaces or else by position; None if they do not match the labels."""
+        """Return a row's cells by label, split at spaces or, if ambiguous, by position; None if neither works."""
         cells = list(re.finditer(r"\S+", row))
         if len(cells) != len(self.labels) or not (all(self.labels) or self._over(cells)):
-            # An unknown label may consist of several words above a single cell.
+            # The numbers of words differ, for example because an unknown label has several words above one cell.
             return self.aligned(row)
         return {label: cell[0] for label, cell in zip(self.labels, cells, strict=True) if label}
 
@@ -217,7 +217,7 @@ def columns(header: str, labels: Iterable[str], required: Iterable[str]) -> Colu
 
 
 def objects(text: str) -> list[dict[str, Any]]:
-    """Return the complete JSON objects that start at the beginning of a line; the lines around them are ignored."""
+    """Return the complete JSON objects that start at the beginning of a line; other lines are ignored."""
     result = []
     position = 0
     while start := _OBJECT.search(text, position):
@@ -226,7 +226,7 @@ def objects(text: str) -> list[dict[str, Any]]:
             content, end = _JSON.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        # Text after the object's end means that one of its lines is missing and its nesting is wrong.
+        # If text follows the object's end, one of its lines must be missing, so its nesting is wrong.
         if not _CONTINUES.match(text, end):
             result.append(content)
         position = end

@@ -1,4 +1,4 @@
-"""`nodetool status`: the nodes of the cluster, and which of them are up."""
+"""`nodetool status`: the cluster's nodes, and which of them are up."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ _WORD = re.compile(r"(?<!\S)\S+")
 
 @dataclass(frozen=True)
 class Node:
-    """A row of the report: a node's state (two letters), address and host id; the id is "" until it is known."""
+    """A row of the report: a node's state (two letters), address and host id ("" if it is not known yet)."""
 
     state: str
     address: str
@@ -35,7 +35,7 @@ class Node:
 def parse(text: str) -> Report:
     """Return the numbers of nodes up and down, and the nodes' addresses by host id.
 
-    The numbers are absent unless every line is recognised: an omitted node would make them wrong.
+    The numbers are absent unless every line is recognised, because an omitted node would make them wrong.
     """
     draft = Draft(text)
     nodes, is_complete = _nodes(draft)
@@ -64,7 +64,7 @@ def _nodes(draft: Draft) -> tuple[list[Node], bool]:
             else:
                 draft.problem("row does not match its header", shown(line.split()[0]))
         else:
-            # Only the last data centre is followed by an empty line, which a truncated report lacks.
+            # An empty line follows only the last data centre, so in a truncated report it is missing.
             ended = ended or bool(header and not line.strip())
             is_sound = is_sound and not any(map(_STATE.fullmatch, line.split()[:1]))
             header = None
@@ -76,7 +76,7 @@ def _is_new(node: Node, nodes: list[Node]) -> bool:
 
 
 def _node(header: Columns, line: str) -> Node | None:
-    # A load wider than its column shifts the cells after it (3.11), but not those before it.
+    # In Cassandra 3.11, a load that is wider than its column shifts the cells after it, but not those before it.
     start = dict(zip(header.labels, header.starts, strict=True))
     state, address = (_WORD.match(line, start[label]) for label in ("--", "Address"))
     host_ids = _HOST_ID.findall(line) or ["" for word in line.split() if word == "null"]

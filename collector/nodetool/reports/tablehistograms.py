@@ -1,4 +1,4 @@
-"""`nodetool tablehistograms`: decaying percentiles of the operations on a table."""
+"""`nodetool tablehistograms`: decaying percentiles of a table's operations."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ FILLS = frozenset(
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
-    """Return nodetool's arguments for one table; empty unless the keyspace and the table are given as names."""
+    """Return nodetool's arguments for one table; empty unless both keyspace and table are names, not patterns."""
     named = keyspace and table and not is_pattern(keyspace) and not is_pattern(table)
     return (*ARGUMENTS, keyspace, table) if named else ()
 
@@ -53,7 +53,7 @@ def parse(text: str) -> Report:
     draft = Draft(text)
     for histogram in histograms(draft, _HEADING, _LABELS):
         keyspace, table = histogram.heading.groups()
-        # TABLE.INDEX is an index, not a table.
+        # A name such as TABLE.INDEX is that of an index.
         if "." in table:
             continue
         for column, operation in _OPERATIONS.items():
@@ -63,11 +63,11 @@ def parse(text: str) -> Report:
 
 
 def _sstables(draft: Draft, histogram: Histogram, labels: Sequence[str]) -> None:
-    """Add the quantiles of SSTables per read, where 0 is a valid value; absent if there was no recent read."""
+    """Add the quantiles of SSTables per read unless there was no recent read; a quantile of 0 is valid."""
     for row, quantile in QUANTILES.items():
         cells = histogram.rows.get(row, {})
         if "SSTables" not in cells:
-            draft.problem(f"missing {row!r} of 'SSTables'", histogram.heading[0])
+            draft.problem(f"missing {row!r} in column 'SSTables'", histogram.heading[0])
         elif _is_recent(cells.get("Read Latency", "")):
             draft.take(
                 (_SSTABLES.name, *labels, quantile), _hundredths, cells["SSTables"], "'SSTables'", histogram.heading[0]
@@ -75,12 +75,12 @@ def _sstables(draft: Draft, histogram: Histogram, labels: Sequence[str]) -> None
 
 
 def latencies(draft: Draft, histogram: Histogram, column: str, series: Series) -> None:
-    """Add the quantiles of an operation, in microseconds; absent if there was no recent operation."""
+    """Add the quantiles of an operation's duration, in microseconds, unless there was no recent operation."""
     heading = histogram.heading[0]
     has_operations = _is_recent(histogram.rows.get("Max", {}).get(column, ""))
     for row, quantile in QUANTILES.items():
         if column not in histogram.rows.get(row, {}):
-            draft.problem(f"missing {row!r} of {column!r}", heading)
+            draft.problem(f"missing {row!r} in column {column!r}", heading)
         elif has_operations or row == "Max":
             draft.take((*series, quantile), _duration, histogram.rows[row][column], repr(column), heading)
 
@@ -104,7 +104,7 @@ def _hundredths(cell: object) -> float | None:
 
 
 def histograms(draft: Draft, heading: re.Pattern[str], labels: Iterable[str]) -> list[Histogram]:
-    """Return a report's well-formed histograms; `heading` matches the line above each of them."""
+    """Return a report's well-formed histograms; `heading` matches the line above a histogram."""
     labels = ("Percentile", *labels)
     sections: list[tuple[re.Match[str], list[str]]] = []
     in_section = False

@@ -44,7 +44,7 @@ FILLS = frozenset(
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
-    """Return nodetool's arguments: all keyspaces if the keyspace is a pattern or not given."""
+    """Return nodetool's arguments for one table or keyspace, or for all keyspaces if none is given by name."""
     if not keyspace or is_pattern(keyspace):
         return ARGUMENTS
     return (*ARGUMENTS, f"{keyspace}.{table}" if table and not is_pattern(table) else keyspace)
@@ -59,7 +59,7 @@ _RULE = re.compile(r"-{4,}")
 
 def _ratio(raw: object) -> float | None:
     number = decimal(raw)
-    # The value is -1 for an empty or uncompressed table.
+    # nodetool prints -1 for an empty or uncompressed table.
     return number if number is not None and number >= 0 else None
 
 
@@ -98,11 +98,11 @@ class Section:
 
 
 def parse(text: str) -> Report:
-    """Return the values of every keyspace and table from JSON or text; indexes are ignored."""
+    """Return the values of every keyspace and table from JSON or text, but not those of indexes."""
     draft = Draft(text)
     reports = [content for content in objects(text) if "total_number_of_tables" in content]
     if len(reports) == 1:
-        # A truncated line after the JSON object is not an error.
+        # Forget any problems with the text around the JSON object, such as a truncated last line.
         draft = Draft("")
         sections = _json(draft, reports[0])
     else:
@@ -120,7 +120,7 @@ def parse(text: str) -> Report:
 def _take(draft: Draft, section: Section) -> None:
     labels = _OF_TABLE if section.table else _OF_KEYSPACE
     if any(len(values) > 1 for values in section.values.values()):
-        # A heading is missing, which makes two tables look like one.
+        # A heading must be missing, so that two tables look like one.
         draft.problem("duplicate label; all values are ignored", section.name)
         return
     values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}
@@ -139,7 +139,7 @@ def _table(draft: Draft, section: Section, values: Mapping[str, object]) -> None
         if label in values:
             draft.take((name, *names, *labels), convert, values[label], label, section.name)
     for label, operation in _MEANS.items():
-        # Without operations there is no mean, whatever nodetool prints.
+        # If there were no operations, there is no mean: ignore what nodetool prints.
         if label in values and values.get(f"Local {operation.lower()} count") not in (0, "0", None):
             draft.take((_DECAYED.name, *names, operation), milliseconds, values[label], label, section.name)
 
@@ -154,7 +154,7 @@ def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> N
 
 
 def _microseconds(raw: object) -> int:
-    """Return the total time of the operations: a keyspace's mean covers all operations since the node started."""
+    """Return the operations' total time; a keyspace's mean covers all operations since the node started."""
     count, mean = raw if isinstance(raw, tuple) else (raw, None)
     number = whole(count)
     if number == 0:
@@ -162,8 +162,8 @@ def _microseconds(raw: object) -> int:
     if (mean_ms := milliseconds(mean)) is None:
         raise ValueError("is missing, although the count is not 0")
     total = mean_ms * number * 1000
-    # Cassandra divides a whole number of microseconds by the count. If the total is not close to a whole number, the
-    # mean does not cover exactly these operations.
+    # Cassandra computes the mean from a whole number of microseconds. If the total is not close to a whole number, the
+    # mean and the count do not cover the same operations.
     if abs(total - round(total)) > 0.001 + total * 1e-15:
         raise ValueError("is not the mean of all operations since the node started")
     return round(total)
@@ -199,7 +199,7 @@ def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: I
 
 
 class _Reader:
-    """Reads the text report line by line and assigns its values to headings. Sections about indexes are discarded."""
+    """Reads the text report line by line and assigns its values to headings, except values of indexes."""
 
     def __init__(self, draft: Draft) -> None:
         self.sections: list[Section] = []
@@ -209,7 +209,7 @@ class _Reader:
         self._current: Section | None = None
 
     def read(self, line: str) -> None:
-        """Process one line."""
+        """Process the next line of the report."""
         label, value = parted(line)
         if label == "Keyspace":
             self._begin(value, "")

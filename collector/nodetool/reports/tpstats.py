@@ -20,7 +20,7 @@ FILLS = frozenset(
     }
 )
 
-# The metric, its column in the text, and its key in the JSON.
+# Each row: the metric, its column in the text, and its key in the JSON.
 _POOL = (
     ("cassandra_pool_active", "Active", "ActiveTasks"),
     ("cassandra_pool_pending", "Pending", "PendingTasks"),
@@ -32,7 +32,8 @@ _DROPPED = "cassandra_messages_dropped_total"
 _POOL_COLUMNS = ("Pool Name", *(column for _, column, _ in _POOL))
 _MESSAGE_COLUMNS = ("Message type", "Dropped", "50%", "95%", "99%", "Max")
 
-# The report lacks a pool's path, which is part of the MBean name. These are all pools of 3.11 to 5.0.
+# The report lacks a pool's path, which is part of the MBean name. These are all pools of Cassandra 3.11 to 5.0 except
+# those with numbered names.
 _PATHS = {
     "request": (
         "CounterMutationStage",
@@ -74,7 +75,7 @@ _PATHS = {
 }
 _PATH = {pool: path for path, pools in _PATHS.items() for pool in pools}
 _MESSAGE = re.compile(r"[A-Z0-9_]+")
-# The line above the second table; an empty line does not end the first table.
+# The line above the message table's header. It must be skipped, because an empty line does not end the pool table.
 _TITLE = "Latencies waiting in queue"
 _NUMBERED = ("PerDiskMemtableFlushWriter_", "Repair#")
 

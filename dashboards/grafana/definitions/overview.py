@@ -8,7 +8,7 @@ TABLE = ("keyspace", "table")
 DASHBOARD = Dashboard(
     "overview",
     "Cluster overview",
-    "Health of the cluster. Tables of the worst nodes and tables link to the detailed dashboards.",
+    "Health of the cluster. Lists of the worst nodes and tables link to the detailed dashboards.",
     (
         Row(
             "Now",

@@ -18,14 +18,14 @@ from dashboards.rules.alert import (
 from dashboards.signals.all_signals import SIGNALS
 
 OF_THE_NODE = where(source=("cassandra", "nodetool *"))
-"""The sources that read the node; the others read its machine."""
+"""Selects the sources that read the node; the others read its machine."""
 ANSWERS = aggregate("max", agent_series("casstat_source_up", OF_THE_NODE))
 """1 for a node that its agent can read, 0 for any other node."""
 _UNREACHABLE = rule_query(SIGNALS["nodes_unreachable"].expression, CLUSTER)
 _RECENT = aggregate("max", f"last_over_time({agent_series('casstat_source_up', OF_THE_NODE)}[1h])")
 _LOST = aggregate("count", f"{_RECENT} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))
 _LIVE = "cassandra_endpoints_live"
-# One series per agent. An agent that has not reached its node yet has no cluster label.
+# One series per agent, except agents that have not reached their nodes yet: these have no cluster label.
 _AGENT = f'casstat_build_info{{{MATCH},cluster!=""}}'
 _RECENT_AGENTS = aggregate("count", f"last_over_time({_AGENT}[1h])", (*CLUSTER, "node"))
 _CURRENT_AGENTS = aggregate("count", _AGENT, (*CLUSTER, "node"))
@@ -74,7 +74,7 @@ ALERTS = (
         "and no remaining node reports that it can reach all others.",
         by=CLUSTER,
         only=CRITICAL,
-        # The nodes are up; only their agents are missing.
+        # Does not fire if the nodes are up and only their agents are missing.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
     *signal_alerts(
@@ -89,7 +89,7 @@ ALERTS = (
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
         f"The agent of {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
-        # While the other nodes see it as up, CasstatNodeUnread fires instead: only casstat cannot read the node.
+        # While the other nodes see the node as up, CasstatNodeUnread fires instead: only casstat cannot read it.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
     *threshold_alerts(
@@ -107,7 +107,8 @@ ALERTS = (
         "nodes_live_spread",
         f"{rule_query(Gauge(_LIVE, aggregation=Aggregation.MAX), CLUSTER)} - {rule_query(Gauge(_LIVE), CLUSTER)}",
         "Nodes of {{ $labels.cluster }} disagree about live nodes",
-        "The numbers of live nodes that the nodes of {{ $labels.cluster }} see differ by {{ $value | humanize }}.",
+        "Nodes of {{ $labels.cluster }} see different numbers of live nodes; "
+        "the highest and the lowest differ by {{ $value | humanize }}.",
         by=CLUSTER,
     ),
     *threshold_alerts(
@@ -153,7 +154,7 @@ ALERTS = (
         "native_running_anywhere",
         aggregate("max", f"{_RUNNING} {_IN_SERVICE}", _DATACENTER),
         "Clients cannot connect to any node of {{ $labels.cluster }} / {{ $labels.dc }}",
-        "The native transport is off on every node of {{ $labels.dc }} of {{ $labels.cluster }} that is up.",
+        "The native transport is off on all running nodes of {{ $labels.dc }} in {{ $labels.cluster }}.",
         by=_DATACENTER,
     ),
 )

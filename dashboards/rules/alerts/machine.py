@@ -42,7 +42,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraMemoryPressure",
         "pressure_memory",
-        f"Tasks on the machine of {WHERE} wait for memory {_PERCENT} of the time.",
+        f"Tasks on the machine of {WHERE} are waiting for memory {_PERCENT} of the time.",
     ),
     *threshold_alerts(
         "CassandraClockError",

@@ -56,7 +56,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraHintsNotDelivered",
         "hints_failed",
-        f"{WHERE} is failing to deliver {_VALUE} hints per second.",
+        f"Delivery of {_VALUE} hints per second from {WHERE} is failing.",
     ),
     *signal_alerts(
         "CassandraExceptions",

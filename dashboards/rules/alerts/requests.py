@@ -10,7 +10,7 @@ from dashboards.thresholds import OBJECTIVES, THRESHOLDS
 def _burn(name: str, threshold: str) -> tuple[Alert, ...]:
     """Return the alerts on an objective's burn rate in a long and a short window.
 
-    The long window shows that the excess is significant, the short one that it is still going on.
+    The long window shows that the excess is significant, and the short one that it is ongoing.
     """
     objective, row = OBJECTIVES[threshold], THRESHOLDS[threshold]
     alerts = []

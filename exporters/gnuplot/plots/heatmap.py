@@ -48,7 +48,7 @@ def draw(page: Page, operation: str) -> Drawing:
         *page.labels(span_text(run)),
         *timeline.label_commands(box.top),
         "",
-        "# Each cell spans its interval and its bucket, and half a pixel more, which the next cell covers:",
+        "# Each cell is half a pixel larger than its interval and its bucket, and the next cell covers the excess:",
         "# otherwise the background would show between cells.",
         f"wider = {0.5 * (x_axis.end_s - x_axis.begin_s) / box.width:.6g}",
         f"higher = {(scale.high / scale.low) ** (0.5 / box.height):.8g}",

@@ -9,7 +9,7 @@ from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 from exporters.gnuplot.value_axis import linear
 
-# With more nodes, their lines would be unreadable; the plot `nodes` shows them instead.
+# With more nodes, the lines of individual nodes would be unreadable; the plot `nodes` shows the nodes' range instead.
 MAX_NODES = 12
 PANELS = 7
 _LATENCY = (
@@ -129,7 +129,7 @@ def _cpu(page: Page, box: Box, data: Columns) -> list[str]:
 def _machine(
     page: Page, box: Box, data: Columns, label: str, names: tuple[str, str], titles: tuple[str, str]
 ) -> list[str]:
-    # Recorded in kbit/s, shown in Mbit/s.
+    # Network rates are recorded in kbit/s and shown in Mbit/s.
     factor, by = ("/1000", 1 / 1000) if "kbit" in names[0] else ("", 1.0)
     lines = []
     for name, title, colour, point in zip(names, titles, ("reads", "writes"), (7, 9), strict=True):

@@ -12,7 +12,7 @@ from exporters.gnuplot.plots.percentiles import in_warm_up
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
 _QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
-# With more than `_MANY` rows, rows are left out if earlier ones already cover their points, to 1/200 of a decade.
+# If there are more than `_MANY` rows, a row is left out if earlier rows have all its points, to 1/200 of a decade.
 _MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
 _BETWEEN_PX = LEFT_PX + 4

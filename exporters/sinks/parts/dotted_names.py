@@ -22,7 +22,7 @@ def part(text: str) -> str:
 
 
 def path(prefix: str, metric: Metric, identity: Identity, series: Series) -> str:
-    """Return PREFIX.cluster.dc.rack.node.metric.labels; a metric's names all have the same number of parts."""
+    """Return PREFIX.cluster.dc.rack.node.metric.labels; all names of a metric have the same number of parts."""
     words = [identity.cluster, identity.dc, identity.rack, identity.node, metric.name, *series[1:]]
     return ".".join([*([prefix] if prefix else []), *map(part, words)])
 
@@ -36,7 +36,7 @@ class PathCache:
         self._paths: dict[Series, str] = {}
 
     def of(self, catalogue: Mapping[str, Metric], identity: Identity, series: Series) -> str:
-        """Return the name of a series of the catalogue."""
+        """Return the name of a series that the catalogue defines."""
         if self._of is None or self._of[0] is not catalogue or self._of[1] != identity:
             self._of, self._paths = (catalogue, identity), {}
         if series not in self._paths:

@@ -11,14 +11,15 @@ from collector.model.metric import Metric, Series
 from collector.model.sample import Rate, Sample
 from exporters.sinks.parts.points import EVENTS, events, histogram_fields, owner_tags, tags, time_ms
 
-# A line feed would end the point, and the others are not allowed in names.
+# Characters that become spaces: a line feed would end the point, and the others are not allowed in names.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
-# InfluxDB and VictoriaMetrics disagree on a backslash before another one, before an escaped character, and at the end.
+# Backslashes that become slashes: InfluxDB and VictoriaMetrics interpret them differently at the end and before another
+# backslash or an escaped character.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
 MAX_TEXT_CHARS = 1000
-# Unused series are deleted when the cache has this many more than twice the current number.
+# Unused series are deleted when the number of cached series exceeds twice the current number by more than this.
 SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
 
@@ -41,7 +42,7 @@ class LineEncoder:
         tail = b" %d000000" % time_ms(sample)
         # Most counters do not change within a second, and concatenation is faster than formatting.
         zero_rate, zero_value = b"per_s=0" + tail, b"value=0.0" + tail
-        # This does the same as `rows`, but does not create an object per series, which would take half of the time.
+        # This does the same as `rows` in half the time, because it does not create an object for each series.
         for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
             if not head:
                 continue
@@ -52,7 +53,7 @@ class LineEncoder:
                     continue
                 number = increase / elapsed_s if aggregated is None else aggregated
                 if number - number == 0:
-                    # Twelve digits suffice: the elapsed time has only five, and formatting all 17 takes twice as long.
+                    # Twelve digits suffice: the elapsed time has only five; formatting all 17 takes twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
                 if not value:
@@ -86,7 +87,7 @@ class LineEncoder:
 def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
     """Yield a line for each kind of event.
 
-    It has the texts, for annotations, and their count, for stores that accept only numbers.
+    The line has the texts, for annotations, and their count, for stores that accept only numbers.
     """
     for kind, texts in events(sample).items():
         words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]

@@ -24,7 +24,7 @@ Fields = dict[str, float]
 
 
 def rows(catalogue: Mapping[str, Metric], sample: Sample) -> Iterator[tuple[Series, Fields]]:
-    """Yield each series of the catalogue with its fields; values that are not finite are left out."""
+    """Yield each series that the catalogue defines, with its fields; texts and non-finite numbers are left out."""
     for series, value in sample.values.items():
         metric = catalogue.get(series[0])
         if metric is None or isinstance(value, str) or len(series) != len(metric.labels) + 1:
@@ -50,7 +50,7 @@ def histogram_fields(metric: Metric, series: Series, buckets: Buckets, sample: S
 
 
 def events(sample: Sample) -> dict[str, list[str]]:
-    """Return the texts of each kind of event, except `no_answer`, which occurs on every tick of an outage."""
+    """Return the event texts by kind, without the kind `no_answer`, which occurs on every tick of an outage."""
     fields: dict[str, list[str]] = {}
     for event in sample.events:
         if event.kind != NO_ANSWER:
@@ -71,7 +71,7 @@ def tags(metric: Metric, series: Series) -> list[tuple[str, str]]:
 def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
     """Return the tags that identify the owner of a series that nodes on one machine share.
 
-    There are none for a node's own series or an unknown machine. The machine's tag changes when it reboots.
+    There are none for a node's own series or an unknown machine. The machine's tag changes at every reboot.
     """
     if metric.owner is Owner.NODE or not placement.machine:
         return []

@@ -43,7 +43,7 @@ class Target:
         return self.scheme.endswith("+https")
 
     def require_known(self, *known: str) -> None:
-        """Raise SinkUrlError if the URL has any other parameter."""
+        """Raise SinkUrlError if the URL has a parameter that is not in `known`."""
         for name in self.parameters:
             if name not in known:
                 near = get_close_matches(name, known, 1, 0.0)
@@ -51,7 +51,7 @@ class Target:
                 raise SinkUrlError(f"{self.name}: unknown parameter {name!r} (hint: {hint})")
 
     def flag(self, name: str) -> bool:
-        """Return whether a parameter is 1 instead of 0, which is the default. Raises SinkUrlError."""
+        """Return whether a parameter is 1; the default is 0. Raises SinkUrlError for any other value."""
         value = self.parameters.get(name, "0")
         if value not in ("0", "1"):
             raise SinkUrlError(f"{self.name}: {name}={value}: must be 0 or 1")
@@ -82,7 +82,7 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise SinkUrlError("invalid sink URL (hint: SCHEME://HOST:PORT/…)") from None
+        raise SinkUrlError("invalid sink URL (hint: use SCHEME://HOST:PORT/…)") from None
     if parts.scheme not in schemes:
         text = parts.scheme if parts.netloc and parts.scheme.replace("+", "").isalnum() else ""
         near = get_close_matches(text, schemes, 1)
@@ -93,7 +93,7 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
             f"{parts.scheme}://…: user and password in a URL are visible to others (hint: use token_file=PATH)"
         )
     if not parts.hostname or port == 0:
-        raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: {parts.scheme}://HOST:PORT/…)")
+        raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: use {parts.scheme}://HOST:PORT/…)")
     parameters = parse_qsl(parts.query, keep_blank_values=True)
     if len(dict(parameters)) < len(parameters) or parts.fragment:
         raise SinkUrlError(f"{parts.scheme}://{parts.hostname}: duplicate parameter, or '#' in the URL")

@@ -1,4 +1,4 @@
-"""HTTP requests to a store with urllib3: with a deadline, a size limit for responses, and no redirects.
+"""HTTP requests to a store, made with urllib3, with a deadline and a size limit for responses, without redirects.
 
 The deadline covers the whole request, even if bytes trickle in; only the system's name resolution is not bounded.
 """
@@ -57,12 +57,12 @@ class StoreResponse:
         return self.status in STORED and not self.body.strip()
 
     def without(self, secret: str) -> "StoreResponse":
-        """Return the response with a secret in its body masked."""
+        """Return the response with `secret` masked in its body."""
         return replace(self, body=self.body.replace(secret, "***")) if secret else self
 
 
 class Pools(urllib3.PoolManager):
-    """A pool with one persistent connection; as influxdb_client's `pool_manager`, it bounds that client's requests."""
+    """A pool with one persistent connection; influxdb_client uses it too, so that its requests have the same limits."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         options: dict[str, Any] = {} if tls is None else {"ssl_context": tls}
@@ -156,7 +156,7 @@ def _http_date_s(text: str) -> float:
 
 
 class _Bounded:
-    """Mixin for connections: setting the timeout sets the deadline of everything that follows."""
+    """Mixin for connections: setting the timeout sets the deadline for everything that follows."""
 
     sock: Any
     _deadline_s: float = 0.0
@@ -173,7 +173,7 @@ class _Bounded:
             self._deadline_s = time.monotonic() + value
 
     def left_s(self) -> float:
-        """Return the time left until the deadline. Raises TimeoutError if there is none."""
+        """Return the time left until the deadline. Raises TimeoutError if it has passed."""
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("timed out")

@@ -18,7 +18,7 @@ HINTS = {
 
 
 def hint(reason: Reason) -> str:
-    """Return the advice for a failed connection to a store."""
+    """Return the advice for a failed connection to a store; "" if there is none."""
     return HINTS.get(reason, "")
 
 
@@ -29,7 +29,7 @@ def context_of(target: Target) -> ssl.SSLContext | None:
             raise SinkUrlError(f"{target.name}: {odd[0]} requires TLS (hint: use a URL with +https)")
         return None
     if KEY in target.parameters and CERTIFICATE not in target.parameters:
-        raise SinkUrlError(f"{target.name}: {KEY} needs {CERTIFICATE}")
+        raise SinkUrlError(f"{target.name}: {KEY} requires {CERTIFICATE}")
     ca, certificate, key = (target.file(name) if name in target.parameters else None for name in PARAMETERS)
     try:
         return client_context(Access(ca=ca, certificate=certificate, key=key))

@@ -1,4 +1,4 @@
-"""The event file: complete lines even on a full disk, and a count of lost ones."""
+"""The event file: its lines are complete even on a full disk, and lost events are counted."""
 
 import os
 import re
@@ -74,7 +74,7 @@ def test_close_reports_lost_events(path: Path) -> None:
         file.append(["a", "b"])
         file.append(["c"])
     assert messages == [
-        "/dev/full: No space left on device: events are lost until writing succeeds again",
+        "/dev/full: No space left on device: events are lost until the file can be written again",
         "/dev/full: 3 events lost",
     ]
 

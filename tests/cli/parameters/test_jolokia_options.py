@@ -21,7 +21,7 @@ def password_file(folder: Path, password: str = SECRET) -> Path:
 
 
 def run(arguments: list[str], **environ: str) -> tuple[dict[str, Any], str]:
-    """Run a command with the options; return its arguments and its output."""
+    """Run a command that has the Jolokia options; return the arguments that it received and its output."""
     received: dict[str, Any] = {}
 
     @click.command()

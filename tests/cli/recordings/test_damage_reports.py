@@ -17,7 +17,7 @@ def test_every_command_reports_lost_and_repeated_ticks(
     folder = record(tmp_path / "a", busy("a", 40))
     (file,) = folder.glob("*.zst")
     frames = [MAGIC + frame for frame in file.read_bytes().split(MAGIC)[1:]]
-    # The third frame, of five ticks, is replaced by a copy of the first.
+    # The third frame, which contains five ticks, is replaced with a copy of the first.
     file.write_bytes(b"".join([*frames[:2], frames[0], *frames[3:]]))
     try:
         code = main([*command.split(), str(folder)])

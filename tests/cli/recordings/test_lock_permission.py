@@ -35,7 +35,7 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def as_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
     """Run the test as a user who may not open the lock."""
-    # This imports all modules that the commands need, before switching to a user who may be unable to read them.
+    # This imports all modules that the commands need, before switching to a user who may not be allowed to read them.
     assert main(["journal", "check", str(folder)]) == main(["replay", str(folder)]) == 0
     assert "open" in capsys.readouterr().out
     if os.geteuid():
@@ -55,7 +55,7 @@ def test_the_state_of_a_forbidden_lock_is_unknown(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("as_stranger")
-def test_check_and_replay_report_that_they_cannot_tell(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_and_replay_report_that_the_state_is_unknown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     owner = (folder / LOCK).owner()
     users = "root" if owner == "root" else f"{owner} or root"
     text = (

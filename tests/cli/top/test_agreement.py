@@ -88,7 +88,7 @@ def clusters(draw: st.DrawFn) -> list[Node]:
 
 
 def snapshots(node: Node) -> Iterator[Snapshot]:
-    """Yield a node's ticks. All nodes on the same machine or network report the same values for it."""
+    """Yield the node's snapshot in each tick. Nodes on the same machine and network report the same machine metrics."""
     chance, counts, starts = Random(node.seed), dict[Series, int](), 0  # noqa: S311
     for tick in range(TICKS):
         if tick in node.restarts:
@@ -98,7 +98,7 @@ def snapshots(node: Node) -> Iterator[Snapshot]:
             metric = CATALOGUE[series[0]]
             if series[0].startswith(("cassandra_", "casstat_process")):
                 values[series] = _value(metric.kind, series, counts, chance)
-        # Keep the gauge right after an outage or a restart, because there is no previous value then.
+        # Do not remove the gauge immediately after an outage or a restart, when there is no previous value.
         if tick in node.lacking and tick - 1 not in node.down and tick not in node.restarts:
             del values["cassandra_compaction_pending",]
         scrapes = [Scrape("cassandra", 50.0 + tick, values, str(starts))] if tick not in node.down else []
@@ -138,7 +138,7 @@ def recorded(nodes: Sequence[Node], folder: Path) -> Path:
 
 
 def merge_rows(folder: Path, interval_s: float) -> dict[float, Row]:
-    """Return the cluster's rows from `casstat merge`, by time."""
+    """Return, by time, the cluster rows that `casstat merge` would write."""
     run, choice = merged(MergeSettings((folder,), interval_s), lambda _, node: node.node)
     return rows_of(run, choice)
 
@@ -157,13 +157,13 @@ def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
 
 
 def top_rows(folder: Path, interval_s: float) -> dict[float, Row]:
-    """Return the cluster's rows from `casstat top --replay --format json`, by time."""
+    """Return, by time, the cluster rows that `casstat top --replay --format json` would print."""
     frames = RecordedFrames(MergeSettings((folder,), interval_s)).history.frames
     return {frame.time_s: json.loads(json_text(frame, (None, None), EVERY))["cluster"] for frame in frames}
 
 
 def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
-    """Return the cluster's rows that live `casstat top` shows for the nodes' samples, by time."""
+    """Return, by time, the cluster rows that `casstat top` would show live for the nodes' samples."""
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)

@@ -20,7 +20,10 @@ GONE = NodeFrame("a", State.GONE, NOTHING, "Connection refused", None, "")
 
 
 def frames_waited(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
-    """Return the number of the frame at which waiting ends, or None; `nodes` are the states, the last one repeated."""
+    """Return the number of the frame at which waiting ends, or None if it has not ended after 40 frames.
+
+    Each frame shows the next of `nodes`; after the last one, all frames show that one.
+    """
     patience = Patience(2.0)
     base = frames(1, 1)[0]
     for number in range(40):
@@ -48,7 +51,7 @@ def test_waiting_ends_with_a_response_or_a_persistent_failure(nodes: list[NodeFr
     assert frames_waited(*nodes) == frame
 
 
-def test_a_failing_node_beside_one_that_answers_is_retried_once() -> None:
+def test_a_failing_node_beside_a_responding_one_is_retried_once() -> None:
     patience = Patience(2.0)
     frame = replace(frames(1, 1)[0], nodes=(UP, GONE))
     assert [patience.is_over(frame, waited_s) for waited_s in (1.0, 2.0)] == [False, True]

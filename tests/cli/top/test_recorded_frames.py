@@ -53,7 +53,7 @@ def test_after_its_recording_ends_a_node_is_gone_and_has_no_values(rec: Path) ->
     assert frames[5].counted == 2
 
 
-def test_a_folder_without_recordings_is_an_error(tmp_path: Path) -> None:
+def test_a_directory_without_recordings_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(CasstatError, match="no recordings found"):
         RecordedFrames(MergeSettings((tmp_path / "empty",)))

@@ -17,7 +17,7 @@ FRAMES = frames(12)
 
 
 class FakeSource:
-    """A frame history that tests can extend; it keeps the requests that it receives."""
+    """A frame history that tests can extend, and that records the requests it receives."""
 
     def __init__(self, count: int = 10) -> None:
         self.history = History()

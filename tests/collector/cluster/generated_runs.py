@@ -77,7 +77,7 @@ def snapshots(node: GeneratedNode) -> list[Snapshot]:
 
 
 def record(node: GeneratedNode, folder: Path, name: str = "") -> Path:
-    """Record the node in a subfolder of `folder`, and return the subfolder."""
+    """Record the node in a subdirectory of `folder`, and return the subdirectory."""
     head = Header(
         writer="1.0",
         interval_s=node.interval_s,
@@ -100,7 +100,7 @@ def record(node: GeneratedNode, folder: Path, name: str = "") -> Path:
 
 
 def record_three_nodes(folder: Path) -> Path:
-    """Record three nodes for 30 s. The first two share a machine; the third does not respond from 10 s to 20 s."""
+    """Record three nodes for 30 s. The first two share a machine; the third does not respond between 10 s and 20 s."""
     record(GeneratedNode("a", [100] * 30, micros=400, boot="m"), folder)
     events = {3: (Event("gc", "GC 1 s", BEGIN_S + 2.5),)}
     record(GeneratedNode("b", [50] * 30, micros=9000, boot="m", disk="sda", events=events), folder)

@@ -79,7 +79,7 @@ HEADS: dict[str, list[Any]] = {
 
 
 def changed(line: bytes, change: Line) -> bytes:
-    """Return the line with changed fields and a checksum that matches them."""
+    """Return the line with these fields changed and with a matching checksum."""
     content = {key: value for key, value in json.loads(line).items() if key != "crc"}
     body = json.dumps({**content, **change}).encode()[:-1]
     return b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body))

@@ -32,7 +32,7 @@ READ_DURATION = ("cassandra_client_request_duration_seconds", "Read")
 HEAP = ("jvm_memory_used_bytes", "heap")
 METRICS = tuple(CATALOGUE[name] for name in (READS[0], READ_TIME[0], READ_DURATION[0]))
 PER_UNIT = {128: 1, 165: 1000}
-"""By number of buckets, the units per microsecond of the bucket layout."""
+"""The units per microsecond in each bucket layout, by its number of buckets."""
 
 
 def busy(
@@ -45,7 +45,7 @@ def busy(
     buckets: int = 128,
     origin: str = "",
 ) -> list[Snapshot]:
-    """Return a node's ticks; `reads` returns the duration in microseconds of each read in a tick."""
+    """Return a node's ticks; `reads` takes a tick's number and returns the durations of its reads in microseconds."""
     counts, number, total_us = [0] * buckets, 0, 0
     snapshots = []
     for tick in range(ticks):
@@ -59,7 +59,7 @@ def busy(
 
 
 def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head: Any) -> Path:
-    """Write a session to a folder, and return the folder."""
+    """Record the ticks as a session in `folder`, and return `folder`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "FULL_EVERY", full_every)
         content = {"session": folder.name, "sources": ("cassandra",), "metrics": METRICS, "interval_s": 1.0, **head}
@@ -70,7 +70,7 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
 
 
 def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
-    """Return all of a node's intervals, as a merge job's product."""
+    """Return all of a node's intervals, so that the merge keeps them as the node's product."""
     return run.intervals
 
 
@@ -115,13 +115,13 @@ def _is_close(expected: Derived, actual: Derived) -> bool:
 
 
 def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
-    """Return the number of reads in each interval, and the seconds that they cover, by interval index."""
+    """Return the increase in reads and the seconds that it covers, by interval index."""
     rates = {index: interval.sample.values.get(READS) for index, interval in intervals.items()}
     return {index: (rate.increase, rate.elapsed_s) for index, rate in rates.items() if isinstance(rate, Rate)}
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return the cluster's reads and the number of responding nodes, by interval index."""
+    """Return the cluster's reads and the number of responding nodes in each interval, numbered from 0."""
     reads = {}
     for index, interval in merged.cluster.items():
         rate = interval.sample.values.get(READS)

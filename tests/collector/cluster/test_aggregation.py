@@ -26,7 +26,7 @@ def sample(values: dict[Series, Derived], elapsed_s: float = 5.0) -> Sample:
 
 
 @given(st.lists(RATES, min_size=1, max_size=5))
-def test_increases_and_rates_are_summed_even_over_different_times(rates: list[Rate]) -> None:
+def test_increases_and_rates_are_summed_even_if_they_cover_different_times(rates: list[Rate]) -> None:
     cluster = merged(METRICS, [sample({("requests_total",): rate}, rate.elapsed_s) for rate in rates], TICK)
     rate = cluster.values["requests_total",]
     assert isinstance(rate, Rate)

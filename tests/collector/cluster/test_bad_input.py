@@ -47,7 +47,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, Path]:
 
 
 def check_damaged(pair: tuple[Path, bytes, Path], content: bytes) -> None:
-    """Assert that the sums are right when the first recording's file has this content."""
+    """Replace the content of the first recording's file, and assert that the merged sums are right."""
     damaged, _, intact = pair
     file_of(damaged).write_bytes(content)
     merged, _ = merge_both(damaged, intact)
@@ -105,7 +105,7 @@ def test_a_node_missing_for_a_third_of_the_run_leaves_a_gap(tmp_path: Path) -> N
     restarted = record(tmp_path / "c", ticks[20:], session="2")
     merged, notes = merge_both(*two, restarted)
     assert notes == []
-    # The first tick of a recording has no increases.
+    # Tick 20, the first of node c's second session, has no increases.
     assert [answered for _, answered in cluster_reads(merged).values()] == [3, 3, 2, 2, 3, 3]
     assert [reads for reads, _ in cluster_reads(merged).values()] == [150, 150, 100, 100, 150, 120]
 
@@ -228,7 +228,7 @@ def test_two_nodes_with_the_same_name_remain_separate(tmp_path: Path) -> None:
     folders = [record(tmp_path / name, busy("a", 12), process=name) for name in ("x", "y")]
     merged, notes = merge_both(*folders)
     assert [node.node for node in merged.nodes] == ["a", "a~2"]
-    assert notes == [f"two nodes are called a at the same time: the one in {tmp_path}/y is called a~2"]
+    assert notes == [f"two nodes are named a at the same time: the one in {tmp_path}/y is shown as a~2"]
     assert cluster_reads(merged)[1] == (100, 2)
 
 
@@ -251,7 +251,7 @@ def test_buckets_with_an_unknown_layout_are_omitted(tmp_path: Path) -> None:
     ]
     merged, _ = merge_both(record(tmp_path / "a", unsupported), record(tmp_path / "b", busy("b", 12)))
     assert cluster_reads(merged)[1] == (100, 2)
-    # A cluster histogram must be absent, because it would contain only the other node.
+    # A cluster histogram must be absent, because it would contain only the other node's reads.
     assert all(READ_DURATION not in interval.sample.values for interval in merged.cluster.values())
 
 
@@ -268,7 +268,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], Path]:
 
 
 def reads_with(folder: Path, node_lines: list[bytes], intact: Path) -> dict[int, tuple[float, int]]:
-    """Merge the lines with the intact recording, check that all of it is counted, and return the cluster's reads."""
+    """Merge the lines with the intact recording, check that its reads are counted, and return the cluster's reads."""
     folder.mkdir(exist_ok=True)
     (folder / "x.jsonl.zst").write_bytes(zstandard.compress(b"".join(node_lines)))
     merged, _ = merge_both(folder, intact)

@@ -138,7 +138,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
-    """Empty the folder, and record the runs in it one after another."""
+    """Empty the directory, and record the runs in it one after another."""
     for file in folder.glob("*.zst"):
         file.unlink()
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +155,7 @@ shared = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
     max_examples=30,
-    # Skip shrinking failing examples, which takes minutes.
+    # Do not shrink failing examples, because that takes minutes.
     phases=[Phase.reuse, Phase.generate],
 )
 

@@ -93,7 +93,7 @@ def test_the_work_is_linear_in_the_number_of_sessions(make: Callable[[int], Sess
 
 
 def calls(sessions: Sequence[Session]) -> int:
-    """Return the number of function calls, which, unlike time, does not depend on the machine."""
+    """Return the number of function calls, a measure of the work that does not depend on the machine."""
     with cProfile.Profile() as profile:
         recordings(sessions)
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]

@@ -178,21 +178,21 @@ def test_a_file_that_is_not_executable_is_not_nodetool(tmp_path: Path) -> None:
 
 YAML = {
     "a list of lines": ("data_file_directories:\n    - /data1\n    - /data2\n", ["/data1", "/data2"]),
-    "a list at the margin": ("cluster_name: x\ndata_file_directories:\n- /data\n\nport: 7000\n", ["/data"]),
+    "an unindented list": ("cluster_name: x\ndata_file_directories:\n- /data\n\nport: 7000\n", ["/data"]),
     "in brackets": ("data_file_directories: [/data1, /data2]\n", ["/data1", "/data2"]),
-    "in brackets over lines": ('data_file_directories: [\n  "/data1",\n  "/data2"\n]\n', ["/data1", "/data2"]),
+    "in brackets on several lines": ('data_file_directories: [\n  "/data1",\n  "/data2"\n]\n', ["/data1", "/data2"]),
     "in quotes": ("data_file_directories:\n  - \"/da ta\"\n  - '/d-2'\n", ["/da ta", "/d-2"]),
     "with comments": (
         "data_file_directories: # where\n  # - /old\n  - /data1 # fast\n\n#  - /gone\n  - /data2#2\n",
         ["/data1", "/data2#2"],
     ),
-    "lines of Windows": ("data_file_directories:\r\n    - /data\r\nport: 1\r\n", ["/data"]),
+    "Windows line endings": ("data_file_directories:\r\n    - /data\r\nport: 1\r\n", ["/data"]),
     "commented out": ("# data_file_directories:\n#     - /var/lib/cassandra/data\nport: 1\n", []),
     "another directory": ("commitlog_directory: /log\nsaved_caches_directory:\n  - /caches\n", []),
-    "a relative one": ("data_file_directories:\n    - data\n", []),
+    "a relative path": ("data_file_directories:\n    - data\n", []),
     "nothing": ("", []),
     "an empty list": ("data_file_directories: []\n", []),
-    "no yaml": ("\0\xff data_file_directories", []),
+    "not YAML": ("\0\xff data_file_directories", []),
 }
 
 
@@ -212,7 +212,7 @@ def test_a_named_configuration_takes_precedence(prefix: str, tmp_path: Path) -> 
     assert match == (Path("/named"),)
 
 
-def test_without_data_directories_in_the_configuration_the_storage_folder_is_used(tmp_path: Path) -> None:
+def test_without_data_directories_in_the_configuration_the_storage_directory_is_used(tmp_path: Path) -> None:
     assert node_with("-Dcassandra.storagedir=/opt/c/bin/../data").directories == (Path("/opt/c/bin/../data/data"),)
     (tmp_path / "cassandra.yaml").write_text("data_file_directories:\n  - /data\n")
     assert node_with("-Dcassandra.storagedir=/opt", "-cp", str(tmp_path)).directories == (Path("/data"),)
@@ -247,7 +247,7 @@ def test_cassandra_processes_are_identified_by_main_class() -> None:
         assert here(other.pid) is None
 
 
-def test_nodes_with_an_agent_come_first_and_then_the_oldest() -> None:
+def test_nodes_with_an_agent_come_first() -> None:
     with process(DAEMON) as old, process(DAEMON) as young, process(JAR, DAEMON) as with_agent:
         ours = [node.pid for node in local_nodes() if node.pid in (old.pid, young.pid, with_agent.pid)]
         assert ours[0] == with_agent.pid

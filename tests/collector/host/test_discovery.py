@@ -77,7 +77,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def process(root: Path, *mounts: tuple[str, str]) -> Path:
-    """Return the `/proc` folder of a process with these mount points and their devices."""
+    """Return the `/proc` directory of a process with these mount points and their devices."""
     folder = root / "proc/7"
     folder.mkdir(parents=True)
     lines = [f"36 35 0:40 / {point} rw,noatime shared:1 - btrfs {source} rw,space_cache\n" for point, source in mounts]
@@ -193,11 +193,11 @@ def test_the_first_default_route_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1"])
-def test_a_loopback_address_is_this_machine(host: str) -> None:
+def test_a_loopback_address_belongs_to_this_machine(host: str) -> None:
     assert is_this_machine(host)
 
 
-def test_addresses_of_this_machine_are_this_machine() -> None:
+def test_the_addresses_of_local_interfaces_belong_to_this_machine() -> None:
     for addresses in psutil.net_if_addrs().values():
         for entry in addresses:
             if entry.family is socket.AF_INET:
@@ -205,5 +205,5 @@ def test_addresses_of_this_machine_are_this_machine() -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.77", "2001:db8::77"])
-def test_a_documentation_address_is_another_machine(host: str) -> None:
+def test_a_documentation_address_belongs_to_another_machine(host: str) -> None:
     assert not is_this_machine(host)

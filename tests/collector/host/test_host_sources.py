@@ -16,7 +16,7 @@ from tests.collector import captures
 from tests.collector.fakes import FakeClock
 
 CASSANDRA, OTHER = 4242, 4243
-"""Two processes of the captured tree: one in a control group of version 2, one of version 1."""
+"""Two processes in the captured tree: one in a version 2 control group, one in a version 1 control group."""
 PARTS = {part.name: part for part in HOST}
 NODE = Host(captures.HOST, CASSANDRA)
 
@@ -295,7 +295,7 @@ def test_a_missing_file_is_reported_by_name(tmp_path: Path, name: str) -> None:
         source.read(1.0)
 
 
-def test_reading_a_folder_is_an_error(tmp_path: Path) -> None:
+def test_reading_a_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=str(tmp_path)):
         read_text(tmp_path)
 

@@ -83,21 +83,21 @@ def test_metrics_that_were_not_requested_are_absent(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_every_captured_response_has_the_same_form_as_the_fake(version: str) -> None:
+def test_every_captured_response_has_a_value_and_status_200(version: str) -> None:
     for pair in captures.bulk(version):
         assert {"value", "status"} <= set(pair["response"])
         assert pair["response"]["status"] == 200
 
 
 def expanded(bean: MBean) -> list[str]:
-    """Return the `name` property for each combination of the label values that the catalogue fixes."""
+    """Return the bean's `name` property for each combination of the label values listed in the catalogue."""
     name = properties(bean.name).get("name", "")
     values = product(*bean.only.values())
     return [name.format_map(dict(zip(bean.only, labels, strict=True))) for labels in values]
 
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
-def test_the_catalogue_reads_metrics_that_real_nodes_have(version: str) -> None:
+def test_real_nodes_have_the_mbeans_that_the_catalogue_reads(version: str) -> None:
     names = captures.names(version)
     for bean in BEANS:
         kind = properties(bean.name).get("type", "")

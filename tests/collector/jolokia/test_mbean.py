@@ -39,7 +39,7 @@ def requests_for(beans: Sequence[MBean], labels: Mapping[str, Sequence[Labels]])
 
 
 def single_request(bean: MBean, labels: Labels | None = None) -> MBeanRequest:
-    """Return the only request for a bean."""
+    """Return the request for a bean, asserting that there is only one."""
     (mbean_request,) = requests_for([bean], {bean.family: [labels or {}]})
     return mbean_request
 

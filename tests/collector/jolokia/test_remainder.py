@@ -1,4 +1,4 @@
-"""The remainder: operations on all tables that are not read, without losses or duplicates."""
+"""The remainder: the operations on tables that are not read individually, each counted exactly once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def test_other_series_and_texts_are_ignored() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One tick: the tables' increases before and between the readings of the keyspace and of its tables."""
+    """One tick: the tables' increases before the keyspace and its tables are read, and between the two readings."""
 
     increases: Increases
     between: Increases
@@ -169,7 +169,7 @@ def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Increases]:
 
 
 class Reader:
-    """Sums the tables' increases from tick to tick, as the calculation of rates does."""
+    """Sums the tables' increases from tick to tick, as the rate calculation does."""
 
     def __init__(self) -> None:
         self.increase = 0
@@ -181,7 +181,7 @@ class Reader:
 
 
 def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return the counters of the keyspace, the shown tables and the remainder for each reading of the keyspace."""
+    """Return the counts of the keyspace, the shown tables and the remainder at each reading of the keyspace."""
     keyspace, remainder, reader = Keyspace(), Remainder(), Reader()
     readings = []
     for step in played:

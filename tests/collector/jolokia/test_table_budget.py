@@ -19,7 +19,7 @@ def tables(number: int, keyspace: str = "ks") -> list[Table]:
 
 
 class World:
-    """Tables with given reads per second and their ranking, advanced tick by tick."""
+    """Simulated tables with given reads per second, and their ranking, both advanced tick by tick."""
 
     def __init__(self, rates: Rates, budget: int, selection: Selection | None = None) -> None:
         self.rates = dict(rates)
@@ -69,7 +69,7 @@ class World:
 
 
 def two_passes(number: int) -> int:
-    """Return the number of ticks until all tables have been read twice, FIRST_S apart."""
+    """Return the number of ticks until all tables have been read twice, with FIRST_S between the two readings."""
     return 2 * -(-number // PER_TICK) + round(FIRST_S) + 1
 
 

@@ -153,7 +153,12 @@ class Truth:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a mutation; `wrong` explains a failure; it is empty if the data is right or damage is reported."""
+    """The result of checking a mutated recording.
+
+    wrong        the problems found; "" if the data is right or the damage is reported correctly.
+    is_right     whether no ticks are missing and the number of reads is right.
+    is_reported  whether the integrity differs from that of the original recording.
+    """
 
     wrong: str
     is_right: bool
@@ -175,7 +180,7 @@ def reads_of(folder: Path, *, reference: bool = False) -> tuple[float, Integrity
 
 
 class _Reading:
-    """One pass over a folder, using the same functions as every command."""
+    """Reads a directory with the functions that all commands use, and compares each tick with the original."""
 
     def __init__(self, truth: Truth, folder: Path) -> None:
         self.problems: list[str] = []
@@ -216,7 +221,7 @@ class _Reading:
         self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
-        """Return the number of ticks missing at the sessions' beginnings and ends, where no record counts them."""
+        """Return the number of ticks that no record counts: those missing at the beginning or end of a session."""
         missing = 0
         for session in {session for session, _ in self._truth.ticks}:
             count = sum(tick_session == session for tick_session, _ in self._truth.ticks)
@@ -225,16 +230,16 @@ class _Reading:
 
 
 def truth_of(folder: Path) -> Truth:
-    """Return the contents of a folder before it is changed."""
+    """Return the contents of a directory that has not been changed."""
     entries = [record for file in journal_files(folder) for record in read(file) if isinstance(record, Entry)]
     ticks = {(entry.head.session, entry.number): entry.snapshot for entry in entries}
     return Truth(ticks, reads_of(folder)[0], info([folder]).integrity)
 
 
 def verdict(truth: Truth, folder: Path, *, by_all: bool) -> Verdict:
-    """Return whether a folder's contents are right, or reported as damaged with the correct number of lost ticks.
+    """Check that a directory's contents are right, or reported as damaged with the correct number of lost ticks.
 
-    With `by_all`, `check` and both merges must report the same.
+    With `by_all`, `casstat journal check` and both merges must report the same.
     """
     reading = _Reading(truth, folder)
     problems, integrity, unstated = list(reading.problems), reading.integrity, reading.unstated()
@@ -259,7 +264,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
         problems.append(f"check reports {checked.ticks} ticks, {checked.integrity}")
     if reading.ticks:
         columnar, reference = reads_of(folder), reads_of(folder, reference=True)
-        # A merge only notes a file without readable ticks, so its damage is not compared.
+        # A merge mentions a file without readable ticks only in a note, so its damage is not compared.
         of_merge = reading.integrity if sessions([folder])[1] else columnar[1]
         if columnar != reference or (of_merge.lost, of_merge.repeated) != (
             reading.integrity.lost,
@@ -267,7 +272,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
         ):
             problems.append(f"the merges report {columnar} and {reference}")
         if abs(columnar[0] - reading.reads) > 0.5:
-            problems.append(f"{reading.reads} reads are read, and {columnar[0]} merged")
+            problems.append(f"the files contain {reading.reads} reads, but a merge counts {columnar[0]}")
     return problems
 
 

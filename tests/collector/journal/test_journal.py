@@ -165,7 +165,7 @@ def test_a_second_writer_is_rejected(folder: Path) -> None:
     Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail).close()
 
 
-def test_only_the_owner_can_open_the_lock(folder: Path) -> None:
+def test_only_the_owner_can_open_the_lock_file(folder: Path) -> None:
     folder.mkdir()
     (folder / LOCK).touch(0o644)
     with closing(Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)):

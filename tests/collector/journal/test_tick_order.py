@@ -40,7 +40,7 @@ def reads(folder: Path) -> float:
 
 
 def checked(folder: Path) -> tuple[Summary, Integrity]:
-    """Assert that all readers report the same integrity; return the summary and its integrity."""
+    """Assert that the summary and both merges report the same integrity; return the summary and its integrity."""
     summary = info([folder])
     merged, _ = merge_both(folder)
     (node,) = merged.nodes
@@ -129,7 +129,7 @@ def test_a_truncated_file_is_not_complete(folder: Path, share: float) -> None:
     assert not summary.is_sound
 
 
-def test_overwritten_bytes_are_one_damaged_range_and_lost_ticks(tmp_path: Path) -> None:
+def test_overwritten_bytes_are_reported_as_one_damaged_range_and_lost_ticks(tmp_path: Path) -> None:
     folder = record(tmp_path / "a", busy("a", 398), full_every=600)
     content = bytearray(file_of(folder).read_bytes())
     middle = len(content) // 2

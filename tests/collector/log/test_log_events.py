@@ -86,7 +86,7 @@ def test_before_4_0_flushes_and_compactions_are_logged_only_in_debug_log() -> No
         ("nb-1-big-Data.db", "an unnamed table"),
     ],
 )
-def test_tables_are_identified_by_their_folder(path: str, table: str | None) -> None:
+def test_tables_are_identified_by_their_directory(path: str, table: str | None) -> None:
     assert table_of(path) == table
 
 

@@ -127,7 +127,7 @@ def test_a_removed_log_is_an_error_until_it_is_created_again(log: Log) -> None:
     assert log.events() == texts(3)
 
 
-@pytest.mark.parametrize(("make", "file_type"), [(Path.mkdir, "a directory"), (os.mkfifo, "not a regular file")])
+@pytest.mark.parametrize(("make", "file_type"), [(Path.mkdir, "is a directory"), (os.mkfifo, "not a regular file")])
 def test_a_directory_or_a_pipe_is_an_error(path: Path, make: Callable[[Path], None], file_type: str) -> None:
     make(path)
     log = Log(path, None)

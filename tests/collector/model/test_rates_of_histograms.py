@@ -1,4 +1,4 @@
-"""Interval histograms: the increases of bucket counts, absent if counters of the same events disagree with them."""
+"""Interval histograms: increases of bucket counts; omitted and reported if counters of the same events disagree."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from tests.collector.snapshots import (
 
 US, NS = 128, 165
 FAST, SLOW = 20, 40
-"""Two buckets: 73 to 86, and 2760 to 3311, in raw units."""
+"""The indices of two buckets, which count values from 73 to 86 and from 2760 to 3311 in raw units."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def test_microseconds_read_as_nanoseconds_are_flagged() -> None:
     assert kinds(sample) == ["disagreement"]
 
 
-def test_a_flagged_histogram_does_not_affect_others() -> None:
+def test_a_flagged_histogram_does_not_affect_other_metrics() -> None:
     before, after = node(NS, {FAST: 5000}, 80.0), node(NS, {FAST: 9000}, 80.0)
     sample = last(before.read(10.0), after.read(11.0))
     assert {REQUESTS, SECONDS} <= set(sample.values)

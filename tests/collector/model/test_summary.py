@@ -24,7 +24,7 @@ from tests.collector.snapshots import (
 )
 
 WRITES = (DURATION.name, "Write")
-"""Durations without a counter."""
+"""A histogram without counters."""
 
 
 def summary(parts: list[Sample]) -> Sample:
@@ -104,7 +104,7 @@ steps = st.lists(
 
 
 def readings(intervals: list[Step]) -> list[tuple[float, Values]]:
-    """Return the readings before, between and after the intervals; the first and the last are complete."""
+    """Return the readings at the beginning and end of each interval; the first and the last reading are complete."""
     at_s, count, buckets = 50.0, 5, bucket_counts(128, {30: 9})
     result: list[tuple[float, Values]] = [(at_s, {REQUESTS: count, WRITES: buckets, BYTES: 0})]
     for position, step in enumerate(intervals, 1):

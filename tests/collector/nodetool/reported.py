@@ -64,7 +64,7 @@ def parsed(capture: Capture) -> Report:
 def expected(version: str) -> dict[str, Any]:
     """Return the expected contents of each file: values by series (parts joined by `|`), problems and properties.
 
-    A file with the same contents as another file only refers to it, in the field `as`.
+    A file with the same contents as another one has only the field `as`, which names that file.
     """
     content = json.loads((FOLDER / version / "nodetool.expected.json").read_text())
     assert isinstance(content, dict)

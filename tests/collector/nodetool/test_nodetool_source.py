@@ -26,7 +26,7 @@ HOST_ID = "0f0e0d0c"
 
 @dataclass
 class Stub(ModuleType):
-    """A report whose contents the test chooses."""
+    """A report module that ignores its input and returns the report set by the test."""
 
     ARGUMENTS: tuple[str, ...]
     FILLS: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class Stub(ModuleType):
 
 
 class FakeNodetool(Nodetool):
-    """Returns text for every command except those that are set to fail or to wait."""
+    """Returns text for every command; tests choose the commands that fail, or that wait until `gate` is set."""
 
     def __init__(self) -> None:
         super().__init__(Path("/opt/bin/nodetool"), Connection(), {})
@@ -177,7 +177,7 @@ def test_a_timeout_is_reported() -> None:
     tool.waiting = {"info", "status", "tablestats"}
     with (
         closing(source_of(tool, process(), SUM)) as nodetool_source,
-        pytest.raises(SourceError, match=r"^no answer within 0 s$"),
+        pytest.raises(SourceError, match=r"^no report within 0 s$"),
     ):
         nodetool_source.learn(0.01)
 
@@ -250,7 +250,7 @@ def test_a_report_that_runs_during_a_restart_is_discarded() -> None:
         running.result()
         scrape = source.read(0.0)
         assert scrape.values == {}
-        assert "restarted during the report" in scrape.problem
+        assert "restarted while the report was running" in scrape.problem
         scrape = next_scrape(nodetool_source)
         assert (scrape.origin, scrape.problem) == ("8 1.0", "")
 

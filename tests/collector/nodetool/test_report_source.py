@@ -29,7 +29,7 @@ class Deferred(ThreadPoolExecutor):
 
 
 class FakeReport:
-    """A report source with a fake clock; each report takes `takes_s` and returns the values in `answer`."""
+    """A report source with a fake clock; each run of the report takes `takes_s` and returns the values in `answer`."""
 
     def __init__(self, takes_s: float = 2.0, pace: float = PACE) -> None:
         self.clock = FakeClock()
@@ -105,7 +105,7 @@ def test_every_tick_reports_a_lasting_failure() -> None:
     assert [report.tick().problem for _ in range(4)] == [""] * 4
 
 
-def test_a_partly_parsed_report_has_its_problem_once() -> None:
+def test_a_partly_parsed_report_reports_its_problem_once() -> None:
     report = FakeReport()
     report.problem = "nodetool x: a line was not understood"
     report.tick()

@@ -11,7 +11,7 @@ COMMANDS = sorted({capture.command for capture in CAPTURES})
 # The versions for which every report was captured.
 LAB = ("3.11.19", "4.0.17", "4.1.9", "5.0.8")
 GERMAN = [capture for capture in CAPTURES if ".de." in capture.file]
-# Output with rounded, human-readable numbers: only gauges in bytes are read from it, and a problem reports the rest.
+# Output with rounded, human-readable numbers: only gauges in bytes are read; the rest is reported as a problem.
 ROUNDED = [capture for capture in SOUND if ".human." in capture.file]
 DECAYED = "cassandra_table_operation_decayed_mean_seconds"
 

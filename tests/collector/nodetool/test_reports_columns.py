@@ -88,7 +88,7 @@ def split(capture: Capture, header: str, names: Sequence[str], row: str) -> list
         return [row[start:end].strip() for start, end in zip(begins, [*begins[1:], None], strict=True)]
     if len(row.split()) == len(names):
         return row.split()
-    # The line of units is right-aligned under the labels.
+    # A row with fewer cells contains units, which are right-aligned under the labels.
     ends = [match.end() for match in starts if match]
     units = {match.end(): match[0] for match in re.finditer(r"\S+", row)}
     return [units.get(end, "") for end in ends]
@@ -103,7 +103,7 @@ def rebuilt(capture: Capture, change: "Change", random: Random, *, left: bool) -
 
 
 class Change:
-    """Adds columns with the labels `new` and values from `cells`, removes `gone` columns, and shuffles the columns."""
+    """Adds the columns `new` with values from `cells`, then removes `gone` random columns and shuffles the others."""
 
     def __init__(self, *, new: Sequence[str] = (), cells: Sequence[str] = NUMBERS, gone: int = 0) -> None:
         self.new, self.cells, self.gone = new, cells, gone

@@ -23,7 +23,7 @@ from tests.collector.garbling import (
 from tests.collector.nodetool.reported import SOUND, STDERR, Capture
 
 TEXTS = [capture for capture in SOUND if not capture.is_json]
-# Reports short enough to be truncated after every line.
+# Reports short enough to test truncation after each line.
 SHORT = [capture for capture in TEXTS if len(capture.text) < 1600]
 
 captures = st.sampled_from(SOUND)

@@ -55,7 +55,7 @@ def test_within_the_budget_all_tables_except_system_tables_are_read() -> None:
     }
 
 
-def test_for_tables_not_selected_by_name_only_operations_are_read_on_every_tick() -> None:
+def test_only_operations_are_read_on_every_tick_for_tables_not_selected_by_name() -> None:
     watched = Node(BEANS, *(real_table("ks", name) for name in ("t1", "t2")), selection=Selection(tables=2))
     seconds: dict[str, list[int]] = {}
     for second in range(130):
@@ -120,7 +120,7 @@ def test_other_tables_are_read_within_the_budget() -> None:
         ("ks", "T1", set()),
     ],
 )
-def test_patterns_name_keyspaces_and_tables(keyspace: str, table_name: str, expected: set[tuple[str, str]]) -> None:
+def test_patterns_select_keyspaces_and_tables(keyspace: str, table_name: str, expected: set[tuple[str, str]]) -> None:
     metrics_read = read(node(Selection(keyspace=keyspace, table=table_name)))
     assert {(series[1], series[2]) for series in metrics_read if series[0] == "table_sstables"} == expected
 
@@ -178,7 +178,7 @@ def test_missing_keyspaces_and_tables_are_not_requested(keyspace: str, table_nam
     assert not watched.source.provides("table_sstables")
 
 
-def test_a_new_keyspace_is_read_from_then_on() -> None:
+def test_a_selected_keyspace_created_later_is_read() -> None:
     watched = node(Selection(keyspace="later", table="*"))
     read(watched, range(5))
     watched.add(table("later", "t1"))

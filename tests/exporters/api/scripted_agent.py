@@ -76,7 +76,7 @@ class Scripted:
 
 
 def journal(folder: Path) -> Path:
-    """Create three one-hour journal files and some other files in a folder, and return the folder."""
+    """Create three one-hour journal files and some other files in `folder`, and return `folder`."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(FILES):
         (folder / name).write_bytes(bytes(range(256)) * (number + 1))

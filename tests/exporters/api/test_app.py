@@ -320,7 +320,7 @@ def test_only_listed_files_can_be_downloaded(get: Ask, name: str) -> None:
 
 
 def stream_statuses(app: Starlette, peers: Sequence[str]) -> list[int]:
-    """Return the response statuses of simultaneous requests for event streams, one from each client."""
+    """Return the response statuses of simultaneous requests for event streams, one for each entry of `peers`."""
     statuses: list[int] = []
 
     async def follow(peer: str) -> None:

@@ -54,7 +54,7 @@ class Guessers:
         self.refused = 0
 
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Start concurrent guessers at an address; each tries its own passwords, and the next after a refusal."""
+        """Start concurrent guessers at an address; each tries up to four passwords of its own until one is checked."""
 
         async def thread(number: int) -> bool:
             for attempt in range(4):

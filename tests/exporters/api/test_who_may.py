@@ -193,7 +193,7 @@ def test_dns_rebinding_is_refused(local: str, headers: dict[bytes, bytes], refus
 
 
 class GuardClient:
-    """A client of an application that is protected by a guard and always responds with status 200."""
+    """A client of a guarded application; the application itself always responds with status 200."""
 
     def __init__(self, config: WebConfig) -> None:
         self.config = config
@@ -232,7 +232,7 @@ def test_a_thousand_wrong_passwords_produce_two_log_lines() -> None:
     client.now_s = 61
     client.guard._log.flush()
     first, second = client.log_lines
-    assert first == "10.0.0.9: wrong name or password"
+    assert first == "10.0.0.9: wrong user name or password"
     assert second == f"{first} (999 times in the last 61 s)"
     client.passwords.close()
 

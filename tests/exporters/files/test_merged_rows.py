@@ -25,7 +25,7 @@ CHOICE = Choice()
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A recording of three nodes, the third of which is down for a third of the run."""
+    """The recordings of three nodes, the third of which is down for a third of the run."""
     return record_three_nodes(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Text escaping: gnuplot prints the text unchanged and never executes it."""
+"""Text escaping: gnuplot prints quoted strings unchanged and never executes them."""
 
 import re
 import subprocess

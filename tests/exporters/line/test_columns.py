@@ -42,7 +42,7 @@ def test_cpu_utilisation_excludes_idle_and_iowait() -> None:
     assert cells(busy())["cpu_busy_pct"] == pytest.approx(100.0 - 50.0 - 5.0)
 
 
-def test_the_user_column_of_the_line_includes_nice_unless_nice_has_a_column() -> None:
+def test_the_user_column_of_the_text_output_includes_nice_unless_nice_has_a_column() -> None:
     def user_and_headers(view: View) -> tuple[Cell, list[str]]:
         columns = view.text_columns
         (user,) = [column for column in columns if column.header == "%user"]

@@ -1,4 +1,4 @@
-"""Golden files for the line's output: a node under load, and a node without values."""
+"""Golden files for the default command's rows: a node under load, and a node without values."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def _central_europe() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("name", "view"), TEXTS.items())
-def test_the_line_matches_its_golden_file(name: str, view: View) -> None:
+def test_the_text_output_matches_its_golden_file(name: str, view: View) -> None:
     columns = text_row.fitting(view, None)
     rows = [text_row.row(view, columns, sample) for sample in (busy(), unknown())]
     golden.check(
@@ -49,6 +49,6 @@ def test_csv_matches_its_golden_file(name: str, view: View) -> None:
     golden.check(f"table.{name}.csv", "\n".join([json_csv.csv_header(view), *rows, ""]))
 
 
-def test_time_is_local_and_the_epoch_is_not() -> None:
+def test_the_time_column_is_local_and_the_epoch_column_is_not() -> None:
     for view, expected in ((plain(time="Time"), "23:13:20"), (plain(time="Epoch"), "1700000000")):
         assert text_row.row(view, [], busy()).strip() == expected

@@ -62,7 +62,7 @@ def test_a_json_row_is_one_line(view: View, sample: Sample) -> None:
     assert json.loads(text)["node"] == "10.0.0.1"
 
 
-def test_json_does_not_escape_node_names() -> None:
+def test_json_does_not_escape_non_ascii_node_names() -> None:
     assert "knoten-\u00fc" in json_csv.json_row(plain(), replace(unknown(), node="knoten-\u00fc"))
 
 

@@ -1,4 +1,4 @@
-"""The line in a terminal: cells stay under their headers, rows fit the width, and unknown values are absent."""
+"""Rows in a terminal: cells stay under their headers, rows fit the width, and unknown values are absent."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -36,7 +36,7 @@ def multiplied(value: Derived, factor: float) -> Derived:
 
 
 def without_compactions(sample: Sample) -> Sample:
-    """Return the sample without running compactions, the only text whose width is unlimited."""
+    """Return the sample without running compactions, which are shown in the only cell of unlimited width."""
     values = {series: value for series, value in sample.values.items() if series[0] != "cassandra_compaction_size"}
     return replace(sample, values=values)
 
@@ -86,7 +86,7 @@ def test_as_many_columns_are_shown_as_fit(view: View) -> None:
         if dropped:
             more = max(dropped, key=lambda column: column.keep)
             wider = text_row.header(view, [column for column in view.text_columns if column in kept or column is more])
-            # Without a time column, a space precedes the first column.
+            # Without a time column, `fitting` reserves one character more than the header needs.
             assert len(wider) >= width
 
 
@@ -185,7 +185,7 @@ def test_a_late_row_shows_its_delay(late_s: float, marked: bool) -> None:
 def test_a_row_over_a_gap_shows_the_time_it_covers() -> None:
     sample = replace(busy(), events=())
     assert text_row.marks(sample, 2.0) == ""
-    assert text_row.marks(sample, 1.0) == "over 2.0 s"
+    assert text_row.marks(sample, 1.0) == "rates over 2.0 s"
 
 
 def test_events_are_shown_as_text() -> None:

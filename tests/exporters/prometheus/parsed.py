@@ -21,7 +21,7 @@ SeriesValues = dict[tuple[str, Labels], float]
 
 
 class Parsed(NamedTuple):
-    """The value of every series, and the type of every metric family."""
+    """The value of every series in an exposition, and the type of every metric family."""
 
     values: SeriesValues
     kinds: dict[str, str]
@@ -32,7 +32,7 @@ class Parsed(NamedTuple):
 
 
 def parsed(text: str, *, openmetrics: bool = False) -> Parsed:
-    """Parse an exposition; every series must be unique."""
+    """Parse an exposition; fail if a metric family or a series occurs twice."""
     values: SeriesValues = {}
     kinds: dict[str, str] = {}
     for family in (openmetrics_families if openmetrics else text_families)(text):
@@ -90,7 +90,7 @@ def values_of(draw: st.DrawFn, metric: Metric) -> Value:
 
 @st.composite
 def any_values(draw: st.DrawFn) -> dict[Series, Value]:
-    """Return series of random metrics in the catalogue. Some histograms come with the counter that holds their sum."""
+    """Generate series of random metrics in the catalogue; some histograms come with the counter of their sum."""
     series_values: dict[Series, Value] = {}
     for metric in draw(st.lists(st.sampled_from(list(CATALOGUE.values())), max_size=6, unique_by=lambda m: m.name)):
         for _ in range(draw(st.integers(1, 3)) if metric.labels else 1):
@@ -102,7 +102,7 @@ def any_values(draw: st.DrawFn) -> dict[Series, Value]:
 
 
 def one_of_each() -> dict[Series, Value]:
-    """Return one series of every metric; adding a metric to the catalogue does not change the values of the others."""
+    """Return one series of every metric; its value depends only on the metric, not on the rest of the catalogue."""
     series_values: dict[Series, Value] = {}
     for metric in CATALOGUE.values():
         number = zlib.crc32(metric.name.encode()) % 100_000
@@ -120,6 +120,6 @@ def one_of_each() -> dict[Series, Value]:
 
 
 def counted(metric: Metric, values: Sequence[float], length: int) -> tuple[int, ...]:
-    """Return the counts of a node's `length` buckets after it has recorded these values."""
+    """Return the bucket counts of a node that has `length` buckets and has recorded these values."""
     buckets = Counter(bisect_left(upper_bounds_of(metric.unit, length), value) for value in values)
     return tuple(buckets[index] for index in range(length))

@@ -15,7 +15,7 @@ NONE: Values = {}
 
 
 def added(*scrapes: Scrape) -> LatestValues:
-    """Return the latest values after one tick for each scrape."""
+    """Return the latest values after a series of ticks, each with one of the scrapes."""
     latest = LatestValues(CATALOGUE)
     for one_scrape in scrapes:
         latest.add(snapshot(one_scrape))
@@ -52,7 +52,7 @@ def test_the_assumed_period_is_ten_seconds(after_s: float, is_current: bool) -> 
     assert (BYTES in after(scrape(1.0, {BYTES: 5}), scrape(1.0 + after_s, {REQUESTS: 1}))) is is_current
 
 
-def test_a_slow_metric_is_current_for_its_scrape_interval_from_the_first_reading() -> None:
+def test_a_slow_metric_stays_current_according_to_its_scrape_interval() -> None:
     slow = {
         BYTES[0]: CATALOGUE[BYTES[0]].__class__(**{**vars(CATALOGUE[BYTES[0]]), "scrape_interval": ScrapeInterval.SLOW})
     }
@@ -155,7 +155,7 @@ def test_without_ticks_all_values_are_stale(interval_s: float, patience_s: float
 
 @dataclass(frozen=True)
 class GeneratedTick:
-    """A tick: the time since the previous one, the values, and a number that differs before and after a restart."""
+    """A tick: the time since the previous one, the values, and a number that changes when the node restarts."""
 
     after_s: float
     values: Values

@@ -182,7 +182,7 @@ def test_runs_have_their_begin_end_and_marks() -> None:
 
 
 @pytest.mark.parametrize(("machine", "expected"), [("boot", "boot"), ("", f"of {NODE['node']}")])
-def test_an_unknown_machine_is_not_shared(machine: str, expected: str) -> None:
+def test_nodes_on_unknown_machines_do_not_share_a_machine(machine: str, expected: str) -> None:
     agent = Agent(health=AgentHealth("1", machine=machine, network="net:[1]"))
     agent.tick({})
     assert agent.value("casstat_placement_info", machine=expected, network="net:[1]") == 1

@@ -1,4 +1,4 @@
-"""The series limit is never exceeded, metrics are only left out as a whole, and they do not flap."""
+"""The series limit is not exceeded, metrics are left out completely or not at all, and they do not flap."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -49,12 +49,12 @@ def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None
     old = upper_bounds_of("seconds", OLD)
     differences = {bound.le: old[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
     assert max(map(abs, differences.values())) == pytest.approx(0.027, abs=1e-4)
-    # Other bounds of the older layout are nearer to 0.2 ms and 0.5 ms, but 15 % away from these labels.
+    # The older layout has bounds closer to 0.2 ms and 0.5 ms, but they are 15 % away from these labels.
     assert (differences["0.000215"], differences["0.000535"]) == pytest.approx((0.0202, 0.0202), abs=1e-4)
 
 
 @pytest.mark.parametrize("q", [0.5, 0.95, 0.99])
-def test_a_percentile_across_both_layouts_is_right(q: float) -> None:
+def test_a_percentile_across_both_layouts_is_within_one_bucket(q: float) -> None:
     cumulative: dict[float, float] = defaultdict(float)
     for length in (OLD, NEW):
         text = rendered({(DURATIONS.name, "Read"): counted(DURATIONS, [0.001] * 98 + [0.016] * 2, length)})
@@ -69,7 +69,7 @@ def test_a_percentile_across_both_layouts_is_right(q: float) -> None:
 
 
 @pytest.mark.parametrize("length", [165, 166])
-def test_count_histograms_have_bounds_of_their_own(length: int) -> None:
+def test_count_histograms_have_their_own_bounds(length: int) -> None:
     bounds = UpperBounds((1.0,)).bounds("1", length)
     assert [float(bound.le) for bound in bounds] == pytest.approx(
         [count for count in COUNTS if count or length == 166], rel=0.1
@@ -82,7 +82,7 @@ def test_duplicate_bounds_are_merged() -> None:
 
 @pytest.mark.parametrize("invalid", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
 def test_an_invalid_bound_is_rejected(invalid: tuple[float, ...]) -> None:
-    with pytest.raises(UpperBoundsError, match="use positive seconds"):
+    with pytest.raises(UpperBoundsError, match="use positive numbers of seconds"):
         UpperBounds(invalid)
 
 

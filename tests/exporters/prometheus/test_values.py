@@ -123,7 +123,7 @@ def test_labels_survive_a_round_trip(label: str, openmetrics: bool) -> None:
 
 
 @pytest.mark.parametrize(("label", "written"), [("a\0b", "a\ufffdb"), ("\ud800", "\\ud800"), ("ü\ud800", "ü\\ud800")])
-def test_labels_that_would_end_a_scrape_are_escaped(label: str, written: str) -> None:
+def test_characters_that_would_make_a_scrape_fail_are_replaced(label: str, written: str) -> None:
     text = rendered({("cassandra_jvm_gc_total", label): 7}).encode().decode()
     assert parsed(text).of("cassandra_jvm_gc_total", collector=written) == 7
 

@@ -114,7 +114,7 @@ class Node:
         self.begin()
 
     def begin(self) -> None:
-        """Start recording with empty state, as a newly started program does."""
+        """Start recording with empty state, like a newly started program."""
         self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.messages.append)
         catalogue = head().catalogue
         self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)

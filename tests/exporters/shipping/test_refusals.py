@@ -65,7 +65,7 @@ def test_a_store_that_refuses_every_point_is_down_and_no_point_is_lost(node: Nod
     node.store.always = lambda _: refuses_all(all_points=all_points)
     health = run_for(node, GIVE_UP_AFTER_S - 60)
     assert (health.up, health.points, health.refused_points) == (False, 0, 0)
-    assert health.reason == "refuses every point: HTTP 400: field type conflict"
+    assert health.reason == "it refuses every point: HTTP 400: field type conflict"
     assert health.lag_s == pytest.approx(node.time.now_s)
     assert not checkpoint_path(node.folder.parent / "kept", node.store.name).exists()
     assert dead_letters(node) == []

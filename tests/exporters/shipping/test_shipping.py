@@ -148,14 +148,14 @@ def test_live_ticks_are_read_from_memory_and_match_the_journal(tmp_path: Path, m
     shipping = node.shipping(open_journal=open_follower)
     node.record(30)
     drain(shipping)
-    # From now on, reading the journal fails the test.
+    # Within this block, the test fails if the journal is read.
     with monkeypatch.context() as patch:
         patch.setattr(JournalFollower, "poll", lambda _: pytest.fail("the journal is read"))
         for _ in range(150):
             node.record(1)
             drain(shipping)
     assert len(starts) == 1
-    # Memory holds only ten ticks.
+    # Memory holds only ten ticks, so the first of these must be read from the journal.
     node.record(25)
     drain(shipping)
     node.record(5)

@@ -1,4 +1,4 @@
-"""Parses the line protocol as InfluxDB (models/points.go) and VictoriaMetrics do."""
+"""Parses the line protocol by the rules of InfluxDB (models/points.go) and VictoriaMetrics."""
 
 import re
 

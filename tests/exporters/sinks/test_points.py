@@ -1,4 +1,4 @@
-"""A sample's points have the same values as the line, without unknown ones."""
+"""A sample's points have the same values as its row; unknown values are left out."""
 
 from math import inf, nan
 
@@ -73,7 +73,7 @@ def test_unknown_values_are_absent() -> None:
     }
     assert dict(rows(CATALOGUE, sample(unknown)))[DURATIONS] == {"count": 0.0}
     assert BYTES not in dict(rows(CATALOGUE, sample(unknown)))
-    # No mean can be computed from two counters that cover different times.
+    # No mean can be computed from two counters whose increases cover different times.
     apart: dict[Series, Derived] = {REQUESTS: Rate(9.0, 2.0), SECONDS: Rate(1.0, 60.0), DURATIONS: durations(1)}
     assert "mean" not in dict(rows(CATALOGUE, sample(apart)))[DURATIONS]
 
@@ -121,7 +121,7 @@ def test_lines_have_the_measurements_and_fields_of_the_rows(
     expected = list(rows(CHOICES, sample_))
     assert [name for name, *_ in points] == [series[0] for series, _ in expected]
     for (_, _, escaped, _), (_, fields) in zip(points, expected, strict=True):
-        # Lines have twelve significant digits.
+        # Numbers in lines have twelve significant digits.
         assert escaped == pytest.approx(fields, rel=1e-11)
 
 
@@ -164,6 +164,6 @@ def test_machine_series_are_tagged_with_their_machine() -> None:
     assert owners(Placement("", "net:[1]")) == [{}, {}, {}]
 
 
-def test_the_mean_equals_the_lines_mean() -> None:
+def test_the_mean_equals_the_mean_in_the_row() -> None:
     sample_ = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
     assert dict(rows(CATALOGUE, sample_))[DURATIONS]["mean"] == pytest.approx(ratio(sample_, SECONDS, REQUESTS))

@@ -45,7 +45,7 @@ def error_of(url: str) -> str:
         ("influxdb+http:///b", "no host or invalid port"),
         ("influxdb+http://h/b?ca_file=/x", "requires TLS"),
         ("influxdb+https://h/b?ca_file=/nowhere/ca.pem", "No such file"),
-        ("influxdb+https://h/b?key_file=/x", "needs cert_file"),
+        ("influxdb+https://h/b?key_file=/x", "requires cert_file"),
         ("influxdb+http://h/b?token_file=/nowhere/token", "No such file"),
         ("graphite://h/a b", "invalid prefix"),
         ("graphite://h/a?tag=1", "did you mean tags?"),

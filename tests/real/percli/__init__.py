@@ -16,12 +16,12 @@ HERE = Path(__file__).parent
 
 
 def percli() -> Path:
-    """Return the folder with `percli`, `cue` and `cue.mod`; build it if it does not exist."""
+    """Return the directory with `percli`, `cue` and `cue.mod`; build it if it does not exist."""
     folder = cache_folder(os.environ) / f"percli-{VERSION}-with-schemas"
     if not folder.exists():
         unfinished = folder.with_name(f".{folder.name}-{os.getpid()}")
         module = unfinished / "module"
-        # Go writes to the module's folder, so use a copy.
+        # Go writes to the module's directory, so use a copy.
         shutil.copytree(HERE, module, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
         _go(module, "install", f"{MODULE}/cmd/percli", into=unfinished)
         sources = Path(_go(module, "list", "-m", "-f", "{{.Dir}}", MODULE).strip())

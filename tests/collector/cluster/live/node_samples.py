@@ -15,7 +15,7 @@ INDEX = int(TIME_S) - 1
 
 
 def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: float) -> Sample:
-    """Return a busy node's sample; `figures` may set the `reads` per second and the `bucket` that counts them."""
+    """Return a busy node's sample; `figures` may set the `reads` per second and the `bucket` in which they all fall."""
     values = dict(busy().values)
     values["cassandra_operation_mode",] = "NORMAL"
     values["cassandra_endpoints_unreachable",] = 0.0
@@ -33,7 +33,7 @@ def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: floa
 
 
 def silent_sample(node: str, time_s: float = TIME_S) -> Sample:
-    """Return an agent's sample from a time when Cassandra was not responding."""
+    """Return the sample that an agent takes while Cassandra is not responding."""
     values = {series: value for series, value in busy().values.items() if not series[0].startswith("cassandra_")}
     event = Event("no_answer", "cassandra: http://10.0.0.3:8778/jolokia: Connection refused")
     return Sample(node, Tick(time_s), values, {"cpu": 1.0, "disk": 1.0}, (event,))

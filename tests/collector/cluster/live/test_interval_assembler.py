@@ -169,7 +169,7 @@ def test_an_implausible_time_is_a_failure(time_s: float) -> None:
     assembler = assembler_of("a")
     assembler.add_sample("a", sample_of("a", time_s), TIME_S)
     (node,) = assembler.close(INDEX, TIME_S + 0.5).nodes
-    assert (node.state, node.reason) == (State.GONE, "its clock is implausible")
+    assert (node.state, node.reason) == (State.GONE, "its clock shows an implausible time")
 
 
 def test_events_are_single_lines_bounded_and_sorted() -> None:

@@ -91,11 +91,11 @@ def test_only_selected_values_are_decoded(agents: FakeAgents) -> None:
         assert any(len(names) > 1 for names in followed.selected)
 
 
-def test_a_missing_agent_is_gone_with_a_hint() -> None:
+def test_a_node_without_an_agent_is_gone_with_a_hint() -> None:
     with Followed(UNUSED) as followed:
         interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
         assert interval.nodes[0].reason.startswith(
-            f"no agent is listening at {UNUSED}:17199 (hint: run 'casstat agent' there"
+            f"no agent is listening at {UNUSED}:17199 (hint: run 'casstat agent' on that machine"
         )
 
 
@@ -108,7 +108,7 @@ def test_a_missing_agent_is_gone_with_a_hint() -> None:
         (fake_agents.hang_up, "connection closed"),
     ],
 )
-def test_a_faulty_agent_is_gone_and_the_other_is_counted(
+def test_a_node_with_a_faulty_agent_is_gone_and_the_other_is_counted(
     behaviour: fake_agents.Behaviour, why: str, agents: FakeAgents
 ) -> None:
     agents.agents[1].behaviour = behaviour
