@@ -46,7 +46,7 @@ class Check(NamedTuple):
 
 
 def request_rate(operation: str, metric: str) -> str:
-    """Return the query for a recorded client request rate."""
+    """Return the query for the recorded five-minute rate of a client request metric."""
     return f'sum(cluster_operation:cassandra_client_{metric}:rate5m{{operation="{operation}"}})'
 
 
@@ -67,8 +67,8 @@ def latency(operation: str) -> Iterator[Check]:
     yield Check(f"{prefix}s_per_s", rate)
     yield Check(f"{prefix}_mean_ms", f"1000 * {seconds} / {rate}", 0.05)
     buckets = f'sum by (le) ({BUCKETS}{{operation="{operation}"}})'
-    # The agent serves only some of Cassandra's upper bounds; many are twice the previous one, so percentiles computed
-    # from them are coarse.
+    # The agent serves only some of Cassandra's upper bounds, and many of them are twice the previous one, so
+    # percentiles computed from these buckets are coarse.
     yield Check(f"{prefix}_p99_ms", f"1000 * histogram_quantile(0.99, {buckets})", 1.0)
     yield Check(f"{prefix}_timeouts_per_s", request_rate(operation, "request_timeouts"))
 
@@ -180,7 +180,7 @@ def report(nodes: Mapping[str, Row], top: Row, recorded: Mapping[str, float | No
     different = 0
     for check in CHECKS:
         name = check.column
-        # Some columns exist only in `casstat top`.
+        # `casstat merge` lacks some columns; for those, compare the rule's value with that of `casstat top`.
         merged = cluster[name] if cluster[name] is not None else top.get(name)
         agrees = merged == top.get(name) and is_close(check, merged, recorded[name])
         different += not agrees

@@ -1,8 +1,8 @@
 """Mutate a real node's recording at random: totals must be correct, or the lost ticks must be reported.
 
-`CASSTAT_MUTATIONS` sets the number of mutations (default 20,000). `CASSTAT_RECORDING` names a folder that keeps the
-recording for later runs. The recording has three sessions: one in several files, one in a single file, and one that
-ends because the recorder is killed.
+`CASSTAT_MUTATIONS` sets the number of mutations (default 20,000). `CASSTAT_RECORDING` names a folder in which the
+recording is kept for later runs. The recording has three sessions: one in several files, one in a single file, and one
+that ends because the recorder is killed.
 """
 
 import os

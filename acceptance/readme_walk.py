@@ -1,10 +1,10 @@
-"""Run all commands in README.md, in order, in a clean Debian root and print a transcript.
+"""Run all commands in README.md, in order, in a clean Debian chroot, and print a transcript.
 
 Usage: python -m acceptance.readme_walk [BASE]
 
-Requires root privileges and, without BASE, debootstrap. BASE is a root directory created by `debootstrap
---variant=minbase bookworm BASE`; the script works on a copy of it. The commands listen on this machine's loopback
-addresses. Exits with status 1 if a command fails.
+Requires root privileges and, without BASE, debootstrap. BASE is a directory created by `debootstrap --variant=minbase
+bookworm BASE`; the script works on a copy of it. Servers started by the commands listen on this machine's loopback
+addresses. Exits with status 1 if a command fails, except for those in MAY_FAIL.
 """
 
 import re
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RELEASE = "bookworm"
 HOME = "root/casstat"
-# Files copied from this machine so that programs in the root can reach package registries and trust their
+# Files copied from this machine so that programs in the chroot can reach package registries and trust their
 # certificates.
 SOURCES = "etc/apt/sources.list"
 COPIED_FILES = ("etc/resolv.conf", "etc/hosts", SOURCES, f"{SOURCES}.d", "usr/local/share/ca-certificates")
@@ -34,7 +34,7 @@ MAY_FAIL = ("casstat doctor",)
 FIRST_LINES, LAST_LINES = 8, 6
 MAX_LINE_CHARS = 200
 # The shell runs in its own mount and PID namespaces, so all its processes end with it.
-# The root must be a mount point; otherwise Java finds no file system for Cassandra's directories.
+# The chroot must be a mount point; otherwise Java finds no file system for Cassandra's directories.
 SHELL = """mount --bind {root} {root} && mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc &&
 mount -t sysfs sysfs {root}/sys &&
 exec chroot {root} /bin/bash --login /reader"""
@@ -58,7 +58,7 @@ def commands(readme: str) -> Iterator[tuple[str, str]]:
 
 
 def make_root(folder: Path, base: Path | None) -> None:
-    """Create a clean root with a copy of this repository."""
+    """Create a clean chroot that contains a copy of this repository."""
     if base is None:
         subprocess.run(
             ["/usr/bin/env", "debootstrap", "--variant=minbase", RELEASE, folder], check=True, stdout=subprocess.DEVNULL
@@ -84,7 +84,7 @@ def make_root(folder: Path, base: Path | None) -> None:
 
 
 class Shell:
-    """A login shell in the clean root."""
+    """A login shell in the clean chroot."""
 
     def __init__(self, root: Path) -> None:
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", SHELL.format(root=root)]
@@ -142,7 +142,7 @@ def shortened(output: list[str]) -> list[str]:
 
 
 def walk(shell: Shell, readme: str) -> list[str]:
-    """Run all commands, print their output, and return those that failed."""
+    """Run all commands, print their shortened output, and return those that failed."""
     failed = []
     for command, comment in commands(readme):
         began_s = time.monotonic()

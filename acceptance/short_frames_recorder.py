@@ -6,7 +6,7 @@ from cli.parameters import size_type
 from collector.journal import format_version
 
 if __name__ == "__main__":
-    # These must be set before importing the modules that copy them.
+    # Set these constants before importing modules that copy their values.
     size_type.MIN_BYTES, format_version.FULL_EVERY = 1, 6
     from cli.main import main
 

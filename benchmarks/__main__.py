@@ -45,7 +45,7 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> int:
-    """Run the benchmarks and return the number of figures that miss their bound."""
+    """Run the benchmarks and return the number of figures that are not within their bounds."""
     print(
         f"machine: {psutil.cpu_count()} CPUs, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
         f"Linux {platform.release()}, Python {platform.python_version()}, {time.strftime('%Y-%m-%d')}",

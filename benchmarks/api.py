@@ -109,7 +109,7 @@ def _send_requests(port: int, path: str, encoding: str, count: int) -> None:
 
 
 def _cpu_ms(port: int, path: str, encoding: str) -> float:
-    """Return this process's CPU time per request over a single connection."""
+    """Return the CPU time, in ms, that this process uses per request on a single connection."""
     spawn = multiprocessing.get_context("spawn")
     for count in (10, REQUESTS):
         client = spawn.Process(target=_send_requests, args=(port, path, encoding, count))
@@ -140,7 +140,7 @@ def _late_ms(seconds: float) -> float:
 
 @contextmanager
 def _scrapers(port: int) -> Iterator[list[int]]:
-    """Scrape continuously from another process, one connection per scrape.
+    """Scrape continuously from `SCRAPERS` threads of another process, with one connection per scrape.
 
     Yields a list to which the number of scrapes is appended at the end of the block.
     """

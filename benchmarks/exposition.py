@@ -119,7 +119,7 @@ def _lines(value: Value) -> int:
 
 
 def _next(value: Value, turn: int) -> Value:
-    """Return the value for the next tick; it changes only if `turn` is a multiple of `CHANGE_EVERY`."""
+    """Return the value for the next tick; numbers and histograms grow if `turn` is a multiple of `CHANGE_EVERY`."""
     if isinstance(value, str) or turn % CHANGE_EVERY[isinstance(value, tuple)]:
         return value
     if isinstance(value, tuple):
@@ -134,5 +134,5 @@ class _Families(Collector):
         self._families = list(text_string_to_metric_families(text))
 
     def collect(self) -> Iterator[ClientMetric]:
-        """Yield the families; the cost of creating them is not measured."""
+        """Yield the families, which were created in advance so that only their rendering is measured."""
         yield from self._families

@@ -30,7 +30,7 @@ SINK_UP = re.compile(rb"^casstat_sink_up\{.* ([01])\.0$", re.MULTILINE)
 
 
 def run() -> Iterator[Figure]:
-    """Run the agent, the stores and Prometheus for CASSTAT_BENCH_MIN minutes (default 10)."""
+    """Measure the agent for CASSTAT_BENCH_MIN minutes (default 10) while the stores and Prometheus are running."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="casstat-bench-")))
         stores = InfluxDB(folder / "influxdb"), VictoriaMetrics(folder / "victoria-metrics"), Carbon(folder / "carbon")

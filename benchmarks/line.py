@@ -17,7 +17,7 @@ HEAVY = ("rich", "polars", "pandas", "pyarrow", "numpy", "influxdb_client", "cas
 
 
 def run() -> Iterator[Figure]:
-    """Measure the default columns, percentiles and compactions, and all columns; then count heavy imports."""
+    """Measure the command with the default columns, with -s -p and with --wide; count its heavy imports."""
     with real_node(10) as node, loaded(300):
         for flags in ([], ["-s", "-p"], ["--wide"]):
             yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(["casstat 1", *flags]))

@@ -26,7 +26,7 @@ NODES = (75, 150, 300)
 TICKS = 4200
 MAX_S = 120
 MAX_GIB = 4
-# Maximum ratio of CPU time per tick and node: largest cluster / smallest cluster.
+# Maximum ratio of the largest cluster's CPU time per tick and node to the smallest cluster's.
 MAX_GROWTH = 1.3
 REFERENCE_NODES = 2
 POLL_S = 0.05
@@ -35,7 +35,7 @@ COUNTED = ("cassandra_client_requests_total", "Read")
 
 @dataclass(frozen=True)
 class Cost:
-    """Time and memory that a program used, including its child processes."""
+    """Wall-clock time, CPU time and peak resident memory of a program and its child processes."""
 
     wall_s: float
     cpu_s: float

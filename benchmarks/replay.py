@@ -9,7 +9,7 @@ from benchmarks.merge import measured
 
 TICKS = 3600
 INTERVALS_S = (1, 60, 1800)
-# Maximum ratio of CPU times: longest interval / shortest interval.
+# Maximum ratio of the CPU time with the longest interval to the CPU time with the shortest.
 MAX_GROWTH = 1.5
 
 

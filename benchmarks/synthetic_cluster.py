@@ -51,7 +51,7 @@ class Pattern:
 
 @lru_cache(maxsize=1)
 def pattern(recording: Path) -> Pattern:
-    """Return the pattern for a recording, which must not have gaps.
+    """Return the pattern of a recording that has no gaps.
 
     It consists of the `SCALARS` scalars and `HISTOGRAMS` histograms that change most often among those present in every
     tick. The first two ticks are omitted because the facts about the node are still incomplete in them.

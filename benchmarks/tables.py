@@ -19,7 +19,7 @@ WARM_TICKS = 600
 
 
 def run() -> Iterator[Figure]:
-    """Measure the default command with its ten most active tables, and all metrics with the default table budget."""
+    """Measure the default command with `--tables 10`, and reading all metrics with the default table budget."""
     fewest_s: dict[str, float] = {}
     for tables in TABLES:
         with real_node(tables, heap="1536M") as node, loaded(RATE, min(tables, BUSY)):

@@ -181,7 +181,10 @@ def _store() -> Iterator[None]:
 
 
 def fetch() -> Path:
-    """Return the path of a Telegraf built with only the needed plugins. Raises SystemExit if Go is missing."""
+    """Return the path of a Telegraf binary that contains only the needed plugins; build it if it does not exist.
+
+    Raises SystemExit if the binary has to be built but Go is not installed.
+    """
     folder = cache_folder(os.environ) / f"telegraf-{VERSION}"
     program = folder / "telegraf"
     if not program.exists():

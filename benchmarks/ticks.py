@@ -64,7 +64,7 @@ def _percentile(rows: list[dict[str, Any]], q: float) -> float:
 
 
 def _maximum_age_s(rows: list[dict[str, Any]]) -> float:
-    """Return the maximum age of Cassandra's values; rows before the first report have no age."""
+    """Return the maximum age of Cassandra's values, ignoring rows before the first report, which have no age."""
     return float(max(row["cassandra_age_s"] or 0 for row in rows))
 
 

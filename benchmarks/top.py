@@ -64,7 +64,7 @@ def run() -> Iterator[Figure]:
 
 
 def decode(text: str) -> Sample:
-    """Decode a sample in the same way as an agent feed."""
+    """Decode a sample the way an agent feed does."""
     content = json.loads(text)
     return decoded({**content, "values": needed(content["values"])})
 
@@ -96,7 +96,7 @@ def _memory(history: History) -> Iterator[Figure]:
 
 
 def _copied(node: NodeFrame) -> NodeFrame:
-    """Return a copy of a row with its own array of numbers, as another tick would create it."""
+    """Return a copy of a row with its own array of numbers, as if it came from another tick."""
     return NodeFrame(node.name, node.state, array("d", node.cells), node.reason, node.age_s, node.location)
 
 

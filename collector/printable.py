@@ -23,12 +23,12 @@ def one_line(text: object) -> str:
 
 
 def count_text(count: int, singular: str, plural: str = "") -> str:
-    """Return a count with its noun, such as "1 tick" or "2 ticks"; `plural` is needed unless "s" suffices."""
+    """Return a count with its noun, such as "1 tick" or "2 ticks". The default plural is the singular with an "s"."""
     return f"{count} {singular if count == 1 else plural or f'{singular}s'}"
 
 
 def printable_json(text: str) -> str:
-    """Return equivalent JSON in which each character that is not printable is escaped."""
+    """Return JSON text with each character that is not printable escaped."""
     return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
 
 

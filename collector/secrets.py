@@ -15,7 +15,7 @@ class SecretError(ValueError):
 def read_password(path: Path) -> str:
     """Return the first line of the file at `path`. Raises SecretError."""
     try:
-        # Opening a named pipe would block until a writer opens it.
+        # Without O_NONBLOCK, opening a named pipe would block until a writer opens it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         raise SecretError(f"{path}: {getattr(error, 'strerror', None) or 'invalid path'}") from None

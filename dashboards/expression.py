@@ -1,7 +1,7 @@
 """Expressions over metrics as plain data. Alerts and panels share them; `promql` and `influxql` render them.
 
-Metric names are those of the catalogue. A test looks up every name that `metrics_of` yields, so renaming a metric
-cannot break a panel unnoticed.
+Metric names are those that agents and load generators export. A test looks up every name that `metrics_of` yields, so
+renaming a metric cannot break a panel unnoticed.
 """
 
 from collections.abc import Iterator

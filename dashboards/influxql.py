@@ -58,8 +58,8 @@ def render(expression: Expression, scope: Scope) -> str:
         return _select({"value": expression}, scope, in_ratio=False)
     inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
-    # Exclude zero denominators, because InfluxQL's division by 0 yields 0. The outer query has no time condition, which
-    # would drop the first step of a time range that starts in the middle of that step.
+    # Exclude zero denominators, because InfluxQL's division by 0 yields 0. The outer query has no time condition,
+    # because one would drop the first step of a time range that starts in the middle of that step.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
@@ -72,13 +72,13 @@ def clamp(value: str) -> str:
 
 
 def clamped(query: str, by: Sequence[str]) -> str:
-    """Return a query with the values of `query`, limited to the range 0 to 1."""
+    """Return a query for the values of `query`, limited to the range 0 to 1."""
     selected = clamp('"value"')
     return f'SELECT {selected} AS "value" FROM ({query}) GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
 
 
 def nonzero(query: str, by: Sequence[str]) -> str:
-    """Return a query with the nonzero values of `query`."""
+    """Return a query for the nonzero values of `query`."""
     return f'SELECT "value" FROM ({query}) WHERE "value" != 0 GROUP BY {", ".join(map(_tag, by))}'  # noqa: S608
 
 
@@ -124,14 +124,14 @@ def _sources(
     if metric and metric.owner is not Owner.NODE and across_nodes in ("sum", "mean") and not is_single_node:
         series = _series_query(expression, name, scope, f"\"{MACHINE}\" != ''")
         yield _machine_query(series, metric, name, scope, has_series=within_node == across_nodes)
-        # The second query selects the points without the tag: their machine is unknown, or an older agent wrote them.
+        # The second query selects points without a machine tag: the machine is unknown, or an older agent wrote them.
         condition = f"\"{MACHINE}\" = ''"
     series = _series_query(expression, name, scope, condition)
     yield series if within_node == across_nodes else _node_query(series, within_node, name, scope)
 
 
 def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_series: bool) -> str:
-    """Return the query that keeps one copy of each series that the nodes on one machine share.
+    """Return the query that keeps one copy of each series that several nodes on a machine report.
 
     Without `has_series`, it keeps only the maximum of these series.
     """
@@ -142,14 +142,14 @@ def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_s
 
 
 def _node_query(query: str, within_node: str, name: str, scope: Scope) -> str:
-    """Return the query that aggregates the series of each node."""
+    """Return the query that aggregates each node's series."""
     labels = dict.fromkeys((*NODE_LABELS, *(label for label in scope.by if not label.startswith("$"))))
     groups = ", ".join((f"time({scope.step})", *map(_tag, labels)))
     return f'SELECT {within_node}("{name}") AS "{name}" FROM ({query}) WHERE {scope.time} GROUP BY {groups} fill(none)'  # noqa: S608
 
 
 def _series_query(expression: Rate | Gauge | Quantile, name: str, scope: Scope, condition: str) -> str:
-    """Return the query for the individual series, which aggregates the values in each step."""
+    """Return the query that aggregates the values of each individual series per step."""
     if isinstance(expression, Quantile):
         function, field = "max", _FIELDS[expression.quantile]
     elif isinstance(expression, Rate):

@@ -62,7 +62,7 @@ def _render(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
 
 
 def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
-    """Return the query that aggregates first the series of each node, then the nodes."""
+    """Return the query that aggregates each node's series first and then the nodes."""
     if within_node != across_nodes:
         # Grafana variables are left out: they stand for some of NODE_LABELS.
         labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
@@ -71,9 +71,9 @@ def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[s
 
 
 def _deduplicated(series: str, metric: Metric, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
-    """Return the query that keeps one copy of each series that the nodes on one machine share, and aggregates these.
+    """Return the query that aggregates one copy of each series that several nodes on a machine report.
 
-    If the aggregation within a node differs from the one across nodes, it keeps only their maximum per machine.
+    If the aggregation within a node differs from the one across nodes, only the highest series per machine counts.
     """
     owner = ("machine", "network") if metric.owner is Owner.NETWORK else ("machine",)
     placed = f"{series} * on (job, instance) group_left ({', '.join(owner)}) {PLACEMENT}_info"

@@ -48,7 +48,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Objective:
-    """A latency objective: at least the fraction `target` of an operation's requests take at most `bound_s`.
+    """A latency objective: at least the fraction `target` of an operation's requests must complete within `bound_s`.
 
     bound_s    an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
     min_per_s  the request rate of a data centre below which the ratio is ignored, because one slow read among five
@@ -74,7 +74,7 @@ def _latency(objective: Objective) -> Threshold:
 
 
 FEW_PER_S = 0.01
-"""Three events in five minutes."""
+"""The rate of three events in five minutes."""
 ONE_IN_1000 = (0.001, 0.01)
 """The minimum ratios of errors to traffic for a warning and for a critical alert."""
 MIN_EVENTS_PER_S = 0.1

@@ -13,7 +13,7 @@ MAX_LINES_PER_PERIOD = 60
 
 @dataclass
 class _Kind:
-    """The time of the last line of this kind, and the last text and the number of the lines suppressed since then."""
+    """When the last line of this kind was written, and the lines suppressed since then: their number and last text."""
 
     written_s: float
     text: str = ""

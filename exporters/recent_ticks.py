@@ -52,7 +52,7 @@ class RecentTicks:
             listener(moment)
 
     def clear(self) -> None:
-        """Drop all ticks: the next one does not continue them, so readers must go back to the journal."""
+        """Drop all ticks, because the next one does not follow them directly; readers must go back to the journal."""
         with self._changed:
             self._ticks.clear()
             self._number += 1

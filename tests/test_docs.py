@@ -134,7 +134,7 @@ def test_every_documented_command_is_understood(line: str) -> None:
     command = command_of(name)
     if isinstance(command, click.Group):
         command = command.commands[words.pop(0)]
-    # Ignore errors about paths, because those on the pages do not exist here.
+    # Ignore errors about paths, because the paths on the pages do not exist here.
     with suppress(click.BadParameter, click.exceptions.Exit):
         command.make_context("casstat", words)
 

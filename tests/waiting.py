@@ -1,4 +1,4 @@
-"""Waiting for a condition."""
+"""Waits for a condition."""
 
 import time
 from collections.abc import Callable

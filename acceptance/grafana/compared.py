@@ -28,8 +28,8 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
-# Window and step, in seconds, of a line in a Prometheus panel. If Prometheus scrapes every second, $__rate_interval is
-# 4 s; it contains four samples, which span 3 s.
+# Window and step, in seconds, of a line in a Prometheus panel, keyed by the scrape interval of its slowest metric. If
+# Prometheus scrapes every second, $__rate_interval is 4 s; it contains four samples, which span 3 s.
 WINDOWS_S = {ScrapeInterval.TICK: (3.0, 1.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
 # In InfluxDB panels, a percentile covers a single reading, and all other values are means over a step.
 READINGS_S = {ScrapeInterval.TICK: 1.0, ScrapeInterval.OFTEN: 10.0, ScrapeInterval.SLOW: 60.0}
@@ -49,7 +49,7 @@ SMALL = {
 class Row:
     """A panel line: its merged value (None if it is not recorded), and the values that Grafana displays.
 
-    shown  the displayed values, keyed by the dashboards' state: "now", or "before" for the revision to compare with.
+    shown  the displayed values, keyed by the version of the dashboards: "now", or "before" for the earlier revision.
     """
 
     store: str
@@ -62,7 +62,7 @@ class Row:
     shown: Mapping[str, Sequence[float]]
 
     def agrees(self, state: str) -> bool:
-        """Return whether the mean of the displayed values matches the merged value, or there is nothing to compare."""
+        """Return whether the mean of the displayed values matches the merged value, or either is missing."""
         values = self.shown.get(state)
         if self.merged is None or not values:
             return True
@@ -71,7 +71,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for each line of each comparable panel; it describes the series with the highest merged value."""
+    """Yield a row for each line of each comparable panel, about the line's series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0
@@ -98,7 +98,7 @@ def _of_panel(
 
 
 def _window_s(line: Shown, store: Store) -> tuple[float, float]:
-    """Return a line's window and step in seconds; the means of percentiles and ratios depend on them."""
+    """Return a line's window and step in seconds, which depend on the store and on the line's slowest metric."""
     expression = line.signal.expression
     tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
     tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
@@ -116,7 +116,7 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
     """Find the series with the highest merged value among those displayed in the last state.
 
-    Return its merged value, and its displayed values keyed by state.
+    Return its merged value (None if the signal is not recorded), and its displayed values keyed by state.
     """
     *_, last = lines.values()
     by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
@@ -124,7 +124,7 @@ def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float 
     known = {tuple(sorted(labels)): value for labels, value in merged.items()}
     known = {labels: value for labels, value in known.items() if labels in there} or known
     if not known:
-        # Not recorded: use the first displayed series, if any.
+        # The signal is not recorded, so use the first displayed series, if any.
         first = min(there, default=None)
         return None, {state: each.get(first, ()) for state, each in by_labels.items()} if first else {}
     labels = max(known, key=lambda each: known[each])

@@ -32,7 +32,7 @@ def running(command: Sequence[str], log: Path, environ: Mapping[str, str] | None
 
 
 def wait_until(is_up: Callable[[], bool], name: str) -> None:
-    """Wait until a program responds. Raises TimeoutError."""
+    """Wait until `is_up` returns true; an OSError means "not yet". Raises TimeoutError."""
     ends_s = time.monotonic() + START_S
     while time.monotonic() < ends_s:
         with suppress(OSError):

@@ -68,7 +68,7 @@ class Recorded:
     by_node: bool = False
 
     def mean(self, expression: Expression, by: Sequence[str], window_s: float, step_s: float) -> Values:
-        """Return the mean of an expression's values in windows of `window_s`; a window ends every `step_s`."""
+        """Return the mean of an expression's values over windows of `window_s` that end every `step_s`."""
         groups: dict[Labels, list[float]] = defaultdict(list)
         for number in range(1, round((self.to_s - self.from_s) / step_s) + 1):
             end_s = self.from_s + number * step_s
@@ -104,7 +104,7 @@ class Recorded:
     def _joined(self, expression: Rate | Gauge, by: Sequence[str], *, in_ratio: bool) -> Values:
         series, metric = self._series(expression), CATALOGUE[expression.metric]
         if metric.owner is not Owner.NODE and "node" not in by:
-            # The demo cluster's nodes share one machine, and each of them reports the machine's series.
+            # The demo cluster's nodes share one machine, so each of them reports the same machine series.
             series = _grouped(series, (*by, *metric.labels), max)
         if isinstance(expression, Gauge):
             return _grouped(series, by, ACROSS[aggregation_of(expression)])
@@ -171,7 +171,7 @@ def _gain_per_s(points: Points) -> float:
 
 
 def _histogram(unit: str, counts: Mapping[float, float]) -> Buckets:
-    """Return the histogram for sparse counts, in the Cassandra bucket layout that contains their upper bounds."""
+    """Return sparse counts as a histogram in the Cassandra bucket layout that contains all their upper bounds."""
     for length in LENGTHS:
         with suppress(LayoutError):
             upper_bounds = upper_bounds_of(unit, length)

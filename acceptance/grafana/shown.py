@@ -40,7 +40,7 @@ def data_source(store: str, url: str) -> Json:
 
 @contextmanager
 def grafana(home: Path, folder: Path, dashboards: Path, source: Json, toggles: str = "") -> Iterator[str]:
-    """Run Grafana with a folder's dashboards and a data source; yield its URL."""
+    """Run Grafana with the dashboards in a folder and a data source; yield Grafana's URL."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
     for needed in (sources, provided, folder / "data" / "plugins"):
@@ -77,7 +77,7 @@ def _provided(url: str, dashboards: Path) -> bool:
 
 
 def panels(url: str, dashboards: Path, span: tuple[float, float], tools: Path, into: Path) -> Panels:
-    """Open every dashboard for a time range and return its panels' lines; save screenshots in `into`."""
+    """Open every dashboard for the time range `span` and return all panels' lines; save screenshots in `into`."""
     documents = [json.loads(path.read_text()) for path in sorted(dashboards.glob("*.json"))]
     into.mkdir(parents=True, exist_ok=True)
     windows = [f"{document['uid']}:{_height(document)}" for document in documents]

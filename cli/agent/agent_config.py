@@ -30,7 +30,7 @@ ARGUMENTS = "casstat.arguments"
 
 
 def settings_of(command: click.Command) -> dict[str, click.Option]:
-    """Return the settings: the command's options by name."""
+    """Return the command's options that are settings, keyed by name."""
     named = ((option.name, option) for option in command.params if isinstance(option, click.Option))
     return {name: option for name, option in named if name and name not in NO_SETTINGS}
 
@@ -135,7 +135,7 @@ def _toml(name: str, value: Any) -> str:
 
 
 def masked(text: str) -> str:
-    """Return the text, with the user name and password masked if it is a URL."""
+    """Return `text` with the user name and password masked if it is a URL that contains them."""
     parts = urlsplit(text)
     if "@" not in parts.netloc:
         return text

@@ -1,4 +1,4 @@
-"""The agent's main loop, which processes one tick after another.
+"""The agent's main loop: samples, records and exports one tick after another.
 
 Sinks, the API and the search for a transport may block, so they run in threads of their own.
 """
@@ -88,7 +88,7 @@ class _Program:
     def run(self, stack: ExitStack) -> None:
         """Sample until a signal stops the agent. Raises StoppedError, CasstatError and click.UsageError."""
         settings = self.settings
-        # Invalid settings are rejected before anything is created.
+        # Reject invalid settings before creating anything.
         _check(settings)
         log = log_source(settings.line, self.clock)
         if log is not None:

@@ -1,4 +1,4 @@
-"""The agent's state: it receives every tick and serves it to the API, Prometheus and the sinks."""
+"""The agent's state: it is updated on every tick and read by the API, Prometheus and the sinks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -98,7 +98,7 @@ class Agent:
             self._sinks.change(self._settings.to, journal.position, self._identity)
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
-        """Update the node's availability according to its scrapes in a tick."""
+        """Update the node's availability from the tick's scrapes of the node."""
         problems = [f"{scrape.source}: {scrape.problem}" for scrape in scrapes if scrape.problem]
         if any(scrape.values for scrape in scrapes):
             self._answered_s, self._node_problem = self._last_tick_s, ""
@@ -180,15 +180,18 @@ class Agent:
         return self._runs.all_runs()
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run now and return it. Raises OSError and ValueError."""
+        """Begin a run now and return it. Raises OSError and TooManyChangesError."""
         return self._runs.begin(name)
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        """Add a mark to a run now and return the run. Raises KeyError, ValueError and OSError."""
+        """Add a mark to a run now and return the run.
+
+        Raises KeyError, ValueError, OSError and TooManyChangesError.
+        """
         return self._runs.mark(run, text)
 
     def end_run(self, run: str) -> Mapping[str, Any]:
-        """End a run now and return it. Raises KeyError, ValueError and OSError."""
+        """End a run now and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         return self._runs.end(run)
 
     def _health(self) -> AgentHealth:

@@ -1,4 +1,4 @@
-"""Logs one line when the node stops answering, with the reason, and one when it starts answering again."""
+"""Logs one line with the reason when the node stops answering, and one when it is answering again."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ class Availability:
         self._log = log
         self._monotonic_s = monotonic_s
         self._since_s = monotonic_s()
-        # None until the first reading.
+        # None if the first contact succeeded and nothing has been read since.
         self._answers = None if answered else False
         self._origin = ""
 

@@ -15,7 +15,7 @@ MAX_CHARS = 255
 
 
 class LastIdentity:
-    """The last identity, stored in a file beside the journal; empty if the file is missing or malformed."""
+    """The node's last identity, stored in a file beside the journal; empty if the file is missing or malformed."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE

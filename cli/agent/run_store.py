@@ -29,8 +29,8 @@ MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
 MAX_RUN_BYTES = 1 << 20
 # Every record counts as at least this many bytes, to account for its overhead in memory.
 MIN_RECORD_BYTES = 256
-# Limits in case another program has written to the file: only this many bytes at its end are read, and longer lines are
-# skipped.
+# Limits in case another program has written to the file: only its last MAX_READ_BYTES are read, and lines longer than
+# MAX_LINE_BYTES are skipped.
 MAX_READ_BYTES, MAX_LINE_BYTES = 128 << 20, 64 << 10
 # The start of every record; other lines are not parsed.
 PREFIX = b'{"run": '
@@ -49,7 +49,7 @@ class _StoredRun:
 
 
 class RunStore:
-    """The runs of one agent. Each change is stored as a line in a file, and is an event in the next tick."""
+    """The runs of one agent. Each change is stored as a line in a file, and becomes an event in the next tick."""
 
     name = SOURCE
 
@@ -78,20 +78,23 @@ class RunStore:
             return [_copy(kept.run) for kept in self._runs.values()]
 
     def times(self) -> tuple[RunTimes, ...]:
-        """Return the times of the most recent runs, oldest first."""
+        """Return the times of the `SHOWN` most recent runs, oldest first."""
         with self._lock:
             last = list(islice(reversed(self._runs.values()), SHOWN))
             return tuple(_times(kept.run) for kept in reversed(last))
 
     def begin(self, name: str) -> Run:
-        """Begin a run now. Raises OSError and TooManyChangesError."""
+        """Begin a run now and return it. Raises OSError and TooManyChangesError."""
         with self._lock:
             run = self._record({"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name})
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
     def mark(self, identifier: str, text: str) -> Run:
-        """Add a mark to a run now. Raises KeyError, ValueError, OSError and TooManyChangesError."""
+        """Add a mark to a run now and return the run.
+
+        Raises KeyError, ValueError, OSError and TooManyChangesError.
+        """
         with self._lock:
             self._open(identifier)
             time_s = self._clock.wall_s()
@@ -103,7 +106,7 @@ class RunStore:
             return run
 
     def end(self, identifier: str) -> Run:
-        """End a run now. Raises KeyError, ValueError, OSError and TooManyChangesError."""
+        """End a run now and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
             run = self._record({"run": identifier, "end_s": self._clock.wall_s()})
@@ -150,7 +153,7 @@ class RunStore:
         if size > MAX_BYTES:
             kept_runs = count_text(len(self._runs), "recent run")
             self._log(f"{self._path}: kept only {kept_runs} (limit {MAX_BYTES >> 20} MiB)")
-            # If the disk is full, the file stays as it is, and the next change tries again.
+            # If the disk is full, the file keeps its size, and the next change tries again to shrink it.
             with suppress(OSError):
                 self._rewrite(self._runs)
                 size = 0
@@ -184,7 +187,7 @@ class RunStore:
         self._bytes += size
 
     def _without_oldest(self, room: int, needed: str) -> dict[str, _StoredRun]:
-        """Return the runs to keep so that `room` more bytes fit; the run with the id `needed` is always kept."""
+        """Return the runs without the oldest ones, so that `room` more bytes fit; the run `needed` is always kept."""
         kept, size = dict(self._runs), _total(self._runs)
         for identifier in sorted(kept, key=lambda identifier_: kept[identifier_].run["end_s"] is None):
             if size + room <= LEFT_BYTES:

@@ -37,7 +37,7 @@ class Signals:
         if number == signal.SIGHUP:
             self.hangup = True
         elif number == signal.SIGALRM:
-            # A hanging node must not delay the exit.
+            # A hung node must not delay the exit.
             if not self.uninterruptible:
                 raise StoppedError
         else:

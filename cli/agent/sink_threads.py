@@ -42,7 +42,7 @@ class Sinks:
         self._running: dict[str, _Running] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
-        """Ship to exactly these URLs. New ones begin at `start`, unless they have a checkpoint.
+        """Ship to exactly these URLs. A new sink begins at the journal position `start`, or at its checkpoint.
 
         `identity` is the node's identity at `start`. If CasstatError is raised, nothing has changed.
         """

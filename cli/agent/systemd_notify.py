@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 
 class Notifier:
-    """Notifies the service manager, if there is one. Errors are ignored, because the agent works without it."""
+    """Notifies the service manager, if there is one. Errors are ignored, because notifications are optional."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the service manager's socket and watchdog settings from the environment."""

@@ -45,7 +45,7 @@ REFUSALS = {
 
 @dataclass(frozen=True)
 class Task:
-    """Parameters for attaching and detaching: Jolokia's jar, the node, all nodes on this host, and the environment."""
+    """Attaches the agent in `jar` to `node`, or detaches it; `here` lists all Cassandra processes on this host."""
 
     jar: Path
     node: LocalNode

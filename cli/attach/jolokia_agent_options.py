@@ -20,7 +20,7 @@ POLICY = """<?xml version="1.0" encoding="utf-8"?>
   <cors><allow-origin>none.invalid</allow-origin></cors>
 </restrict>
 """
-# Disables multicast discovery, and also proxy mode, which version 2 enables by default.
+# Disables multicast discovery, and also proxy mode, which Jolokia 2 enables by default.
 QUIET = {
     "discoveryEnabled": "false",
     "disabledServices": "org.jolokia.service.jsr160.Jsr160RequestHandler",

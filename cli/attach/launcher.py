@@ -75,7 +75,7 @@ class Runner:
         return Done(process.returncode if ended else None, output.decode(errors="replace"))
 
     def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
-        """Return the module names of a Java installation; empty for Java 8, or if it cannot run."""
+        """Return a Java installation's module names, or an empty set for Java 8 or a `java` that does not run."""
         try:
             done = self.run([java, "--list-modules"], environ)
         except CasstatError:
@@ -84,7 +84,7 @@ class Runner:
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
-    """Return the process's output up to its end or the deadline, truncated to MAX_OUTPUT_CHARS bytes."""
+    """Read the output until the process exits or the deadline passes; return at most MAX_OUTPUT_CHARS bytes."""
     output = b""
     stream = process.stdout
     if stream is None:

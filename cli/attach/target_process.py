@@ -57,7 +57,7 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
 
 
 def subject(node: LocalNode) -> Subject:
-    """Return the node's process. Raises CasstatError if it has ended."""
+    """Return the node's process. Raises CasstatError if it has ended or this user cannot see it."""
     try:
         process = psutil.Process(node.pid)
         target = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
@@ -110,9 +110,10 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _attaches_from_here(process: Subject) -> bool:
-    """Return whether a JVM here can find the process's attach socket.
+    """Return whether a JVM started in casstat's mount namespace can find the process's attach socket.
 
-    It can if both share /tmp. If the process has its own PID namespace, the JVM looks in the process's /tmp instead.
+    It can if the process uses the same /tmp. It also can if the process has its own PID namespace, because the JVM then
+    looks in the process's /tmp.
     """
     if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
         return True

@@ -104,7 +104,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
 
 
 def _folder_url(url: str | None) -> str:
-    """Return the base URL of the runbooks without a trailing slash, or "" for None."""
+    """Return the runbooks' base URL without a trailing slash, or "" for None. Raises click.BadParameter."""
     if url and not urlsplit(url).netloc:
         raise click.BadParameter(f"{url!r} is not a URL (hint: pass one such as https://wiki.example/runbooks)")
     return (url or "").rstrip("/")

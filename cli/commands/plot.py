@@ -13,7 +13,7 @@ from collector.printable import count_text
 
 # With more points, lines look like bands of noise.
 POINTS = 300
-# Only a recording made while the clock was wrong spans more points than this.
+# A recording spans more points than this only if it was made while the clock was wrong.
 MAX_POINTS = 1_000_000
 
 

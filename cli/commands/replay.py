@@ -166,7 +166,7 @@ class _Pace:
 
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
-    """Yield the recorded entries; print a note for each finding. Raises CasstatError."""
+    """Yield the recorded entries; print a note for each defect in the recording. Raises CasstatError."""
     from collector.journal.read_limits import SeriesLimit
     from collector.journal.reader import Entry, read
     from collector.journal.segments import is_being_written
@@ -194,7 +194,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the recording's files. Raises CasstatError if the path is unreadable or contains several nodes."""
+    """Return the recording's files. Raises CasstatError if `path` is unreadable or has several nodes' recordings."""
     from collector.journal.segments import journal_files
 
     try:

@@ -55,7 +55,7 @@ def write_pid_file(path: Path, child: "subprocess.Popen[bytes]") -> psutil.Proce
 
 
 def read_pid_file(path: Path) -> psutil.Process | None:
-    """Return the process recorded in `path`, or None if it has exited."""
+    """Return the process recorded in `path`, or None if there is no record or the process has exited."""
     try:
         pid, created = path.read_text().split()
         process = psutil.Process(int(pid))

@@ -1,4 +1,4 @@
-"""The local demo cluster. It outlives the command that starts it; its directory records its plan and processes."""
+"""The local demo cluster, which outlives the command that starts it and is recorded in a directory."""
 
 import importlib.util
 import ipaddress
@@ -109,7 +109,8 @@ class LocalCluster:
     def up(self, plan: Plan, environ: Mapping[str, str], progress: Progress) -> list[Node]:
         """Start the nodes one after another, and return them once all of them accept clients.
 
-        Raises DemoError and stops everything if a node does not start.
+        Raises DemoError if a different cluster is running in the directory. If a node does not start, stops everything
+        and raises DemoError.
         """
         existing = self.plan()
         if existing is not None and existing != plan and self.running():
@@ -129,7 +130,7 @@ class LocalCluster:
         return nodes
 
     def command(self, action: str) -> str:
-        """Return the command line for `action` on this cluster."""
+        """Return the command line of `casstat demo` that performs `action` on this cluster."""
         folder = "" if self.folder == state_folder(os.environ) else f" --dir {shlex.quote(str(self.folder))}"
         return f"casstat demo {action}{folder}"
 
@@ -150,7 +151,7 @@ class LocalCluster:
     def start_load(self, rate: float, metrics: str = "") -> None:
         """Start a load of `rate` operations per second that outlives this process.
 
-        `metrics` is the HOST:PORT of its metrics endpoint, or "". A running load with other parameters is replaced.
+        `metrics` is the HOST:PORT of the load's metrics endpoint, or "". Replaces a running load with other parameters.
         """
         plan = self.plan()
         if plan is None:

@@ -152,7 +152,7 @@ def command(spec: NodeSpec) -> list[str]:
 
 
 class Node:
-    """A node started by this or an earlier process, with methods to start, stop, kill and suspend it."""
+    """A node that can be started, stopped, killed and suspended, even if an earlier process started it."""
 
     def __init__(self, spec: NodeSpec) -> None:
         self.spec = spec

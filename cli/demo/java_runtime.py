@@ -12,12 +12,12 @@ from cli.errors import CasstatError
 from collector.printable import count_text
 
 JOLOKIA = "2.3.0"
-# Jolokia 2's artifact has a different name, and its self-contained jar needs a classifier.
+# The artifact of Jolokia 2 has a different name from that of Jolokia 1, and its self-contained jar needs a classifier.
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
 SYSTEM = Path("/usr/lib/jvm")
-# Cassandra 4.0 to 5.0 run on Java 17, although 4.0 and 4.1 officially support only Java 8 and 11. Cassandra 3.11 does
-# not start on anything newer than Java 11.
+# Cassandra versions 4.0 to 5.0 run on Java 17, although 4.0 and 4.1 officially support only Java 8 and 11. Cassandra
+# 3.11 does not start on anything newer than Java 11.
 JAVA_MAJORS = {"3": (11,)}
 JAVA_MAJORS_ELSE = (17, 11)
 MAVEN_TIMEOUT_S = 1200

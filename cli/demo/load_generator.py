@@ -99,7 +99,7 @@ class Load:
             self._statements.append((read, write))
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
-        """Run `rate` operations per second for `seconds`, and wait for all responses.
+        """Run `rate` operations per second for `seconds` or until `stop` is set; then wait for all responses.
 
         `reads` is the fraction of reads. Late operations are sent as soon as possible to keep the mean rate.
         """

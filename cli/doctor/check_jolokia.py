@@ -52,7 +52,7 @@ class Transport:
 
 
 def examine(case: ExaminedNode) -> Transport:
-    """Check Jolokia. Raises click.UsageError for contradictory options."""
+    """Check the node's Jolokia agent. Raises click.UsageError for contradictory options."""
     if case.settings.source == "nodetool":
         return Transport((ok(SUBJECT, "not checked: --source nodetool"),))
     if not case.url and case.chosen:
@@ -155,7 +155,7 @@ def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
 
 
 def _round_trip_s(jolokia: Jolokia) -> float:
-    """Return the network round-trip time, which is not part of Jolokia's latency; 0 if connecting fails."""
+    """Return the network round-trip time, which does not count as Jolokia's latency, or 0 if connecting fails."""
     began_s = time.monotonic()
     try:
         socket.create_connection((jolokia.host, jolokia.port), TIMEOUT_S).close()

@@ -30,7 +30,7 @@ DOWNLOAD = "https://jolokia.org/download.html"
 FIRST_PORT, PORTS = 8778, 20
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 ENV = "cassandra-env.sh"
-# The latest Jolokia version for Java 8, which Cassandra 3 requires.
+# The latest Jolokia version that runs on Java 8, which Cassandra 3 officially requires.
 LAST_1 = "1.7.2"
 
 
@@ -91,7 +91,7 @@ def free_port(case: ExaminedNode) -> int:
 
 
 def find_jar(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return the path of a Jolokia agent's jar that the node's user can read, or None if there is none."""
+    """Return the path of a Jolokia agent jar that the node's user can read, or None if there is none."""
     owner = case.owner(node.pid)
     is_root = owner is not None and owner.uid == 0
     jars = [jar for jar in _jars(case) if is_root or _is_world_readable(jar)]

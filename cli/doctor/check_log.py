@@ -1,4 +1,4 @@
-"""Checks the node's log: whether it is readable, matches the pattern, and contains flushes."""
+"""Checks the node's log: whether it is readable, matches the pattern, and contains flush messages."""
 
 import html
 import os
@@ -24,7 +24,7 @@ _FOLDER = re.compile(r"-Dcassandra\.logdir=(/.*)")
 
 
 def examine(case: ExaminedNode) -> list[Finding]:
-    """Return the findings about the given log, or a suggestion if none is given."""
+    """Return the findings about the log given with --log, or a suggestion if none is given."""
     logs = list(candidates(case))
     path = case.settings.log
     if path is None:
@@ -81,7 +81,7 @@ def _configured_patterns(case: ExaminedNode) -> Iterator[LogPattern]:
 
 
 def _level_findings(case: ExaminedNode, path: Path) -> list[Finding]:
-    """Return a warning if the log does not contain flushes."""
+    """Return a warning if Cassandra logs flushes to a different file."""
     if _has_flushes(case, path):
         return []
     summary = f"{path.name} of Cassandra {case.release} does not contain flushes or compactions"
@@ -89,15 +89,15 @@ def _level_findings(case: ExaminedNode, path: Path) -> list[Finding]:
 
 
 def _has_flushes(case: ExaminedNode, path: Path) -> bool:
-    """Return whether the log contains flushes.
+    """Return whether Cassandra logs flushes to this file.
 
-    Cassandra 3 logs them at DEBUG, so if there is a debug.log, they are in that file and not in system.log.
+    Cassandra 3 logs them at DEBUG level, so if there is a debug.log, they are in that file and not in system.log.
     """
     return not (case.release.startswith("3.") and path.name == SYSTEM and path.with_name(DEBUG).exists())
 
 
 def candidates(case: ExaminedNode) -> Iterable[Path]:
-    """Return the existing logs among the node's open files, its log directory, and the default path."""
+    """Return the existing logs: those that the node has open, and those in its log directory and the default one."""
     paths = list(_open_logs(case))
     for word in case.command(case.chosen.pid) if case.chosen else ():
         if match := _FOLDER.fullmatch(word):

@@ -32,7 +32,7 @@ USUAL = (
 
 
 def examine(case: ExaminedNode, *, used: bool) -> Transport:
-    """Run nodetool once; `used` is true if casstat would use it instead of Jolokia."""
+    """Run nodetool and return the findings; `used` is true if casstat would use it instead of Jolokia."""
     if case.settings.source == "jolokia" or (case.settings.source == "auto" and case.settings.jolokia.jolokia):
         return Transport((ok(SUBJECT, "not checked: --jolokia or --source selects Jolokia"),))
     program = case.nodetool
@@ -71,7 +71,7 @@ def _missing(case: ExaminedNode) -> Finding:
 
 
 def _other_nodetool(case: ExaminedNode, failed: Path | None = None) -> str:
-    """Return casstat's command line with a nodetool other than the failed one."""
+    """Return casstat's command line with a nodetool other than `failed`."""
     candidates = [*map(Path, USUAL), *sorted(Path("/opt").glob("*cassandra*/bin/nodetool"), reverse=True)]
     usable = (path for path in candidates if path != failed and os.access(path, os.X_OK))
     return case.advice.line(nodetool=str(next(usable, "/path/to/cassandra/bin/nodetool")))
@@ -137,5 +137,5 @@ def _pace(case: ExaminedNode, program: Path, took_s: float, *, used: bool) -> Fi
 
 
 def _rounded(seconds: float) -> int:
-    """Return a round number of seconds that leaves a margin for slower responses."""
+    """Return a round interval that exceeds `seconds` by a margin for slower responses."""
     return next((interval_s for interval_s in (5, 10, 15, 20, 30, 60, 120) if interval_s >= 1.25 * seconds), 300)

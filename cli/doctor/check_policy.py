@@ -158,7 +158,7 @@ def command(case: ExaminedNode, name: str) -> Finding:
 
 
 def _where(case: ExaminedNode) -> str:
-    """Return "in FILE", where FILE is the file with the policy."""
+    """Return "in FILE", where FILE is the path of the policy, or only its usual name if the path is unknown."""
     words = case.command(case.chosen.pid) if case.chosen else []
     return f"in {next((match[1] for word in words if (match := _LOCATION.match(word))), POLICY)}"
 

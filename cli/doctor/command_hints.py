@@ -1,4 +1,4 @@
-"""Builds commands for the user to run: casstat with the current options, some changed, possibly as another user."""
+"""Builds commands for the user to run: casstat with the current options, some of them changed, or as another user."""
 
 import shlex
 import shutil
@@ -22,7 +22,7 @@ class Advice:
     root: bool = False
 
     def line(self, **changes: str) -> str:
-        """Return casstat's command line with options changed or added: `jmx_port="7199"` for --jmx-port."""
+        """Return the current command line with options changed or added; `jmx_port="7199"` sets --jmx-port."""
         return self.command(*self._flags(changes))
 
     def command(self, *words: str | Path) -> str:

@@ -46,7 +46,7 @@ class ExaminedNode:
 
     @property
     def url(self) -> str:
-        """The URL of the node's Jolokia agent, or "" if that agent may belong to another node."""
+        """The Jolokia URL to try for the node; "" if only the default is left and may be another node's."""
         return node_selection.jolokia_url(self.settings, self.chosen, self.here)
 
     @property
@@ -67,7 +67,7 @@ class ExaminedNode:
 
     @property
     def interval_s(self) -> float:
-        """The time between rows."""
+        """The time between rows, in seconds."""
         return DEFAULT_S if self.settings.interval_option is None else self.settings.interval_option
 
     def owner(self, pid: int) -> Owner | None:

@@ -19,7 +19,7 @@ class Finding:
 
     subject  the source, such as jolokia.
     summary  the observed fact.
-    impact   its effect on the columns; "" if that is obvious.
+    impact   the effect of that fact on the columns; "" if that is obvious.
     fixes    commands to run, or instructions such as "add LINE to FILE"; every fix after the first begins with "then: "
              (the next step) or "or: " (an alternative). Empty if nothing has to be done.
     """

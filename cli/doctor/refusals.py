@@ -41,7 +41,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
     if match := _CLIENT.search(str(error)):
         return (f"add <host>{match[1]}</host> inside <remote> in {POLICY}, and restart the node",)
     if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_RESPONSE):
-        # Another server is listening on this port.
+        # The port probably belongs to a server other than Jolokia.
         return (
             case.advice.line(jolokia=f"http://{jolokia.host}:PORT/jolokia"),
             *_as_alternatives(_start(case, jolokia)),

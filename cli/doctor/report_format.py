@@ -50,7 +50,7 @@ def json_lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with the secrets and all credentials in URLs masked."""
+    """Return `text` with the secrets and all credentials in URLs masked."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN) if secret else text
     return _IN_URL.sub(HIDDEN, text)

@@ -32,7 +32,7 @@ class EventFile:
         self._pending = _missing_line_feed(self._descriptor)
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write lines, given without line feeds, immediately; those that cannot be written are lost and counted."""
+        """Write lines immediately, each with a line feed. Lines that cannot be written are lost and counted."""
         if self._descriptor is None or not lines:
             return
         encoded = [f"{line}\n".encode(errors="replace") for line in lines]
@@ -47,7 +47,7 @@ class EventFile:
         self._failing = bool(reason)
 
     def close(self) -> None:
-        """Close the file and report the number of events lost since the last report."""
+        """Close the file. If the last write failed, report the number of events lost in this outage."""
         if self._descriptor is None:
             return
         with contextlib.suppress(OSError):
@@ -81,7 +81,7 @@ class EventFile:
         return total - len(pending), ""
 
     def _count_lost(self, encoded: list[bytes], written: int) -> int:
-        """Return the number of lines of which nothing was written; the rest of a partial line becomes pending."""
+        """Return the number of lines that were not even partly written; the rest of a partial line becomes pending."""
         for index, line in enumerate(encoded):
             if written <= 0:
                 return len(encoded) - index
@@ -107,7 +107,7 @@ def _open_for_append(path: Path) -> int:
 
 
 def _missing_line_feed(descriptor: int) -> bytes:
-    r"""Return b"\n" if the file ends with a partial line, left by an earlier writer, else b""."""
+    r"""Return b"\n" if the file ends with a partial line from an earlier writer; b"" if not, or if it is unreadable."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return b""

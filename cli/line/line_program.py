@@ -36,7 +36,8 @@ Number = TypeVar("Number", int, float)
 def run(settings: LineSettings) -> None:
     """Print rows until the row limit is reached, the user presses Ctrl-C or the reader closes the pipe.
 
-    Raises click.UsageError if options contradict each other, and click.exceptions.Exit if Cassandra never answered.
+    Raises click.UsageError if options are invalid, CasstatError if the node, keyspace or table does not exist or a file
+    cannot be written, and click.exceptions.Exit if Cassandra never answered.
     """
     interval_s = _checked_interval_s(settings)
     row_limit = _single_value("count", settings.count, settings.count_option)
@@ -103,7 +104,8 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
 def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, NodeSampler, Selection]:
     """Contact the node before the first tick; return the view, the sampler and the metrics to read.
 
-    Prints notes about missing data. Raises CasstatError if the node, keyspace or table does not exist.
+    Prints notes about missing data. Raises CasstatError if the node, keyspace or table does not exist, and
+    click.UsageError if options are invalid or there is no transport to try.
     """
     overrides = NameOverrides(settings.node, _checked_disk(settings.disk), _checked_interface(settings.net_interface))
     views: dict[str, tuple[View, Selection]] = {}
@@ -210,7 +212,7 @@ def _checked_interface(name: str | None) -> str:
 
 
 def _checked_device(kind: str, name: str | None, devices: Iterable[str]) -> str:
-    """Return the name, or "" if none is given. Raises click.UsageError if it is not among the devices."""
+    """Return `name`, or "" if it is None. Raises click.UsageError if it is not one of `devices`."""
     available = list(dict.fromkeys(devices))
     if name and name not in available:
         raise click.UsageError(f"no {kind} '{name}' on this machine, which has {', '.join(available) or 'none'}")

@@ -11,7 +11,7 @@ DEFAULT_S = 1.0
 
 @dataclass(frozen=True)
 class LineSettings:
-    """The options of the default command; see `casstat --help`. An option that is not given has its default value."""
+    """The options of the default command; see `casstat --help`. Omitted options have their default values."""
 
     interval: float | None = None
     count: int | None = None

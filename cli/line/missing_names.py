@@ -42,7 +42,7 @@ def _listed(names: Collection[str]) -> str:
 def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
     """Return the message for a JMX port that no Cassandra process on this machine uses.
 
-    Returns "" if a process uses the port, if there are no Cassandra processes, or if the port of one is unknown.
+    Returns "" if a process uses the port, if there are no Cassandra processes, or if any of their ports is unknown.
     """
     ports = [node.jmx_port for node in local_nodes]
     if not ports or port in ports or None in ports:

@@ -77,7 +77,7 @@ def print_rows(
         for sample in samples:
             countdown.end()
             view = view_for(sample)
-            # Events are written first because printing the row may end the loop.
+            # Events are written first because printing the row raises an exception if the reader has closed the pipe.
             if output.events is not None:
                 output.events.append([event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)])
             printer.row(view, sample)
@@ -97,7 +97,7 @@ def print_rows(
 def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
     """Return the time that the averages cover, as text.
 
-    If some intervals lack data from Cassandra, the text also contains the number of intervals that have it.
+    If some intervals, but not all, lack data from Cassandra, the text also states how many have data.
     """
     covered_s = sample_interval_s(average) or 0.0
     text = f"average over {covered_s:.1f} s"
@@ -115,7 +115,7 @@ def view_with_devices(view: View, devices: tuple[str, str]) -> View:
 def view_for_sample(view: View, devices: tuple[str, str], sample: Sample) -> View:
     """Return the view with the current disk and interface, marked as decayed if the sample's percentiles decay.
 
-    A view whose percentiles always decay is marked from the start, which keeps its header stable.
+    A view that only ever has decaying percentiles is marked from the start, so its header never changes.
     """
     view = view_with_devices(view, devices)
     decayed = view.decayed or view.operations.is_decayed(with_held(sample))
@@ -141,7 +141,7 @@ class _DataPrinter:
         _print(self._text(view, sample))
 
     def average(self, view: View, sample: Sample, coverage: str) -> None:
-        """Print nothing: programs compute their own averages."""
+        """Print nothing, because programs that read JSON or CSV compute their own averages."""
 
 
 class _TextPrinter:
@@ -175,7 +175,7 @@ class _TextPrinter:
         self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
 
     def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
-        """Print an interval's lines, with the marks on the last one; return the terminal width, None if unlimited."""
+        """Print an interval's lines, the last one with the marks; return the terminal width (None if unlimited)."""
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)

@@ -9,14 +9,17 @@ from collector.host.cassandra_processes import DEFAULT_URL, LocalNode
 
 
 def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
-    """Return the local Cassandra process that the settings select; None if there is none or only a URL is given."""
+    """Return the local Cassandra process that the settings select; None if none matches or only a URL is given."""
     if settings.jmx_port is not None:
         return next((node for node in local_nodes if node.jmx_port == settings.jmx_port), None)
     return local_nodes[0] if local_nodes and not settings.jolokia.jolokia else None
 
 
 def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Sequence[LocalNode]) -> str:
-    """Return the Jolokia URL to try for the selected node; "" if none is known and the default may be another's."""
+    """Return the Jolokia URL to try for the selected node.
+
+    Returns "" if the node's own URL is unknown and the default URL may be another node's.
+    """
     if settings.jolokia.jolokia:
         return settings.jolokia.jolokia
     if node and node.url:
@@ -28,7 +31,10 @@ def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Seq
 
 
 def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: str | None = None) -> Path | None:
-    """Return the nodetool to run: as configured, else the node's own, else one in `search_path` (default: $PATH)."""
+    """Return the nodetool to run: the configured one, else the node's, else one in `search_path` (default: $PATH).
+
+    Returns None if there is no nodetool.
+    """
     if settings.nodetool or (node and node.nodetool):
         return settings.nodetool or (node.nodetool if node else None)
     program = shutil.which("nodetool", path=search_path)

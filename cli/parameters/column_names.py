@@ -1,4 +1,4 @@
-"""The parameter type of --columns, whose values look like `reads_per_s,%user` or `help`."""
+"""The parameter type of --columns, which accepts values such as `reads_per_s,%user` and `help`."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ def wide_columns() -> Sequence[Column]:
 
 
 class ColumnNames(click.ParamType["tuple[str, ...]"]):
-    """Comma-separated column names or headers, or the name of a column set; converted to a tuple of names."""
+    """The parameter type for comma-separated column names or headers, or for a column set; yields a tuple of names."""
 
     name = "names"
 

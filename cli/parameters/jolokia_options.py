@@ -85,9 +85,10 @@ def jolokia_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def access_from(
     settings: JolokiaSettings, environ: Mapping[str, str], prefix: str = JOLOKIA, variable: str = PASSWORD
 ) -> JolokiaAccess:
-    """Return the access that the settings describe, with passwords from files or the environment variable.
+    """Return the access that the settings describe, with passwords from files or from the environment.
 
-    Messages name options with this `prefix`. Raises click.UsageError.
+    `variable` is the environment variable with the password; options in messages have this `prefix`. Raises
+    click.UsageError.
     """
     names = option_names(prefix)
     if settings.jolokia_password_file and not settings.jolokia_user:

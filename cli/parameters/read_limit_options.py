@@ -54,7 +54,7 @@ def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def memory_limit(limit_bytes: int) -> Iterator[None]:
-    """Limit the memory of this process, and of each child process, to this process's usage plus `limit_bytes`.
+    """Limit the memory of this process, and of each child process, to this process's current usage plus `limit_bytes`.
 
     Raises CasstatError if the block exceeds this limit, or if a recording exceeds its series limit.
     """

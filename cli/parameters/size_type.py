@@ -9,7 +9,7 @@ MIN_BYTES = 1 << 20
 
 
 class Size(click.ParamType["int"]):
-    """A size of at least 1M, in bytes or with one of the binary suffixes K, M, G and T."""
+    """The parameter type for sizes of at least 1M, in bytes or with one of the binary suffixes K, M, G and T."""
 
     name = "size"
 

@@ -57,7 +57,10 @@ class TimeOfDay:
     second: int
 
     def on_day_of(self, time_s: float) -> datetime:
-        """Return this time on the local date of `time_s`, as a naive datetime because the UTC offset may change."""
+        """Return this time on the local date of `time_s`.
+
+        The result is naive so that adding a day yields the same time of day even if the UTC offset changes.
+        """
         day = datetime.fromtimestamp(time_s, timezone.utc).astimezone().replace(tzinfo=None)
         return day.replace(hour=self.hour, minute=self.minute, second=self.second, microsecond=0)
 
@@ -78,7 +81,10 @@ class TimeOfDay:
 def bounds(
     begin: "float | TimeOfDay | None", end: "float | TimeOfDay | None", first_s: float, last_s: float
 ) -> tuple[float, float]:
-    """Return the time range in seconds since the epoch, for data from `first_s` to `last_s`; None means no limit."""
+    """Return the time range in seconds since the epoch; None becomes an infinite limit.
+
+    A time of day is resolved to its occurrence in, or nearest to, the data from `first_s` to `last_s`.
+    """
 
     def seconds(moment: "float | TimeOfDay | None", default_s: float) -> float:
         if moment is None:

@@ -62,7 +62,7 @@ class MergeSettings:
 
 
 class Clock(click.ParamType["tuple[str, float]"]):
-    """A node and the seconds by which its clock is ahead, written NODE=SECONDS."""
+    """The parameter type of --clock: a node and the seconds by which its clock is ahead, written NODE=SECONDS."""
 
     name = "clock"
 
@@ -127,9 +127,9 @@ def merge_options(command: Command) -> Command:
 def merged(
     settings: MergeSettings, make: "Make[Product]", more: frozenset[str] = frozenset()
 ) -> "tuple[Merged[Product], Choice]":
-    """Merge the recordings; return the merged run, with the result of `make` for each node, and the choice of rows.
+    """Merge the recordings; return the merged run, with the result of `make` for each node, and the chosen operations.
 
-    `more` contains the metrics that `make` needs in addition to those of the rows. Prints notes about the recordings.
+    `more` contains the metrics that `make` needs in addition to those in the rows. Prints notes about the recordings.
     Raises CasstatError and click.UsageError.
     """
     from collector.cluster.grid import Grid
@@ -193,12 +193,12 @@ def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
 
 
 def run_name(settings: MergeSettings) -> str:
-    """Return the run's name, which is the name of the first path."""
+    """Return the run's name, which is the last component of the first path."""
     return settings.paths[0].resolve().name
 
 
 def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
-    """Write all recorded values to Parquet files in a directory; yield the files. Raises CasstatError."""
+    """Write all recorded values to Parquet files in a directory; yield the files' paths. Raises CasstatError."""
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
         raise CasstatError(
             f"--series requires numpy and pyarrow (hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')"
@@ -293,7 +293,10 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
 
 
 def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest usual interval that fits at most `points` times into `length_s`; None means the default."""
+    """Return the shortest interval in USUAL_S that fits at most `points` times into `length_s`, or MAX_S if none does.
+
+    Returns the default interval if `points` is None.
+    """
     from collector.cluster.merge_job import DEFAULT_S
 
     if points is None:

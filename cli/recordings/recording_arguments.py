@@ -75,7 +75,8 @@ def recorded_bounds(
 def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: int) -> None:
     """Raise CasstatError unless one of the files contains the keyspace and the table; an empty name is not checked.
 
-    Also raises click.UsageError if a table is given without a keyspace, and TooManySeriesError.
+    Also raises click.UsageError if a table is given without a keyspace, and TooManySeriesError if there are more than
+    `max_series` series.
     """
     if table and not keyspace:
         raise click.UsageError("--table needs --keyspace")

@@ -45,7 +45,7 @@ def ship(order: Order) -> bool:
     recordings = _recordings(order.path)
     for url in order.urls:
         _sink(url).close()
-    # Build the whole list first: given a generator, `all` would stop at the first failure and skip the other stores.
+    # Build the whole list first, because `all` would stop a generator at the first failure and skip the other stores.
     arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
     return all(arrived)
 
@@ -88,7 +88,7 @@ class _Patience:
         self._begun = False
 
     def wait(self, seconds: float) -> bool:
-        """Wait for at most `seconds`; return whether the store has accepted nothing for the maximum time."""
+        """Wait for at most `seconds`; return whether the store has accepted nothing for the longest time allowed."""
         if not seconds:
             return False
         health, now_s = self.shipping.health(), time.monotonic()

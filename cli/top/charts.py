@@ -29,7 +29,10 @@ def lines(context: RenderContext, room: int) -> list[Line]:
 
 
 def _names(context: RenderContext) -> list[str]:
-    """Return up to four columns to draw: the sort column, the set's first column, its `worst` columns, the rest."""
+    """Return up to four columns to draw.
+
+    The sort column comes first, then the set's first column, its `worst` columns and its other columns.
+    """
     chosen = set_of(context.view)
     first = [context.view.sort] if context.view.sort in COLUMN_INDEX else []
     return list(dict.fromkeys([*first, *chosen.columns[:1], *chosen.worst, *chosen.columns[1:]]))[:4]

@@ -16,7 +16,7 @@ MAX_AGO_S = 1e8
 
 
 def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
-    """Return the view state after a key press, given the key's name and character; None means quit."""
+    """Return the view state after a key press, given the key's name and character; None if the key quits."""
     view = replace(context.view, message="")
     if view.prompt:
         return _typed(context, view, key, letter)
@@ -25,7 +25,7 @@ def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
     if key in ("escape", "backspace"):
         return _back(view)
     if view.help and key not in _MOVES:
-        # On the help page, every other key except the movement keys closes the page.
+        # Any key that is not handled above, except the movement keys, closes the help page.
         return replace(view, help=False, first=0)
     if letter in "1234567" and letter:
         return replace(
@@ -81,7 +81,7 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
         return view
     words, last_s = typed.strip(), context.frames[-1].time_s
     try:
-        # A number larger than MAX_AGO_S is a time in seconds since the epoch.
+        # A number of MAX_AGO_S or more is a time in seconds since the epoch.
         if (ago_s := duration_of(words.removeprefix("-"))) < MAX_AGO_S:
             return _at(context, view, last_s - ago_s)
     except ValueError:
@@ -161,7 +161,10 @@ def _enter(context: RenderContext, view: ViewState) -> ViewState:
 
 
 def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState], ViewState]:
-    """Return an action that moves by rows and pages; if `by` is None, to the first (`pages` = -1) or last row (1)."""
+    """Return an action that moves down by `by` rows and `pages` pages.
+
+    If `by` is None, the action moves to the first row if `pages` is negative, otherwise to the last one.
+    """
 
     def move(context: RenderContext, view: ViewState) -> ViewState:
         room = screen.rows(context)

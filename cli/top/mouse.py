@@ -15,8 +15,8 @@ LEFT, RIGHT = 1, 3
 def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
     """Return the view state after a click.
 
-    A click on a header sorts by that column, a click on a node selects it, and another click opens its page. The right
-    button goes back, like Esc.
+    A click on a header sorts by that column, a click on a node selects it, and a click on the selected node opens its
+    page. The right button goes back, like Esc.
     """
     view = replace(context.view, message="")
     if view.prompt or context.frame is None:

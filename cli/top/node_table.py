@@ -80,7 +80,7 @@ def header(context: RenderContext, chosen: Layout) -> Line:
 
 
 def column_at(context: RenderContext, x: int) -> str:
-    """Return the name of the column at header cell `x`: "node" for the node names, "" for no column."""
+    """Return the name of the column at header cell `x`: "node" for the names, "" where there is no sortable column."""
     chosen = layout(context)
     left = 3 + chosen.name
     if x < left:
@@ -142,7 +142,7 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
 
 
 def why_not(node: NodeFrame, marks: Marks) -> str:
-    """Return a text that explains why a node has no values, and for how long it has had none."""
+    """Return a message that explains why a node has no values and, if known, for how long it has had none."""
     words = {
         State.GONE: "gone",
         State.SILENT: "Cassandra has not answered",
@@ -156,7 +156,7 @@ def why_not(node: NodeFrame, marks: Marks) -> str:
 
 
 def glyph_of(node: NodeFrame, marks: Marks) -> tuple[str, str]:
-    """Return the symbol for a node's state, and its style."""
+    """Return the symbol for a node's state and its style, or those for a fault if the node is up but has a problem."""
     if node.state is State.UP and (bad := severity(node)):
         return marks.fault, LEVELS[bad]
     return marks.states[node.state], OF_STATE[node.state]

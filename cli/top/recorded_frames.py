@@ -20,7 +20,7 @@ from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.live_frames import RUNNING, Wanted
 
-# Maximum number of ticks if no interval (-i) is given.
+# Maximum number of frames if no interval (-i) is given.
 POINTS = 1800
 # The tables of individual nodes are kept only if there are at most NODES_WITH_TABLES nodes. Each list of tables has at
 # most MAX_TABLES entries.

@@ -49,7 +49,10 @@ class RenderContext:
         return clean(self.frame.nodes[node].name, self.marks) if self.frame else ""
 
     def trend(self, column: str, node: int | None, width: int) -> list[float]:
-        """Return the last `width` values up to the selected frame, for a node or, if `node` is None, the cluster."""
+        """Return a column's last `width` values up to the selected frame.
+
+        The values are the node's or, if `node` is None, the cluster's.
+        """
         column_index = COLUMN_INDEX[column]
         last = self.place + 1
         shown = self.frames[max(0, last - width) : last]

@@ -17,7 +17,7 @@ MAX_COLUMNS = 40
 
 
 def state_path(environ: Mapping[str, str]) -> Path | None:
-    """Return the path of the state file, or None if there is no home directory."""
+    """Return the path of the state file, or None if neither $XDG_STATE_HOME nor $HOME is an absolute path."""
     folder = environ.get("XDG_STATE_HOME", "")
     if folder.startswith("/"):
         return Path(folder) / "casstat" / "top.json"
@@ -52,7 +52,7 @@ def remember(path: Path | None, view: ViewState) -> None:
 
 
 def _content(path: Path | None) -> Mapping[str, Any]:
-    """Return the JSON object in the file; an empty one if the file is unreadable, invalid, a pipe or a link."""
+    """Return the JSON object in the file; an empty one if the file is missing, unreadable, invalid or not regular."""
     if path is None:
         return {}
     try:

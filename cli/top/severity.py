@@ -53,7 +53,7 @@ def cluster_level(name: str, number: float | None) -> Severity:
 
 
 def worst_level(cells: Cells) -> Severity:
-    """Return the highest severity of a node's values in the columns that are always read."""
+    """Return the highest severity of the values in the columns that are always read."""
     return max(level(name, value(cells, name)) for name in BASE)
 
 

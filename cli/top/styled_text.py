@@ -114,7 +114,10 @@ def plain(line: Line) -> str:
 
 
 def number(value: float | None, digits: int, width: int = 7) -> str:
-    """Return a number in at most `width` characters, if necessary with fewer decimals or with a suffix (k, M, …)."""
+    """Return a number in at most `width` characters, with fewer decimals or a suffix (k, M, …) if necessary.
+
+    An unknown or infinite number is shown as ABSENT.
+    """
     if value is None or not isfinite(value):
         return ABSENT
     for decimals in range(digits, -1, -1):

@@ -128,7 +128,10 @@ class Top(App[None], inherit_bindings=False):
             self._draw()
 
     def _play(self, now_s: float) -> None:
-        """Once per redraw, advance a recording by `speed` seconds per second; by at least one tick if `speed` >= 1."""
+        """Once per redraw, advance a recording by `speed` seconds per second.
+
+        If `speed` is at least 1, advances by at least one tick.
+        """
         frames = self._source.history.frames
         place = position(frames, self.view.at_s)
         if now_s - self._played_s < REDRAW_S - LOOK_S / 2 or not frames:

@@ -126,7 +126,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
 
 
 def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
-    """Return the options for one Jolokia; without https, only the user name and password apply."""
+    """Return the options for the Jolokia at `target`; without https, only the user name and password apply."""
     if target.scheme == "https":
         return settings
     return JolokiaSettings(jolokia_user=settings.jolokia_user, jolokia_password_file=settings.jolokia_password_file)
@@ -198,7 +198,7 @@ def _first_painted(context: RenderContext) -> Iterator[None]:
     sys.stderr.flush()
     before = termios.tcgetattr(sys.stdin)
     mode = termios.tcgetattr(sys.stdin)
-    # Keys typed in the meantime are not echoed and reach the application unchanged.
+    # Do not echo keys typed before the application has started, and pass them to the application unchanged.
     mode[0] &= ~termios.ICRNL
     mode[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(sys.stdin, termios.TCSANOW, mode)

@@ -23,7 +23,7 @@ def shown(context: RenderContext) -> list[int]:
 
 
 def width_of_node(context: RenderContext) -> int:
-    """Return the width of a node column: that of the longest name if all columns fit, else less, but at least WIDTH."""
+    """Return the width of a node column: as wide as the longest name if space permits, but at least WIDTH."""
     order = context.order
     longest = max((len(context.name(node)) for node in order), default=0) + 1
     return min(max(longest, WIDTH), max((context.width - TIME - WIDTH) // max(len(order), 1), WIDTH))

@@ -16,7 +16,7 @@ from collector.model.snapshot import Tick
 
 NAME = "cluster"
 WATCHED = "watched"
-"""The device label of a node's watched disk and interface, because their real names differ between machines."""
+"""The label that replaces the names of a node's watched disk and interface, which differ between machines."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class Job(Generic[Product]):
 
 
 def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:
-    """Return the metrics in all recordings, except those whose meaning differs between recordings."""
+    """Return every metric that occurs in any recording, except those whose meaning differs between recordings."""
     catalogues = [session.head.catalogue for recording in recordings for session in recording.sessions]
     metrics = {name: metric for catalogue in catalogues for name, metric in catalogue.items()}
     differing = {

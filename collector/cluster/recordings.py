@@ -19,7 +19,7 @@ from collector.printable import count_text
 
 # Maximum number of frames to try from the end of a file before reading the whole file.
 MAX_FRAMES_TRIED = 64
-# A recorder writes one session per file, but users may concatenate files.
+# Maximum number of sessions per file. A recorder writes only one, but users may concatenate files.
 MAX_SESSIONS = 100
 
 
@@ -81,7 +81,7 @@ class Recording:
 
 
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
-    """Return the sessions in all files, and notes about files that have no sessions or some unusable ones.
+    """Return the sessions in all files, and notes about files without sessions and about omitted sessions.
 
     If a file ends with its footer, it contains only one session, so only its first and last frames are read. Raises
     OSError.
@@ -282,8 +282,8 @@ def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Sessio
     """Return the sessions in order of their start, without those that overlap a longer one."""
     chosen: list[Session] = []
     copies: dict[tuple[str, float], Session] = {}
-    # The chosen sessions in order of their start. They do not overlap each other and are at least as long as the next
-    # candidate, so only the candidate's two neighbours can overlap it.
+    # The start and index of each chosen session with more than one tick, in order of their start. These sessions do not
+    # overlap each other and are at least as long as the next candidate, so only its two neighbours can overlap it.
     ordered: list[tuple[float, int]] = []
     for session in sorted(group, key=lambda session: session.begin_s - session.end_s):
         insert_at = bisect_right(ordered, (session.begin_s, len(group)))

@@ -152,7 +152,8 @@ def agent_url(command: Iterable[str]) -> str:
 def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
     """Return the PID of the node on this machine, or None if it runs elsewhere.
 
-    The PID inside a container differs from that on the machine. If no PID matches, the start time decides.
+    Nodes are matched by start time and PID. The start time alone suffices, because the PID inside a container differs
+    from that on the machine.
     """
     started_s = facts.started_ms / 1000
     number, _, host = facts.jvm.partition("@")
@@ -162,7 +163,7 @@ def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
         if str(node.pid) == number:
             return node.pid
     if near:
-        # A different program with Jolokia may have started at the same time as a node.
+        # `facts` may describe another program with Jolokia that started at about the same time as a node.
         is_other_program = same_host and _runs_since(number, started_s)
         return None if is_other_program else min(near, key=lambda node: abs(node.started_s - started_s)).pid
     # The start times may differ because the clock was changed, so the same PID and host name suffice.

@@ -110,7 +110,7 @@ def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -
 
 
 def _line(folder: Path | None, name: str) -> str:
-    """Return the content of one of the group's files, or "" if the group or the file does not exist."""
+    """Return the content of one of the group's files, or "" if the group is unknown or the file cannot be read."""
     if folder is None:
         return ""
     try:

@@ -14,7 +14,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """A subject of machine metrics: `read` returns their values, and `origin` identifies their counters' epoch."""
+    """A group of machine metrics: `read` returns their values, and `origin` identifies their counters' epoch."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -23,10 +23,10 @@ class HostSubject:
 
 
 class HostSource:
-    """Reads the metrics of one subject, such as the disks."""
+    """Reads one group of metrics, such as those of the disks."""
 
     def __init__(self, subject: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
-        """`host` returns this machine, or None if the node runs on another one; `subject` is then not read."""
+        """`host` returns this machine, or None if the node runs on another one, in which case nothing is read."""
         self.name = subject.name
         self._subject = subject
         self._host = host

@@ -17,7 +17,7 @@ class Host:
     pid               PID of the Cassandra process; None if there is no such process.
     disks             block devices, such as sda or md0; empty for all.
     interfaces        network interfaces; empty for all.
-    directories       data directories, to find their file systems.
+    directories       Cassandra's data directories, which determine the file systems to read.
     separate_network  whether Cassandra's network namespace differs from this process's, as in a container.
     """
 

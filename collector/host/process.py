@@ -54,7 +54,7 @@ def read(host: Host) -> Values:
     """Read the metrics of the Cassandra process. Return nothing if it is not running on this machine."""
     if not host.process_exists:
         return {}
-    # Do not use `host.process_dir`: if Cassandra exited now, it would be this process's own directory.
+    # Do not use `host.process_dir`, which becomes this process's own directory if Cassandra exits now.
     folder = host.proc / str(host.pid)
     values = parse_stat(read_text(folder / "stat"))
     try:
@@ -74,6 +74,6 @@ def origin(host: Host) -> str:
 
 
 def parse_stat(stat: str) -> Values:
-    """Parse /proc/PID/stat after its last parenthesis: the command name may contain spaces and parentheses."""
+    """Parse the fields of /proc/PID/stat after the command name, which may contain spaces and parentheses."""
     fields = stat.rpartition(")")[2].split()
     return {(metric.name,): int(fields[index]) for index, metric in STAT.items()}

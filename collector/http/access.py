@@ -13,8 +13,8 @@ HIDDEN = "***"
 class AccessError(ValueError):
     """Credentials or files cannot be used.
 
-    The message states the cause but names no options. `field` is the invalid field of `Access`, and `missing` is the
-    field that must be set.
+    The message states the cause but names no options. `field` is the name of the invalid field of `Access`, and
+    `missing` is the name of a field that must be set; each is "" if there is none.
     """
 
     def __init__(self, cause: str, field: str = "", missing: str = "") -> None:
@@ -69,7 +69,7 @@ class Access:
         return (self._token, self.password) if self.user else ()
 
     def hide(self, text: str) -> str:
-        """Return the text with its passwords and tokens masked; a server's error message may repeat them."""
+        """Return `text` with the password and the token masked, because a server's error message may repeat them."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN) if secret else text
         return text

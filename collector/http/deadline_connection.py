@@ -19,7 +19,7 @@ class DeadlineConnection(http.client.HTTPConnection):
 
     deadline_s = 0.0
     is_handshaking = False
-    """Whether the TLS handshake is in progress."""
+    """Whether a TLS handshake has begun but has not succeeded."""
     _socket: "DeadlineSocket | None" = None
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:

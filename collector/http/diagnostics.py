@@ -78,5 +78,5 @@ class Diagnostics:
         return Failure(f"HTTP {status} {self.quoted(phrase)}", reason)
 
     def quoted(self, text: object) -> str:
-        """Return a server's text for use in a message: on one line, with secrets masked."""
+        """Return text from a server for use in a message: on one line, with secrets masked."""
         return one_line(self.access.hide(str(text)))

@@ -138,7 +138,7 @@ def histogram(
     only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row for a histogram, which is read by executing VALUES."""
+    """Return the row for a histogram; its bucket counts are read by executing the operation VALUES."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     return MBean(
         Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
@@ -172,7 +172,7 @@ class MBeanRequest:
 
     @property
     def is_operation(self) -> bool:
-        """Whether it executes an operation, which Jolokia's policy may refuse separately from reading."""
+        """Whether it executes an operation; Jolokia's policy may deny operations even if it allows reading."""
         return self.parts[0][0].attribute == VALUES
 
     def values(self, response: Mapping[str, Any]) -> Values:

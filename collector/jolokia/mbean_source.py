@@ -22,11 +22,11 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_names import JOLOKIA_SOURCE
 
 FORBIDDEN, NOT_FOUND = 403, 404
-# The prefix of metrics that every JVM has.
+# The prefix of the names of metrics that every JVM has, even one that does not run Cassandra.
 JVM = "cassandra_jvm_"
 SEARCH_TIMEOUT_S = 10.0
-# A search visits all MBean names: 200,000 on a node with a thousand tables. The pause after a search is therefore at
-# least a multiple of its duration: SEARCH_REST soon after a change, LONG_SEARCH_REST when nothing has changed.
+# A search visits all MBean names, of which a node with a thousand tables has 200,000. The pause after a search is
+# therefore at least SEARCH_REST times its duration soon after a change, and LONG_SEARCH_REST times that otherwise.
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
 # Maximum number of requests in one tick, not counting those that are sent on every tick.
@@ -34,7 +34,7 @@ RARE_PER_TICK = 300
 
 
 class _ScheduledRequest:
-    """A request, when it is due, and how long it pauses while the node lacks the MBean or refuses the request.
+    """A request with its due time and, if the node lacks the MBean or refuses the request, its current pause.
 
     `never_pauses` is for requests that are sent on every tick regardless of the response.
     """
@@ -65,7 +65,7 @@ class MBeanSource:
 
     MBean names are searched for at first contact and after a restart or schema change (repeatedly, with pauses of
     1, 2, 4 … s), and otherwise once a minute (less often if searches take long) to find MBeans that appear on first
-    use. If the node does not have a requested MBean, the request is repeated after 1, 2, 4 … 60 s. Decaying
+    use. If the node lacks a requested MBean or refuses the request, it is repeated after 1, 2, 4 … 60 s. Decaying
     percentiles are read only once the node has refused to return bucket counts.
     """
 
@@ -129,7 +129,8 @@ class MBeanSource:
             return timeout_s - (self._clock.monotonic_s() - began_s)
 
         if not self._schedule:
-            # Send a short request first: if the node hangs, it fails within the tick, but the search may take longer.
+            # Send a short request first, so that a hung node is detected within the tick; the search may wait
+            # longer than that.
             self._jolokia.post([request.body for request in self._change_requests()], left_s())
             self.search(left_s())
         due, ranked = self._due(began_s), self._ranking.due(began_s)
@@ -196,7 +197,7 @@ class MBeanSource:
         return ""
 
     def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
-        """Schedule a search and repetitions of it, because MBeans may appear a little later than the change."""
+        """Schedule a search and its repetitions, because new MBeans may appear shortly after the change."""
         is_starting = has_restarted or not had_schema
         # Even while the schema keeps changing, there must be a pause between two searches.
         self._next_search_s = 0.0 if is_starting else self._rested_at_s
@@ -213,7 +214,7 @@ class MBeanSource:
         """Search the node for label values and rebuild the schedule.
 
         `tables` selects the names that change only with the schema, and `others` those that appear on first use. Waits
-        up to 10 s even if `timeout_s` is shorter. Raises SourceError if the node does not respond.
+        up to 10 s even if `timeout_s` is shorter. Raises SourceError if the node does not respond or refuses to search.
         """
         families: dict[str, MBean] = {}
         searches: dict[str, str] = {}
@@ -222,8 +223,8 @@ class MBeanSource:
             if is_wanted or bean.family not in self._known:
                 families.setdefault(bean.family, bean)
                 if bean.search:
-                    # Beans with one search key share the search of the first of them, which exists in every version of
-                    # Cassandra.
+                    # Beans with the same search key share one search, for the MBean of the first of them, because that
+                    # MBean exists in every version of Cassandra.
                     searches.setdefault(bean.search_key, bean.search)
         bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
@@ -242,7 +243,7 @@ class MBeanSource:
     def _schedule_next_search(self, took_s: float) -> None:
         is_repeated = self._search_pause_s > 0
         self._search_pause_s = min(max(2 * self._search_pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
-        # A search that takes long is repeated only once.
+        # A slow search is repeated only once.
         if self._search_pause_s >= MAX_PAUSE_S or (is_repeated and SEARCH_REST * took_s > self._search_pause_s):
             self._changed = ""
         rest_s = took_s * (SEARCH_REST if self._changed else LONG_SEARCH_REST)

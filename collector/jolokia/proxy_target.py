@@ -14,7 +14,7 @@ from collector.jolokia.jolokia_access import JolokiaAccess, service_url
 RUNTIME = "java.lang:type=Runtime"
 IDENTITY = json.dumps({"type": "read", "mbean": RUNTIME, "attribute": ["Name", "StartTime"]})
 PROBE = json.dumps({"type": "search", "mbean": RUNTIME})
-# A search through a Jolokia 2 proxy also returns the names in the proxy's own JVM; the target's have this prefix.
+# A search through a Jolokia 2 proxy also returns names from the proxy's own JVM; the target's names have this prefix.
 MARK = "proxy@"
 
 Answer = dict[str, Any]

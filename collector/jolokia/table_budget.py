@@ -1,4 +1,4 @@
-"""Selects which tables to read if there are many: ranks them by activity and counts the others' operations."""
+"""Selects the most active tables if there are too many to read, and counts the operations of all others."""
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ class Ranking:
         self._scores: dict[Table, float] = {}
 
     def set_tables(self, tables: Iterable[Table]) -> None:
-        """Set the existing tables; tables selected by name are not ranked."""
+        """Set the existing tables. Those selected by name are not ranked, because they are always read."""
         selection = self._selection
         candidates = [t for t in dict.fromkeys(tables) if selection.includes(t[0]) and not selection.names(*t)]
         if len(candidates) <= selection.tables or not selection.tables:
@@ -46,7 +46,7 @@ class Ranking:
         before, self._candidates = self._candidates, {table: self._candidates.get(table, []) for table in candidates}
         self._counts = {table: last for table, last in self._counts.items() if table in self._candidates}
         self._scores = {table: score for table, score in self._scores.items() if table in self._candidates}
-        # New tables come first: the load may target a table that was just created.
+        # New tables come first, because the load may target a table that was just created.
         new = [(0.0, table) for table in candidates if table not in before]
         self._queue = new + [(due_s, table) for due_s, table in self._queue if table in self._candidates]
         self.active = self._most_active()
@@ -55,7 +55,7 @@ class Ranking:
         """Return the requests due in this tick."""
         tables = [table for _, table in takewhile(lambda entry: entry[0] <= now_s, self._queue[:PER_TICK])]
         for table in tables:
-            # Requests are created on first use: there may be thousands of tables.
+            # Requests are created on first use, because there may be thousands of tables.
             self._candidates[table] = self._candidates[table] or _count_requests(table)
         return [(table, request) for table in tables for request in self._candidates[table]]
 
@@ -92,7 +92,7 @@ class Ranking:
 
     def _most_active(self) -> frozenset[Table]:
         if len(self._scores) < len(self._candidates):
-            # Wait until every table has a score: the tables that are read first are not necessarily the most active.
+            # Wait until every table has a score, because the tables read first are not necessarily the most active.
             return self.active & self._candidates.keys()
 
         def rank(table: Table) -> tuple[float, bool]:
@@ -112,7 +112,7 @@ def _count_requests(table: Table) -> list[MBeanRequest]:
 class Remainder:
     """Counts the operations of tables that are not read: the keyspace's counters minus those of the tables read.
 
-    The counters start from zero at the first reading, and remain continuous when a table starts or stops being read. A
+    The counters start from zero at the first reading, and do not jump when a table starts or stops being read. A
     keyspace may be read less often than its tables.
     """
 
@@ -121,11 +121,11 @@ class Remainder:
         self._remainders: dict[Series, int] = {}
         self._deficits: dict[Series, int] = {}
         # For each table: its increase since its keyspace was last read, and its counter (None if it was not read in the
-        # last tick). Operations during a tick in which the table was not read count as those of the other tables.
+        # last tick). Operations during a tick in which the table was not read are counted with the other tables'.
         self._tables: dict[Series, tuple[int, int | None]] = {}
 
     def counters(self, values: Values) -> Values:
-        """Return the counters of the other tables, for each keyspace among the values read in a tick."""
+        """Return the other tables' counters for each keyspace in `values`, the values read in one tick."""
         read = {series: value for series, value in values.items() if series[0] in _NAMES and isinstance(value, int)}
         for series in {*self._tables, *(series for series in read if series[0] not in REMAINDERS)}:
             increase, last = self._tables.get(series, (0, None))

@@ -33,7 +33,7 @@ class DeltaState:
     """The state that has accumulated since the last full record; it is the same in the writer and in the reader.
 
     series, last      by series number: the source and the series, and the last value (None at first).
-    numbers           the number by source, series and bucket count (0 if it is not a histogram).
+    numbers           the number by source, series and bucket count (0 for all kinds except histograms).
     present           the numbers of the series that had a value in the last record.
     sources, origins  the last record's sources in order, and each source's last origin.
     at, node          the first source's last completion time in units of 10 µs, and the node's name.
@@ -67,7 +67,10 @@ class DeltaState:
 
 
 def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
-    """Return a snapshot's record and update the state; times must be rounded, and sources must be unique."""
+    """Return a snapshot's record and update the state.
+
+    The snapshot must have rounded times (see `with_rounded_times`) and unique sources.
+    """
     tick, scrapes = snapshot.tick, snapshot.scrapes
     line: Line = {"t": tick.time_s, "l": round(tick.late_s * TIME_UNITS_PER_S)}
     if tick.missed:
@@ -97,7 +100,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
 
 
 def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
-    """Return gaps, suspensions and restarts as text, so that grep finds them in a journal; readers ignore it."""
+    """Return gaps, suspensions and restarts as text for users who search a journal with grep; readers ignore it."""
     tick = snapshot.tick
     records = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
     if tick.suspended_s:

@@ -11,7 +11,7 @@ from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
 from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
-# The maximum size of a footer in the file.
+# The maximum compressed size of a footer.
 MAX_BYTES = 4096
 
 

@@ -50,7 +50,7 @@ class Frames:
     """Decompresses the bytes that it is fed: yields each verified line, and a `Damage` for each damaged part."""
 
     def __init__(self, offset: int = 0) -> None:
-        """Begin at the file offset of a frame."""
+        """Begin at `offset`, the file offset of a frame."""
         self._buffer = bytearray()
         self._offset = offset
         # Buffer positions: after the last verified line, after the last block read, and after the last block that the
@@ -70,7 +70,7 @@ class Frames:
         self._lost = False
 
     def feed(self, data: bytes) -> Iterator[bytes | Damage]:
-        """Take the next bytes; yield the lines that they complete."""
+        """Take the next bytes; yield the lines that they complete, and a `Damage` for each damaged part."""
         self._buffer += data
         self._retry_budget += RETRY_BYTES_PER_BYTE * len(data)
         yield from self._records()
@@ -204,7 +204,10 @@ class Frames:
         self._end_frame()
 
     def _search_from(self) -> int:
-        """Return where to start searching for the next frame: within a damaged block, because its size may be wrong."""
+        """Return the buffer position at which to start searching for the next frame.
+
+        A damaged block is searched as well, because its size may be wrong.
+        """
         if not self._in_frame:
             return self._read + 1
         if self._retry_budget < 0:

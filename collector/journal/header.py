@@ -1,4 +1,4 @@
-"""The header of every full record; it describes the recorded metrics, so any version can read them."""
+"""The header of every full record; it describes the recorded metrics, so any version of casstat can read them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +24,7 @@ class Header:
     boot        the machine's boot id; "" if the node and the recorder run on different machines.
     network     the node's network namespace; "" if it is unknown.
     process     the node's process (PID, host and start time), which identifies the node even if its name changes.
-    error_s     the kernel's bound on the error of the recorder's clock; None if the clock is not synchronised.
+    error_s     the kernel's bound on the recorder's clock error; None if the clock is not synchronised.
     way         the transport, such as "jolokia"; `sources` are the sources that use it, and `paced` states whether they
                 have intervals of their own.
     met         whether the node had responded before the first tick.
@@ -61,7 +61,7 @@ class Header:
 
 
 def header_of(content: Mapping[str, Any]) -> Header:
-    """Return the header of a full record; unknown fields are ignored. Raises TypeError, ValueError, KeyError."""
+    """Return the header of a full record; unknown fields are ignored. Raises TypeError, ValueError or KeyError."""
     fields = {key: content[key] for key in Header.__dataclass_fields__ if key in content}
     fields["metrics"] = tuple(_metric(row) for row in content.get("metrics", ()))
     fields["sources"] = tuple(content.get("sources", ()))
@@ -87,7 +87,7 @@ def header_of(content: Mapping[str, Any]) -> Header:
 
 @dataclass(frozen=True)
 class FileStart:
-    """Identifies a journal's file, even if it has been renamed.
+    """The identity of a journal's file, which remains the same if the file is renamed.
 
     file   the file's name when it was created, without suffix; files are sorted by it.
     first  the sequence number of its first tick.
@@ -114,7 +114,7 @@ def is_number(value: Any) -> TypeGuard[int]:
 
 
 def lost_ticks_of(content: Mapping[str, Any]) -> int:
-    """Return the number of ticks that the writer had been unable to write by then. Raises ValueError."""
+    """Return the number of ticks that the writer had failed to write before this header. Raises ValueError."""
     lost = content.get("lost", 0)
     if not isinstance(lost, int) or not 0 <= lost < MAX_INTEGER:
         raise ValueError(f"header with an invalid number of lost ticks: {str(lost)[:20]}")

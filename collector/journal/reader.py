@@ -25,7 +25,7 @@ class Entry:
     """A recorded tick.
 
     rest    the keys that this version does not know, with their values.
-    lost    the number of ticks that the writer had been unable to write by then.
+    lost    the number of ticks that the writer had failed to write before the tick's frame began.
     frame   the file offset of the tick's frame, at which reading can start.
     start   the file's identity; None in format 1.
     number  the tick's sequence number in its session; 0 in format 1.
@@ -54,7 +54,7 @@ class Reader:
     """Reads a file that may still be growing: yields entries, footers, and a `Damage` for each damaged part."""
 
     def __init__(self, offset: int = 0, limit: SeriesLimit | None = None) -> None:
-        """Begin at the file offset of a frame; `limit` bounds the number of series."""
+        """Begin at `offset`, the file offset of a frame; `limit` bounds the number of series."""
         self._frames = Frames(offset)
         self._limit = limit
         self._head: Header | None = None
@@ -64,7 +64,7 @@ class Reader:
         self._number = 0
 
     def feed(self, data: bytes) -> Iterator[Entry | Damage | Footer]:
-        """Take the next bytes; yield the records that they complete."""
+        """Take the next bytes; yield the records that they complete, and a `Damage` for each damaged part."""
         yield from self._records(self._frames.feed(data))
 
     def end(self) -> Iterator[Entry | Damage | Footer]:
@@ -126,5 +126,5 @@ def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damag
 
 
 def entries(records: Iterable[object]) -> Iterator[Entry]:
-    """Yield those of the records that are entries."""
+    """Yield the entries among the records."""
     return (record for record in records if isinstance(record, Entry))

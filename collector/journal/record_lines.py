@@ -20,7 +20,7 @@ class LineError(ValueError):
 def sealed(content: Mapping[str, Any]) -> bytes:
     """Return a record's line, with checksum and line end; the content must not be empty."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # In a name that was not valid UTF-8, lone surrogates take the place of bytes; they are written as question marks.
+    # In a name that was not valid UTF-8, lone surrogates stand for invalid bytes; they are written as question marks.
     body = text.encode(errors="replace")[:-1]
     return b'%s%s%08x"}\n' % (body, SEAL, zlib.crc32(body))
 

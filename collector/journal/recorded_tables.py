@@ -15,7 +15,7 @@ TABLE_OPERATIONS = "cassandra_table_operations_total"
 
 
 def recorded_tables(files: Iterable[Path], limit: SeriesLimit) -> Iterator[tuple[str, str]]:
-    """Yield (keyspace, "") or (keyspace, table) for each keyspace or table with recorded operations.
+    """Yield (keyspace, "") for each keyspace and (keyspace, table) for each table with recorded operations.
 
     The same pair may be yielded several times. Only records with new series are parsed, and damage is skipped. Raises
     OSError, TooManySeriesError.

@@ -66,7 +66,7 @@ class Summary:
         return ", ".join(filter(None, descriptions)) or ("open" if self.open else "complete")
 
     def _unfinished_text(self) -> str:
-        # If no lock may be opened, any of these sessions may still be open.
+        # If none of the locks can be opened, recorders may still be writing to any of these directories.
         is_unknown = all(lock_state(folder) is LockState.UNKNOWN for folder in self.unfinished)
         return "open or no footer" if is_unknown else "no footer"
 
@@ -79,7 +79,7 @@ class Summary:
         """Add one tick."""
         snapshot = entry.snapshot
         self.ticks += 1
-        # A count lower than the last one is that of another writer, because each writer starts from zero.
+        # A count lower than the last one comes from another writer, because each writer counts from zero.
         self.missed += snapshot.tick.missed + (entry.lost - self._lost if entry.lost > self._lost else 0)
         self._lost = entry.lost
         self.nodes.add(snapshot.node)
@@ -105,7 +105,7 @@ def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
 def _take_folder(
     summary: Summary, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_directory: bool
 ) -> None:
-    """Add a directory's files; unless `is_directory`, `files` may be only some of them, so others may be missing."""
+    """Add `files`: all files of a directory or, unless `is_directory` is set, possibly only some of them."""
     order, damaged = TickOrder(), 0
     for path in files:
         size = path.stat().st_size

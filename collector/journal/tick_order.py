@@ -45,7 +45,7 @@ Finding = Damage | LostTicks | RepeatedTicks
 
 @dataclass(frozen=True)
 class Integrity:
-    """The number of defects in recordings: damaged sections, lost and repeated ticks, incomplete sessions.
+    """The numbers of defects in recordings: damaged sections, lost and repeated ticks, incomplete sessions.
 
     unfinished  sessions without a footer: they are still being written, the recorder was killed, or the file was
                 truncated.
@@ -87,7 +87,10 @@ class TickOrder:
         self._repeated = 0
 
     def take(self, session: str, start: FileStart | None, first: int, count: int = 1) -> int:
-        """Add `count` ticks that start at number `first`; return how many of them are repeats, which come first."""
+        """Add `count` ticks with consecutive numbers from `first` on; return how many of them are repeats.
+
+        The repeats precede the other ticks.
+        """
         if start is None:
             return 0
         begin = first if self._resumed else min(start.first, self._first.get(session, start.first))

@@ -9,7 +9,7 @@ from typing import Any
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
-# The maximum number of buckets; no Cassandra histogram has as many.
+# The maximum number of buckets; no Cassandra histogram has that many.
 MAX_BUCKETS = 4096
 # The maximum absolute value; larger integers cannot be converted to floating point.
 MAX_NUMBER = float_info.max
@@ -52,14 +52,14 @@ def events_of(line: Mapping[str, Any], sources: int) -> list[list[Event]]:
         if index < 0:
             raise CodingError("event without a source")
         if event.time_s is not None and not 0 <= event.time_s <= MAX_TIME_S:
-            # A log line may have any timestamp: keep the event without it.
+            # A log line may have an impossible timestamp; keep the event without it.
             event = replace(event, time_s=None)
         events[index].append(event)
     return events
 
 
 def texts_of(items: Iterable[Any]) -> list[str]:
-    """Return the items as a list. Raises CodingError unless all of them are text."""
+    """Return the items as a list. Raises CodingError unless all of them are strings."""
     texts = list(items)
     if not all(isinstance(value, str) for value in texts):
         raise CodingError("name that is not text")
@@ -67,7 +67,7 @@ def texts_of(items: Iterable[Any]) -> list[str]:
 
 
 def sources_of(items: Iterable[Any]) -> list[str]:
-    """Return a record's sources. Raises CodingError for duplicates and names that are not text."""
+    """Return a record's sources. Raises CodingError for duplicates and names that are not strings."""
     sources = texts_of(items)
     if len(set(sources)) < len(sources):
         raise CodingError("duplicate source")
@@ -75,7 +75,7 @@ def sources_of(items: Iterable[Any]) -> list[str]:
 
 
 def scalar(value: Any) -> int | float | str:
-    """Return the value itself. Raises CodingError unless it is text or a finite number."""
+    """Return the value itself. Raises CodingError unless it is a string or a finite number."""
     if type(value) is str or (type(value) in (int, float) and -MAX_NUMBER <= value <= MAX_NUMBER):
         return value  # type: ignore[no-any-return]
     raise CodingError(f"invalid value {str(value)[:40]}")

@@ -147,7 +147,7 @@ class Journal:
             os.fdatasync(file)
 
     def _full(self) -> Line:
-        """Return the keys that only a full record has: its header."""
+        """Return the key that distinguishes a full record, with the header as its value."""
         head = self._head()
         self._session = head.session
         of_file = {"format": VERSION, "file": self._name.removesuffix(SUFFIX), "first": self._first}
@@ -180,7 +180,10 @@ class Journal:
                 os.fdatasync(self._file)
 
     def _close_file(self, file: int, *, more: bool) -> None:
-        """Write the footer and close the file; damage to the last ticks cannot affect the footer's separate frame."""
+        """Write the footer and close the file.
+
+        The footer has a frame of its own, so that damage to the last ticks does not affect it.
+        """
         with contextlib.suppress(OSError):
             self._end_frame()
         with contextlib.suppress(OSError):
@@ -246,7 +249,7 @@ def _created(folder: Path, now_s: float) -> tuple[int, str]:
     existing = [sort_key(path)[:2] for path in files_of(folder)]
     newest, number = max((key for key in existing if BEGUN.fullmatch(key[0])), default=("", 0))
     if newest >= begun:
-        # The clock may have been set back: the new file must sort after the existing ones.
+        # The clock may have been set back, but the new file must sort after the existing ones.
         begun, first = newest, number + 1
     stems = [f"{begun}-{index}" if index else begun for index in range(first, first + 100)]
     for name in (f"{stem}{SUFFIX}" for stem in stems):
@@ -270,7 +273,7 @@ def _locked(folder: Path) -> int:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
-        # A reader that is checking the lock holds it for a moment: try again.
+        # A reader holds the lock for a moment when it checks it, so try again.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
     raise JournalError(f"{folder}: another casstat is recording there (hint: choose another directory)")

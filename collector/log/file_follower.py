@@ -22,7 +22,7 @@ SEAL_BYTES = 64
 
 @dataclass
 class _Open:
-    """An open file: `position` is the offset of the next bytes, `seal` contains the bytes just before it."""
+    """An open file: `position` is the offset of the next bytes, and `seal` contains the bytes just before it."""
 
     descriptor: int
     identity: tuple[int, int]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 
-# Years outside this range are malformed.
+# Dates outside these years are treated as malformed.
 YEARS = range(1970, 3000)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # A date is complete if it has all fields of at least one set in each row.
@@ -74,7 +74,7 @@ class DateFormat:
 def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
     """Return the parser for Java's date format `text`, in the local time zone unless `zone` is given.
 
-    If the format contains unsupported letters, the parser still matches dates, but cannot tell their time.
+    If the format contains unsupported letters, the parser still matches dates, but cannot convert them to a time.
     """
     parts: list[str] = []
     is_supported = True

@@ -1,7 +1,7 @@
 """Events in Cassandra's log. Each row describes one kind of message; the first row that matches defines the event.
 
-The messages are those of Cassandra 3.11.19, 4.0.17, 4.1.9 and 5.0.8, as logged by real nodes or contained in its jars;
-`docs/log.md` lists which log file contains which message.
+The messages are those of Cassandra 3.11.19, 4.0.17, 4.1.9 and 5.0.8, as logged by real nodes or found in Cassandra's
+jars; `docs/log.md` lists which log file contains which message.
 """
 
 import re
@@ -53,7 +53,10 @@ def event_of(message: str) -> tuple[str, str] | None:
 
 
 def table_of(path: str) -> str | None:
-    """Return `keyspace.table` (plus `.index` for an index) for an SSTable's path; None for a system keyspace."""
+    """Return `keyspace.table` (plus `.index` for an index) for an SSTable's path; None for a system keyspace.
+
+    Returns UNNAMED if the path is not recognised.
+    """
     match = _TABLE.search(path)
     if match is None:
         return UNNAMED
@@ -121,7 +124,7 @@ def _size(text: str) -> str:
 
 
 def _from_to(before: str, after: str) -> str:
-    """Return the text for a change in size; the unit occurs only once if both sizes have the same one."""
+    """Return the text for a change in size; the unit is given only once if both sizes have the same unit."""
     number, _, unit = before.partition(" ")
     return f"{number if after.endswith(f' {unit}') else before} -> {after}"
 

@@ -11,7 +11,7 @@ from collector.model.snapshot import Event, Scrape, SourceError
 from collector.printable import count_text, one_line
 
 NAME = "log"
-# Limits per tick; what they leave of the log is read in the next ticks. Events beyond MAX_EVENTS are only counted.
+# Limits per tick; the rest of the log is read in the following ticks. Events beyond MAX_EVENTS are only counted.
 MAX_BYTES = 4 << 20
 SHARE_OF_TIMEOUT = 0.25
 MAX_EVENTS = 100
@@ -63,7 +63,7 @@ class LogSource:
         return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
 
     def _summary(self, omitted: Counter[str]) -> list[Event]:
-        """Return an event for omitted events, with their numbers, and one for skipped bytes, if there are any."""
+        """Return an event that counts omitted events by kind, and one for skipped bytes, if there are any."""
         summary = []
         if omitted:
             kinds = ", ".join(f"{number} {kind}" for kind, number in omitted.most_common())

@@ -7,11 +7,12 @@ from typing import Protocol
 
 from collector.model.snapshot import Tick
 
-# While NTP is slowing the wall clock down, ticks may be early; up to this much, they count as on time.
+# While NTP is slowing the wall clock down, ticks may be early; those early by up to this much count as on time.
 SLEW_MS = 50
 # Ticks are never exactly on time, so a source that is due within this time is read now rather than a tick later.
 EARLY_S = 0.5
-# The two clocks are not read at exactly the same time, so apparent suspensions up to this long are measurement errors.
+# The suspended time is the difference between two clocks, which cannot be read at exactly the same time. Apparent
+# suspensions up to this long are therefore measurement errors.
 MIN_SLEEP_S = 0.01
 
 
@@ -54,7 +55,7 @@ class SystemClock:
 def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator[Tick]:
     """Wait for each point of the time grid and yield it. The interval is rounded to whole milliseconds.
 
-    The grid starts at the next whole second, or at the next multiple of an interval shorter than one second.
+    The grid starts at the next whole second, or earlier if the interval is shorter than one second.
     With `aligned`, points are multiples of the interval since the epoch, so that several nodes line up.
     Points that pass while the caller is busy or the process is stopped are skipped; the next tick counts them as
     missed. Setting the wall clock changes the times of later points, but not the length of the current wait.

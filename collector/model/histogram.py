@@ -48,7 +48,10 @@ class Buckets:
 
     @cached_property
     def is_integer(self) -> bool:
-        """Whether the values are whole numbers; if they are times, the first upper bound is at most a microsecond."""
+        """Whether the values are whole numbers.
+
+        Their first upper bound is 0 or 1, whereas that of times is at most a microsecond.
+        """
         return bool(self.upper_bounds) and self.upper_bounds[0] in (0.0, 1.0)
 
 
@@ -137,9 +140,9 @@ def quantiles(buckets: Buckets, shares: Sequence[float]) -> list[float]:
 
 
 def highest(buckets: Buckets) -> float | None:
-    """Return the upper bound of the highest bucket that contains a value, or the last bucket's lower bound.
+    """Return the upper bound of the highest bucket that contains a value, or None if there are no values.
 
-    Returns None if there are no values.
+    If that is the last bucket, which has no upper bound, the result is its lower bound.
     """
     total = buckets.total
     if not total:

@@ -67,7 +67,10 @@ def restart_event(sources: Iterable[str]) -> Event:
 
 
 def _same_origin(before: str, now: str) -> bool:
-    """Return whether the counters continue. An unknown origin ("") equals any; resets are then seen as decreases."""
+    """Return whether two origins may stand for the same epoch. An unknown origin ("") may stand for any.
+
+    If the counters of a source without an origin are reset, the reset shows as a decrease.
+    """
     return before == now or not before or not now
 
 
@@ -122,7 +125,7 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
 def _checked(
     metric: Metric, series: Series, last: Reading, scrape: Scrape, scalars: Mapping[Series, Derived]
 ) -> tuple[Buckets | None, str]:
-    """Return the interval's buckets, or None with the problem ("" if there is only no difference to compute)."""
+    """Return the interval's buckets and "", or None and the problem ("" if no difference can be computed)."""
     now = scrape.values[series]
     if not isinstance(last.value, tuple) or not isinstance(now, tuple):
         return None, ""
@@ -184,7 +187,7 @@ def mean_mismatch_text(bounds: tuple[float, float], mean_s: float) -> str:
 def update_readings(before: Readings, now: Snapshot) -> None:
     """Store a snapshot's readings in `before`, which contains the last reading of every series.
 
-    If a source has restarted, all other readings with its old origin are deleted.
+    If a source has restarted, all readings that still have its old origin are deleted.
     """
     for scrape in now.scrapes:
         ended: set[str] = set()
@@ -232,7 +235,7 @@ class Summary:
         """Return the combined sample, or None if there are no intervals.
 
         Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that contain it, and its
-        spread is the minimum and maximum over them. A text has its last value. Events are left out.
+        spread is the minimum and maximum over them. A text keeps its last value. Events are left out.
         """
         if self._last is None:
             return None

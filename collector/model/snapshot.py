@@ -56,7 +56,7 @@ class Tick:
 
     time_s       wall time of the point, in seconds since the epoch.
     late_s       delay between the point and the actual start of the tick.
-    missed       number of points since the previous tick at which no tick took place.
+    missed       number of points skipped since the previous tick.
     suspended_s  how long the machine was suspended between the previous tick and this one.
     """
 

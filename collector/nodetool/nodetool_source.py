@@ -17,7 +17,8 @@ from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
 # Every report starts a JVM. At most PARALLEL reports run at once. The time from one start of a report to the next is at
-# least PACE times its duration, or more if there are many reports: on average, at most SHARE of them run at once.
+# least PACE times its duration. If there are many reports, it is longer, so that the average number of reports running
+# at once is at most SHARE.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
@@ -46,7 +47,7 @@ class ReportRequest:
 
 
 def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
-    """Return the reports that provide selected metrics, and the reports named in `always`, with `tablestats` first."""
+    """Return the reports that provide selected metrics or are named in `always`, with `tablestats` first."""
     requests = []
     for module in REPORTS:
         arguments = module.ARGUMENTS
@@ -67,7 +68,7 @@ class ReportSource:
     def __init__(
         self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
-        """Create the source. From one start of the report to the next, `pace` times its duration must pass."""
+        """Create the source. From the second run on, starts are at least `pace` times the report's duration apart."""
         self.name = name
         self._pace = pace
         self._finished = 0
@@ -85,7 +86,7 @@ class ReportSource:
         return self._running
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the report if it has finished since the last tick, else an empty scrape; start the next when due."""
+        """Return the report if it has finished since the last tick, else an empty scrape; start it again when due."""
         now_s = self._clock.monotonic_s()
         scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
@@ -154,7 +155,7 @@ class NodetoolSource:
                 raise SourceError(next(iter(problems), f"no report within {timeout_s:.0f} s"))
         address = self._addresses.get(self._node_info.get("ID", ""), "")
         if not address:
-            # Do not wait for the results: the next call uses them.
+            # Do not wait for the results, which the next call will use.
             self._start_identity_reports()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)

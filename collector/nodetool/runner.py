@@ -148,7 +148,7 @@ def _wait(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> i
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process group unless the process has been reaped; until then, its PID cannot be reused."""
+    """Kill the process group, unless the process has been reaped, in which case its PID may have been reused."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

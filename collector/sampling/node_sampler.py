@@ -24,14 +24,14 @@ LEARN_TIMEOUT_S = 5.0
 # Peers are read between two ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
-"""Stands for a disk or interface that was not found. It matches no device; an empty tuple would select all of them."""
+"""Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple would match all."""
 
 
 @dataclass(frozen=True)
 class NameOverrides:
     """Names that override the discovered ones; "" keeps the discovered name.
 
-    fallback_node  the node's name until it announces its address, such as the name in the previous run.
+    fallback_node  the node's name until it announces its address, such as its last known name.
     """
 
     node: str = ""
@@ -84,7 +84,7 @@ class Transport(Protocol):
 class NodeSampler:
     """Samples one node and its machine.
 
-    Without a transport it samples only this machine. `host` is None when the node runs on another machine.
+    Without a transport, only this machine is sampled. `host` describes the machine; it is None for a remote node.
     """
 
     def __init__(
@@ -233,10 +233,10 @@ class NodeSampler:
             self._learn_backoff.failed(self._clock.monotonic_s())
 
     def _update_peers(self, transport: Transport) -> None:
-        """Read the peers until they match the gossip members of the last reading.
+        """Read the peers again if they differ from the gossip members last seen and a retry is due.
 
         Peers come from the ring, which lags behind gossip. Some members, such as clients that use gossip, never join
-        the ring; in that case the peers are read once a minute.
+        the ring; the peers are then read at most once a minute.
         """
         members = transport.members
         if members != self._members:

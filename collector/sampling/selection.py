@@ -12,14 +12,14 @@ DEFAULT_TABLES = 10
 """The default number of most active tables to read."""
 
 Table = tuple[str, str]
-"""A keyspace and one of its tables, or "" for the keyspace itself."""
+"""The names of a keyspace and one of its tables; the table is "" for the keyspace itself."""
 
 
 def slowest_interval(metric: Metric) -> ScrapeInterval:
     """Return a metric's longest scrape interval when no keyspace or table is selected by name.
 
-    The operation counters of keyspaces are read every ten seconds; the totals for all tables that are not among the
-    most active are derived from them.
+    The keyspaces' operation counters are read every ten seconds, because the totals for all tables that are not among
+    the most active ones are derived from them.
     """
     if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
         return ScrapeInterval.OFTEN
@@ -40,7 +40,7 @@ class Selection:
     metrics   metric names; None for all.
     keyspace  keyspace name, or a pattern such as `ks*`; "" for all except system keyspaces.
     table     table name or pattern within these keyspaces; matching tables are read at each metric's scrape interval.
-    tables    number of other tables to read: those with the most reads and writes.
+    tables    number of tables to read in addition: those with the most reads and writes.
     hourly    whether to read, once an hour, the metrics that make the node read its disk.
     """
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from collector.model.clock import Clock
 from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
-# If a node does not answer, a tick waits for this share of the interval, but for at most MAX_TIMEOUT_S.
+# If a node does not answer, a tick waits for this share of the interval, but at most MAX_TIMEOUT_S.
 SHARE_OF_INTERVAL = 0.8
 MAX_TIMEOUT_S = 10.0
 

@@ -1,7 +1,7 @@
 """Renders panel queries in InfluxQL, for InfluxDB 1.8 and 2.
 
-The points in InfluxDB have no histogram buckets: a panel shows the highest percentile of any node and interval, and its
-description says so. Panels that need buckets, the agents' self-metrics or the metrics of load clients are omitted,
+The points in InfluxDB have no histogram buckets: a panel shows the highest of the nodes' percentiles per interval, and
+its description says so. Panels that need buckets, the agents' self-metrics or load clients' metrics are omitted,
 because only Prometheus receives these.
 """
 
@@ -80,7 +80,7 @@ class InfluxDB:
     )
 
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return the dashboards with only the panels that InfluxDB can fill, with a note if its limits matter."""
+        """Return the dashboards without the panels that InfluxDB cannot fill, with a note on limits that matter."""
         supported = []
         for dashboard in definitions:
             rows = tuple(Row(row.title, panels) for row in dashboard.rows if (panels := _supported_panels(row)))

@@ -55,7 +55,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class TimeSeries(Panel):
-    """Lines over time; `top` limits them to the $topn worst series of the time range."""
+    """Lines over time; with `top`, Prometheus shows only the $topn worst series of the time range."""
 
     top: bool = False
     stacked: bool = False
@@ -68,7 +68,7 @@ class Spread(Panel):
 
 @dataclass(frozen=True)
 class Heatmap(Panel):
-    """The distribution of a histogram over time."""
+    """A histogram's distribution over time."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Stat(Panel):
 
 @dataclass(frozen=True)
 class WorstTable(Panel):
-    """A table of the $topn series with the worst values of the time range."""
+    """A table of the worst value of each series in the time range; Prometheus shows only the $topn worst series."""
 
 
 @dataclass(frozen=True)
@@ -111,5 +111,5 @@ class Dashboard:
 
 
 def lines(*signals: str | tuple[str, str]) -> tuple[Line, ...]:
-    """Return a line for each signal, given as its name or as a pair: its name and the beginning of the legend."""
+    """Return a line for each signal, given as its name or as a pair of its name and the beginning of its legend."""
     return tuple(Line(entry) if isinstance(entry, str) else Line(*entry) for entry in signals)

@@ -12,8 +12,8 @@ class Query:
     """One query of a panel.
 
     legend        Grafana's template for the series names.
-    form          "series" over time, "table" of current values, "buckets" of a heat map, or "math" over other queries
-                  of the panel, which Grafana evaluates.
+    form          "series" for values over time, "table" for one value per series, "buckets" for a heat map, or "math"
+                  for an expression over the panel's other queries, which Grafana evaluates.
     visible       whether the panel displays the result; False for an operand of a "math" query.
     min_interval  the minimum time between two values, such as "60s"; "" for the panel's minimum.
     """

@@ -29,8 +29,8 @@ from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
-# Every y axis extends at least to this value. Grafana's default for a series of zeros is 100, which would be 10,000 %
-# for a ratio.
+# Every y axis extends at least to the value for its unit. Grafana's default for a series of zeros is 100, which is
+# 10,000 % for a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,

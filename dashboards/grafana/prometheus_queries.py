@@ -114,7 +114,7 @@ class Prometheus:
         ]
 
     def min_interval(self, panel: Panel) -> str:
-        """Return "" for the data source's scrape interval; queries that need a longer minimum set their own."""
+        """Return "" to select the data source's scrape interval; queries that need a longer minimum set their own."""
         return ""
 
     def target(self, query: Query, ref: str) -> object:
@@ -142,7 +142,7 @@ class Prometheus:
 
 
 def _match(line: Line, tables: bool) -> str:
-    """Return the label matchers for a signal's metrics. The series of load clients have no node labels."""
+    """Return the label matchers for a signal's metrics. The load clients' series have no node labels."""
     if line.signal_name in CLIENT_SIGNALS:
         return CLUSTER
     selectable = [label for label in ("keyspace", "table") if tables and label in line.signal.labels]
@@ -200,7 +200,7 @@ def _rate_metrics(expression: Expression) -> Iterator[str]:
 def _legend(panel: Panel, line: Line) -> str:
     split = Split.CLUSTER if line.signal_name in CLIENT_SIGNALS else panel.split
     labels = " ".join(f"{{{{{label}}}}}" for label in panel.labels if label in line.signal.labels)
-    # In a panel for each cluster, the line's name or the panel's labels are enough to identify a series.
+    # In a panel split by cluster, the line's name or the panel's labels are enough to identify a series.
     is_named = split is Split.CLUSTER and (labels or line.name) and not isinstance(panel, Stat)
     return " ".join(part for part in (line.name, labels, "" if is_named else _LEGENDS[split]) if part)
 

@@ -1,8 +1,8 @@
 """Thresholds as colour steps in Grafana.
 
 A step includes its lower bound, whereas an alert fires only beyond the bound. A value has the colour of its step, and
-Grafana draws a threshold line in the colour of the step above it. For alerts on low values that would be the colour of
-the better side, so threshold lines have separate steps.
+Grafana draws a threshold line in the colour of the step above the line. For an alert on low values, that would be the
+colour of the better side, so the lines have their own steps.
 """
 
 from dashboards.expression import Gauge
@@ -15,7 +15,7 @@ MIN_VALUE = 1e-9
 
 
 def value_steps(line: Line) -> list[tuple[float | None, str]]:
-    """Return the steps that colour values, in ascending order: the lower bound (None for the first) and the colour."""
+    """Return the steps that colour values as (lower bound, colour), in ascending order; the first bound is None."""
     threshold = THRESHOLDS.get(line.signal_name)
     if threshold is None:
         return [(None, GOOD)]
@@ -30,7 +30,7 @@ def value_steps(line: Line) -> list[tuple[float | None, str]]:
 
 
 def line_steps(line: Line) -> list[tuple[float | None, str]]:
-    """Return the steps that draw threshold lines: each has the colour of the alert that fires beyond it."""
+    """Return the steps that draw threshold lines, each in the colour of the alert that fires beyond it."""
     threshold = THRESHOLDS.get(line.signal_name)
     if threshold is None or not threshold.below:
         return value_steps(line)
@@ -40,6 +40,6 @@ def line_steps(line: Line) -> list[tuple[float | None, str]]:
 
 
 def _first_beyond(line: Line, bound: float) -> float:
-    """Return the lower bound of the step beyond `bound`: `bound` + 1 for a gauge that counts items."""
+    """Return the lower bound of the step beyond `bound`: one more for item counts, else `bound`, at least MIN_VALUE."""
     counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
     return bound + 1 if counts_items else max(bound, MIN_VALUE)

@@ -124,7 +124,10 @@ def signal_alerts(
 
 
 def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str]) -> str:
-    """Return the condition that a percentile covers enough events or that errors are frequent enough; else ""."""
+    """Return the condition under which a percentile or an error rate is significant; "" for any other signal.
+
+    A percentile needs enough events; an error rate needs a minimum ratio of errors to traffic.
+    """
     if isinstance(expression, Quantile):
         events = Rate(f"{expression.metric}_bucket", (*expression.where, ("le", ("+Inf",))))
         return f"and {rule_query(events, labels)} > {format_number(MIN_EVENTS_PER_S)}"
@@ -144,7 +147,7 @@ def agent_series(metric: str, where: LabelFilter = ()) -> str:
 
 
 def aggregate(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str:
-    """Return `query` aggregated with `function`: "max", "min", "sum" or "count"."""
+    """Return a query that aggregates `query` with `function`: "max", "min", "sum" or "count"."""
     return f"{function} by ({', '.join(by)}) ({query})"
 
 

@@ -1,7 +1,7 @@
 """Burn rates of latency objectives: the ratio of slow requests, recorded over several windows.
 
-One rule sums the buckets of all nodes. Rules for longer windows read the few series that it records, not those of
-every node.
+The first rule sums the buckets of all nodes. The other rules read the few series that it records, not those of every
+node.
 """
 
 from dashboards.expression import where

@@ -7,7 +7,7 @@ from dashboards.expression import Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 CLIENTS = ("client", "operation")
-"""The labels of these series besides `cluster`."""
+"""The labels that the series have in addition to `cluster`."""
 CLIENT = "Absent while no load generator exports its metrics to Prometheus."
 _DURATION = "casstat_load_operation_duration_seconds"
 

@@ -26,7 +26,7 @@ class AgentApi(Protocol):
         """Return the node's identity, transport and state as values that JSON can represent."""
 
     def unready(self) -> str:
-        """Return the reason why there are no values from the node, or "" if there are."""
+        """Return the reason why there are no values from the node; "" if there are values."""
 
     def unhealthy(self) -> str:
         """Return a problem of the agent itself, such as a stalled clock, or "" if there is none."""
@@ -38,7 +38,7 @@ class AgentApi(Protocol):
         """
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run now and return it. Raises OSError if it cannot be written to disk, or TooManyChangesError."""
+        """Begin a run now and return it. Raises TooManyChangesError, or OSError if writing to disk fails."""
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
         """Add a mark to a run now and return the run.

@@ -54,8 +54,8 @@ class Guard:
             return error_response(429, "too many requests (rate_limit)", {"retry-after": "1"})
         headers = dict(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
-        # TLS and passwords prevent DNS rebinding anyway: the certificate does not match the name of the attacker's
-        # page, and the browser has no password for it.
+        # With TLS or passwords, DNS rebinding fails anyway: the certificate does not match the name of the attacker's
+        # page, or the browser has no password for it.
         if not config.users and config.tls is None:
             reason = self._hosts.refusal_reason(headers, scope["server"][0] if scope.get("server") else "")
             if reason:

@@ -164,7 +164,7 @@ def _load(file: Path) -> _Loaded:
         raise WebConfigError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise WebConfigError(f"{file}: not UTF-8 text") from None
-    # Imported only if there is a file, because the YAML parser needs much memory.
+    # Imported only if there is a file, because the YAML parser needs a lot of memory.
     from exporters.api.web_config import parsed
 
     config = parsed(text, file)

@@ -7,7 +7,7 @@ IPV6_PREFIX = 64
 
 
 def ip_of(host: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address, and convert an IPv4-mapped IPv6 address to IPv4; return None for any other text."""
+    """Parse an IP address, and convert an IPv4-mapped IPv6 address to IPv4; return None for any other string."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -16,13 +16,13 @@ def ip_of(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a text is a loopback address."""
+    """Return whether `host` is a loopback address."""
     address = ip_of(host)
     return address is not None and address.is_loopback
 
 
 def client_of(peer: str) -> str:
-    """Return the client that an address belongs to: an IPv4 address, an IPv6 /64 network or "loopback"."""
+    """Return the client that an address stands for: an IPv4 address, an IPv6 /64 network or "loopback"."""
     address = ip_of(peer)
     if address is None:
         return peer

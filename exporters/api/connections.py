@@ -9,7 +9,7 @@ HEAD_S, BODY_S, IDLE_S, STALLED_S = 10.0, 10.0, 75.0, 30.0
 
 
 class ClientConnection:
-    """One connection, counted from the moment it is accepted."""
+    """An open connection. It counts towards the limit from the moment it is accepted."""
 
     def __init__(self, abort: Callable[[], object], now_s: float) -> None:
         """Create a connection; calling `abort` closes it immediately."""
@@ -29,7 +29,7 @@ class ClientConnection:
         self.has_requested, self.is_waiting, self._deadline_s = True, False, now_s + BODY_S
 
     def request_complete(self) -> None:
-        """Record that a request is complete; the response has no time limit."""
+        """Record that a request is complete; its response has no time limit unless the client stops reading."""
         self._deadline_s = inf
 
     def idle(self, now_s: float) -> None:

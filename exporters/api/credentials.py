@@ -1,4 +1,4 @@
-"""Password checks against bcrypt hashes: slow by design, so they run in a background thread with low priority."""
+"""Password checks against bcrypt hashes. They are slow by design and therefore run in a low-priority thread."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ class BusyError(Exception):
 
 
 def credentials(header: bytes) -> tuple[str, bytes] | None:
-    """Return the user name and password in a Basic Authorization header, or None."""
+    """Return the user name and password from an Authorization header, or None if it is not a valid Basic header."""
     scheme, _, rest = header.partition(b" ")
     if scheme.lower() != b"basic":
         return None
@@ -80,7 +80,7 @@ class Passwords:
         return True
 
     def close(self) -> None:
-        """Stop checking."""
+        """Stop checking passwords."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _enqueue(self, key: bytes, password: bytes, hashed: str, client: str, name: str) -> _Check:

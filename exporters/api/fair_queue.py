@@ -12,7 +12,7 @@ T = TypeVar("T")
 class FairQueue(Generic[T]):
     """Serves clients in turn, and the users of each client in turn.
 
-    Trusted clients have a separate lane, which gets every second turn.
+    Trusted clients have a separate lane, which gets at least every second turn.
     """
 
     def __init__(self, max_waiting: int = MAX_WAITING, max_waiting_per_client: int = MAX_WAITING_PER_CLIENT) -> None:
@@ -24,7 +24,7 @@ class FairQueue(Generic[T]):
         return self._lanes[trusted].put(client, user, item)
 
     def pop(self) -> T | None:
-        """Remove and return the next item, or None."""
+        """Remove and return the next item, or None if the queue is empty."""
         first = self._next
         self._next = not first
         item = self._lanes[first].pop()
@@ -32,7 +32,7 @@ class FairQueue(Generic[T]):
 
 
 class _Lane(Generic[T]):
-    """Items by client and user; the first key is the next in turn."""
+    """Items by client and user; at both levels, the first key is the next to be served."""
 
     def __init__(self, max_waiting: int, max_waiting_per_client: int) -> None:
         self._max_waiting = max_waiting

@@ -18,12 +18,12 @@ _BROWSER = (b"origin", b"referer", b"sec-fetch-site", b"sec-fetch-mode", b"accep
 
 
 def is_host_name(text: str) -> bool:
-    """Return whether a text is a syntactically valid host name."""
+    """Return whether `text` is a syntactically valid host name."""
     return len(text) <= 253 and _NAME.fullmatch(_plain(text)) is not None
 
 
 class Hosts:
-    """The host names under which clients may address this agent."""
+    """The host names by which clients may address this agent."""
 
     def __init__(self, names: Iterable[str] = (), hostname: Callable[[], str] = socket.gethostname) -> None:
         """Accept `names` in addition to "localhost" and the machine's name, which `hostname` returns."""
@@ -42,8 +42,8 @@ class Hosts:
     def refusal_reason(self, headers: Mapping[bytes, bytes], local: str) -> str:
         """Return the reason to refuse a request to an agent without TLS and passwords; "" if it is allowed.
 
-        `local` is the agent's address on the connection. Unless it is a loopback address, an unknown name may be a DNS
-        alias that a client such as Prometheus uses, so only requests from browsers are refused.
+        `local` is the connection's local address. Unless it is a loopback address, an unknown name may be a DNS alias
+        that a client such as Prometheus uses, so only requests from browsers are refused.
         """
         if b"host" not in headers:
             # Only an HTTP/1.0 request may lack the header, and browsers do not use HTTP/1.0.

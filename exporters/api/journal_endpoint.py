@@ -49,9 +49,9 @@ class File:
 
 
 async def list_files(agent: AgentApi, request: Request) -> Response:
-    """List the files that may contain ticks from the time `from` to the time `to`, both of which are optional.
+    """List the files that may contain ticks between the times in the query parameters `from` and `to`.
 
-    Raises ValueError if one of them is invalid.
+    Both parameters are optional. Raises ValueError if one of them is invalid.
     """
     from_s, to_s = time_parameter(request, "from"), time_parameter(request, "to")
     files = between(await asyncio.to_thread(files_in, agent), from_s, to_s)
@@ -85,7 +85,7 @@ def _file(path: Path, current: str) -> File | None:
 
 
 def begin_from_name(name: str) -> float | None:
-    """Return the time in a file's name, in seconds since the epoch, or None."""
+    """Return the time in a file's name, in seconds since the epoch, or None if the name has no valid time."""
     match = _NAME.fullmatch(name)
     try:
         time = datetime.strptime(match[1], "%Y%m%dT%H%M%S") if match else None
@@ -140,8 +140,7 @@ def byte_range(header: str, size: int) -> tuple[int, int] | None:
 async def download(agent: AgentApi, name: str) -> ASGIApp:
     """Return a response with the file up to its current size, or with the requested range of it.
 
-    The ETag identifies the file, not its size, because journal files only grow: a download can be resumed even while
-    the file is being written.
+    The ETag stays the same while the file grows, so a download can be resumed even while the file is being written.
     """
     descriptor = await asyncio.to_thread(open_file, agent.journal, name)
     if descriptor is None:

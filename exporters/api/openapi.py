@@ -13,7 +13,7 @@ NUMBER: Json = {"type": "number"}
 STRING: Json = {"type": "string"}
 OBJECT: Json = {"type": "object"}
 LINE = {"text/plain": {"schema": STRING}}
-# The statuses with which requests are refused before they reach a handler.
+# The statuses of responses to requests that are refused before they reach a handler.
 BEFORE = ("400", "401", "403", "413", "429", "431", "503")
 
 

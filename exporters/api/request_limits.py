@@ -15,13 +15,13 @@ from uvicorn.server import ServerState
 from exporters.api.connections import ClientConnection
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
-# The limit for a body with its chunk headers and trailers.
+# The limit for a body including its chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
 MAX_PIPELINED = 64
 
 
 class _BoundError(Exception):
-    """Raised to reject a request; httptools turns this into its own error."""
+    """Raised in a parser callback to reject a request; httptools turns it into an HttpParserError."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -145,7 +145,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Record that a request is complete."""
         self._in_head = self._ended = True
         if self.cycle.response_complete:
-            # The response was complete before the request, as in the case of an error.
+            # The response was completed before the request, for example because of an error.
             self._connection.idle(self.loop.time())
         else:
             self._connection.request_complete()
@@ -158,12 +158,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._connection.idle(self.loop.time())
 
     def pause_writing(self) -> None:
-        """Stop writing, because the client is not reading."""
+        """Stop writing and start the time limit, because the client is not reading."""
         super().pause_writing()
         self._connection.write_stalled(self.loop.time())
 
     def resume_writing(self) -> None:
-        """Continue writing, because the client is reading again."""
+        """Continue writing and stop the time limit, because the client is reading again."""
         super().resume_writing()
         self._connection.write_resumed()
 

@@ -34,7 +34,7 @@ def error_response(status: int, reason: str, headers: Mapping[str, str] | None =
 
 
 def parse_accept(header: str) -> list[tuple[str, dict[str, str], float]]:
-    """Return the media types or codings of an Accept header in order, each with its parameters and quality."""
+    """Return the types or codings in an Accept or Accept-Encoding header, each with its parameters and quality."""
     accepted = []
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
@@ -49,7 +49,7 @@ def parse_accept(header: str) -> list[tuple[str, dict[str, str], float]]:
 
 
 def accept_quality(header: str, name: str) -> float:
-    """Return the quality (0 to 1) that an Accept header gives the type or coding `name`; 0 if it is not listed."""
+    """Return the quality (0 to 1) of `name` in an Accept or Accept-Encoding header; 0 if it is not listed."""
     return max((quality for parameter, _, quality in parse_accept(header) if parameter == name), default=0.0)
 
 

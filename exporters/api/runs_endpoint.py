@@ -20,7 +20,7 @@ PAGE_BYTES = 1 << 20
 
 
 async def list_runs(agent: AgentApi, request: Request) -> Response:
-    """Return a page of runs, oldest first, with a link to the next one. Raises ValueError if `limit` is invalid."""
+    """Return a page of runs, oldest first, with a link to the next page. Raises ValueError if `limit` is invalid."""
     limit = request.query_params.get("limit", str(MAX_LISTED))
     if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MAX_LISTED:
         raise ValueError(f"limit must be a whole number from 1 to {MAX_LISTED}")

@@ -31,7 +31,7 @@ _Moments = AsyncGenerator[RecentTick | None, None]
 
 
 class Samples:
-    """Serves the samples of `RecentTicks`; a sample is encoded only once, unless a request filters its metrics."""
+    """Serves the samples in `RecentTicks`; a sample is encoded only once, unless a request filters metrics."""
 
     def __init__(self, agent: AgentApi) -> None:
         self._recent = agent.recent
@@ -208,7 +208,7 @@ def _only(items: Collection[tuple[Series, _V]], wanted: set[str]) -> dict[Series
 
 
 def _json(sample: Sample) -> bytes:
-    """Encode a sample metric by metric: a single long call to `dumps` would block all other threads."""
+    """Encode a sample metric by metric, because a single long call to `dumps` would block all other threads."""
     content = sample_json.encoded(sample)
     return "{{{}}}".format(",".join(f"{_dumps(key)}:{_object_json(value)}" for key, value in content.items())).encode()
 

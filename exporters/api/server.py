@@ -154,7 +154,7 @@ class _Serving(uvicorn.Server):
             connection.shutdown()
         if state.tasks:
             await asyncio.wait(list(state.tasks), timeout=GRACE_S)
-        # Event streams never end on their own.
+        # Cancel the requests that are still running, such as event streams, which never end on their own.
         for task in list(state.tasks):
             task.cancel()
         if state.tasks:
@@ -224,7 +224,7 @@ class _Serving(uvicorn.Server):
             self._log(f"{peer}: TLS handshake failed: {_reason(error)}", kind="tls")
 
     def _is_admitted(self, transport: asyncio.Transport) -> bool:
-        """Return whether the client may connect: all names are allowed, or its certificate has an allowed one."""
+        """Return whether the client may connect; if names are configured, the client's certificate must have one."""
         tls = self._reloader.config.tls
         if tls is None or not tls.client_allowed_sans:
             return True

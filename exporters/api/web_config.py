@@ -50,7 +50,7 @@ def _loaded(text: str) -> Any:
     if len(text) > MAX_FILE_BYTES:
         raise WebConfigError(f"larger than {MAX_FILE_BYTES >> 20} MiB")
     try:
-        # _Strict derives from the safe loader.
+        # This is safe, because _Strict derives from the safe loader.
         return yaml.load(text, _Strict)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

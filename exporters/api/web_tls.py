@@ -24,9 +24,9 @@ CIPHERS = {
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
 }
-# The default for TLS 1.2 excludes CBC: padding attacks on it keep reappearing.
+# The default for TLS 1.2 excludes CBC suites, because padding attacks on them keep reappearing.
 DEFAULT_CIPHERS = tuple(openssl for name, openssl in CIPHERS.items() if "_CBC_" not in name)
-# As in Go, the cipher suites of TLS 1.3 cannot be configured: listing them has no effect.
+# As in Go, TLS 1.3 cipher suites cannot be configured; if they are listed with TLS 1.2 suites, they are ignored.
 _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
@@ -65,7 +65,7 @@ def tls_of(content: Any, folder: Path) -> Tls | None:
     for key in ("cert_file", "key_file"):
         if not files[key]:
             raise WebConfigError(f"{_TLS}: {key} is missing")
-    # Ignored, because the client's order is not supported and the server's order is just as safe.
+    # The value is ignored, because the client's order is not supported and the server's order is just as safe.
     check_flag(section_values, _TLS, "prefer_server_cipher_suites")
     least, most = (
         _version(section_values, "min_version", VERSIONS[0]),
@@ -88,7 +88,7 @@ def tls_of(content: Any, folder: Path) -> Tls | None:
 
 
 def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tuple[str, ...]]:
-    """Return the client certificate policy, and the certificate names that it accepts."""
+    """Return the client certificate policy and the certificate names that it accepts; () accepts all names."""
     policy = text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
     if policy in _UNVERIFIED:
         raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing (hint: use {REQUIRED})")

@@ -10,7 +10,7 @@ class WebConfigError(ValueError):
 
 
 def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
-    """Return a section's mapping, or an empty one if it is missing. Raises WebConfigError for unknown keys."""
+    """Return a section, or {} if it is missing. Raises WebConfigError if it is not a mapping or has unknown keys."""
     key_path = f"{name}: " if name else ""
     if content is None:
         return {}
@@ -42,7 +42,7 @@ def texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, 
 
 
 def check_flag(content: Mapping[str, Any], key_path: str, key: str) -> None:
-    """Reject a value other than true or false; the value itself is ignored."""
+    """Raise WebConfigError for a value other than true or false; a valid value has no effect."""
     if not isinstance(content.get(key, True), bool):
         raise WebConfigError(f"{key_path}: {key}: must be true or false")
 

@@ -10,7 +10,7 @@ _FORWARDED = (b"forwarded", b"x-forwarded-for", b"via")
 def write_refusal(
     peer: str, headers: Mapping[bytes, bytes], *, requires_credentials: bool, has_credentials: bool, known_host: bool
 ) -> str:
-    """Return the reason why a request may not change the agent's state, or "".
+    """Return the reason why a request may not change the agent's state; "" if it may.
 
     peer                  the client's address.
     requires_credentials  whether the configuration asks for a password or a certificate.

@@ -38,7 +38,7 @@ class Table:
 
     @cached_property
     def needs(self) -> frozenset[str | Series]:
-        """The metrics that the columns need; a column that needs only one series adds that series, not its metric."""
+        """The metrics that the columns need; for a column that reads only one series, just that series."""
         columns = self.view.columns
         alone = {column.alone for column in columns if column.alone}
         return self.view.metrics(column for column in columns if not column.alone) | alone
@@ -53,7 +53,7 @@ class Table:
         return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
 
     def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
-        """Yield the index and the row of each of a node's intervals."""
+        """Yield each of a node's intervals as its index and its row."""
         head = node.head
         for index, cluster in node.intervals.items():
             answered = int(any(source in cluster.sample.elapsed_s for source in head.sources))

@@ -39,7 +39,7 @@ ROWS_A_GROUP = 1 << 20
 
 @dataclass
 class _TableParts:
-    """The arrays of one table, block by block; `series` maps each series to its number, in order of appearance."""
+    """The arrays of one table, block by block; `series` numbers the series in order of first appearance."""
 
     series: dict[Series, int] = field(default_factory=dict)
     parts: list[tuple[Any, ...]] = field(default_factory=list)

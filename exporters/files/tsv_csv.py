@@ -48,7 +48,7 @@ def write_part(folder: Path, name: str, text: Text) -> tuple[Path, Path]:
 
 
 def join(paths: Sequence[Path], parts: Iterable[Sequence[Path]]) -> None:
-    """Append the parts to the TSV and the CSV file. Raises OSError."""
+    """Append the TSV and the CSV file of each part to those at `paths`. Raises OSError."""
     for number, path in enumerate(paths):
         with path.open("ab") as target:
             for part in parts:

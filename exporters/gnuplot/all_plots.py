@@ -12,7 +12,7 @@ from exporters.gnuplot.plot_page import Drawing, Page
 from exporters.gnuplot.plots import heatmap, nodes, overview, percentiles, throughput_latency
 from exporters.gnuplot.script_template import data_file, script
 
-# Minimum size of a plot, as a fraction of its default size; if it were smaller, its labels would overlap.
+# Minimum size of a plot, as a fraction of its default size; in a smaller plot, labels would overlap.
 _MIN_SCALE = 0.75
 
 
@@ -76,8 +76,8 @@ def write(
 ) -> list[Path]:
     """Write the scripts and data files of all plots, or of those named in `only`; return the scripts.
 
-    `theme` is one of THEMES. `size` is the width and height in pixels, None for each plot's default; a plot is
-    never smaller than three quarters of its default. Raises OSError, and ValueError for an unknown plot or theme.
+    `theme` is one of THEMES. `size` is the width and height in pixels; None means each plot's default. No plot is
+    smaller than three quarters of its default. Raises OSError, and ValueError for an unknown plot or theme.
     """
     unknown = set(only or ()) - {plot.name for plot in PLOTS}
     if unknown:

@@ -37,7 +37,7 @@ def present(values: Values) -> list[float]:
 
 
 def has_isolated(values: Values) -> bool:
-    """Return whether any value has missing neighbours on both sides, so that a line cannot show it."""
+    """Return whether any value has no neighbour on either side, so that a line would not show it."""
     padded = [None, *values, None]
     return any(
         here is not None and before is None and after is None
@@ -63,8 +63,8 @@ def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns
     """Return the columns with at most about `limit` rows, as many as a plot can show; the first contains times.
 
     Rows that share a pixel become two rows, with each column's lowest and highest value in their original order. In the
-    columns in `mean`, which are stacked, both rows have the mean instead, because extremes do not add up. If some of a
-    column's values are missing, one of the two values is missing as well.
+    columns in `mean`, which are stacked, both rows have the mean instead, because extremes do not add up. If any of
+    these values is missing in a column, one of its two values is missing as well, to keep the gap visible.
     """
     names = list(columns)
     length = len(columns[names[0]])

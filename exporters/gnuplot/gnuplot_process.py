@@ -26,7 +26,7 @@ def draw(
 ) -> list[Path]:
     """Run gnuplot on each script, two at a time; return the image files.
 
-    `environ` is gnuplot's environment; None for that of this process. Raises GnuplotError when gnuplot is missing,
+    `environ` is gnuplot's environment; None means that of this process. Raises GnuplotError when gnuplot is missing,
     fails, or takes longer than `timeout_s` for a script; the other plots are still drawn.
     """
 
@@ -51,7 +51,7 @@ def _raise_first(errors: Sequence[GnuplotError]) -> None:
 
 def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str] | None) -> None:
     try:
-        # -d ignores the user's gnuplot settings.
+        # With -d, gnuplot ignores the user's settings.
         done = subprocess.run(
             [program, "-d", script.name],
             cwd=script.parent,

@@ -14,7 +14,7 @@ _NAMES_LETTERS = 26
 
 @dataclass(frozen=True)
 class Gap:
-    """A time range in which the same nodes are missing; `count` includes those that `nodes` does not name."""
+    """A time range in which the same nodes are missing; `count` also includes those whose names are unknown."""
 
     begin_s: float
     end_s: float

@@ -97,7 +97,7 @@ class Page:
         ]
 
     def label(self, text: str, x: float, y: float, style: str, tag: int | None = None) -> str:
-        """Return the command that writes a label; a label with the same tag is replaced."""
+        """Return the command that writes a label, which replaces any label with the same tag."""
         return f"set label {f'{tag} ' if tag else ''}{quoted(text)} at screen {self.x(x)}, screen {self.y(y)} {style}"
 
     def labels(self, subtitle: str) -> list[str]:

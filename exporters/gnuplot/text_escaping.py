@@ -44,7 +44,7 @@ def width_px(text: str, points: float) -> float:
 
 
 def shortened(text: str, points: float, room_px: float) -> str:
-    """Return the text, cut to a width of `room_px`; "" if fewer than three characters would fit."""
+    """Return the text, cut to a width of `room_px` if necessary; "" if fewer than three characters would remain."""
     text = cleaned(text)
     if width_px(text, points) <= room_px:
         return text

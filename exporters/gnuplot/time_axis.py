@@ -15,7 +15,7 @@ _STEPS_S = (
     *(86400 * days for days in (1, 2, 7, 14, 28, 56, 112, 365)),
 )
 _TIC_PX = 84.0
-# Maximum overhang of the last label beyond the axis, in pixels.
+# How far the last label may extend beyond the axis, in pixels.
 END_PX = 60.0
 _MAX_TICS = 200
 

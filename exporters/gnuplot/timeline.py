@@ -88,9 +88,9 @@ class Timeline:
 
 
 def _visible(gaps: Sequence[Gap], axis: TimeAxis) -> list[Gap]:
-    """Return the gaps, merging neighbours that are less than two pixels apart.
+    """Return the gaps, merging two that are less than two pixels apart if the drawing hardly changes.
 
-    They are merged only if they have the same nodes, or if the earlier one is less than two pixels wide.
+    That is the case if the same nodes are missing in both, or if the earlier one is less than two pixels wide.
     """
     lines: list[Gap] = []
     for gap in gaps:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 _TIC_PX = 26.0
-# Numbers beyond these are not measurements, and arithmetic with them would overflow.
+# Numbers outside this range cannot be measurements, and arithmetic with them could overflow.
 _MIN, _MAX = 1e-30, 1e30
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -40,7 +40,7 @@ def short(value: float) -> str:
 
 
 def linear(values: Iterable[float], height_px: float, low: float = 0.0) -> Scale:
-    """Return a linear axis from at most `low` to at least the highest value."""
+    """Return a linear axis that contains `low` and all values."""
     inside = [min(max(value, -_MAX), _MAX) for value in values]
     high, low = max(inside, default=low + 1), min([low, *inside])
     if high - low < _MIN:

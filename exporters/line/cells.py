@@ -11,7 +11,7 @@ DIGITS = 4
 
 
 def rounded(value: Cell, digits: int = DIGITS) -> Cell:
-    """Return a number rounded to `digits` decimal places, as an integer if it is whole; None for NaN and infinity."""
+    """Return the value; a float is rounded to `digits` places, or an integer if whole, and None if it is not finite."""
     if not isinstance(value, float):
         return value
     if not isfinite(value):

@@ -22,7 +22,7 @@ class Operations:
 
     keyspace  name or pattern of the keyspaces whose local operations are shown; "" for coordinated operations.
     table     name or pattern of the tables to which the local operations are restricted.
-    local     whether, without a keyspace, all local operations are shown, because coordinated ones are unknown.
+    local     whether all local operations are shown if no keyspace is given, because coordinated ones are unknown.
     """
 
     keyspace: str = ""

@@ -61,7 +61,7 @@ def tables(sample: Sample) -> list[dict[str, Any]]:
 
 
 def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    """Return the same rows as `tables`, merged from several nodes.
+    """Return rows like those from `tables`, but merged from several nodes.
 
     If a table is not read individually on a node, its operations there are included in the other tables' row.
     """

@@ -83,7 +83,7 @@ class View:
 
     @cached_property
     def text_columns(self) -> list[Column]:
-        """The columns of the terminal's row: those picked, all (`wide`), or the classic ones in their stable order."""
+        """The columns of the terminal's row: those picked, all (`wide`), or the classic ones in their fixed order."""
         extra = {column.name: column for column in self.columns}
         if self.picked:
             user = {} if _NICE in self.picked else {USER_WITH_NICE.name: USER_WITH_NICE}
@@ -111,7 +111,7 @@ class View:
         return replace(column, header=f"{DECAYED_MARK}{column.header}") if self.decayed and may else column
 
     def metrics(self, columns: Iterable[Column]) -> frozenset[str]:
-        """Return the names of the metrics that these columns and the view's other parts read."""
+        """Return the names of the metrics that `columns` and the view's compactions and tables need."""
         needed = {name for column in columns for name in column.needs}
         needed |= {*_PENDING.needs, _DONE, _SIZE} if self.compactions else set()
         return frozenset(needed | (TABLE_METRICS if self.tables else set()))
@@ -140,7 +140,7 @@ _PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)
 
 
 def _tail_order(column: Column) -> tuple[bool, bool]:
-    # The stable order is read p99, read p95, write p99, write p95.
+    # This order must not change: read p99, read p95, write p99, write p95.
     return column.name.startswith("write"), "_p95" in column.name
 
 

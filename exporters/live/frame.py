@@ -8,7 +8,7 @@ from collector.cluster.live.cluster_interval import ClusterEvent, State
 from exporters.live.live_columns import Cells
 
 ALL = -1
-"""Stands for the cluster where a node's index is expected."""
+"""Used in place of a node's index to stand for the whole cluster."""
 
 Rows = Sequence[Mapping[str, Any]]
 

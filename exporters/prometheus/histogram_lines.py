@@ -23,7 +23,7 @@ class _Template(NamedTuple):
 
 
 class HistogramLines(NamedTuple):
-    """A histogram's lines for these counts; empty if the histogram is invalid.
+    """The lines of a histogram with these `counts`; empty if the histogram is invalid.
 
     sum_prefix  the name and labels of the sum.
     """
@@ -86,7 +86,7 @@ class HistogramCache:
         except LayoutError:
             return None
         labels = labels_text(zip(metric.labels, series[1:], strict=True))
-        # The common text is built once: a new table has a hundred of these lines.
+        # Build the text that all lines share only once, because a new table adds about a hundred lines.
         before, _, after = (
             named(f"{metric.name}_bucket", self._common, labels, "le=?").replace("%", "%%").rpartition("?")
         )

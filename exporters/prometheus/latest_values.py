@@ -10,7 +10,7 @@ from exporters.bounded_labels import BoundedLabels
 
 # A series becomes stale this many periods after its last reading.
 PERIODS = 2.5
-# Minimum period assumed until the second reading, and the maximum period; a longer pause counts as MAX_PERIOD_S.
+# Minimum period assumed until the second reading, and the maximum period; a longer one is reduced to MAX_PERIOD_S.
 FIRST_S = 10.0
 MAX_PERIOD_S = 300.0
 # All values are stale after this time without a tick, or after PERIODS intervals if that is longer.
@@ -68,11 +68,11 @@ class LatestValues:
             self.ticks += 1
 
     def stalled(self, now_s: float) -> bool:
-        """Return whether all values are stale because ticks stopped. `now_s` is a time on the scrapes' clock."""
+        """Return whether all values are stale because ticks have stopped; `now_s` is the time on the scrapes' clock."""
         return now_s - self._at_s > max(PERIODS * self._interval_s, STALL_S)
 
     def current(self) -> dict[Series, Value]:
-        """Return all values that are not stale. If several sources have the same series, the one added last wins."""
+        """Return all values that are not stale. If sources share a series, the source added last wins."""
         with self._lock:
             now_s = self._at_s
             return {

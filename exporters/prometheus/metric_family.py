@@ -10,7 +10,7 @@ from collector.model.metric import Kind, Metric, ScrapeInterval
 INFO = "cassandra_info"
 INFO_HELP = "The node's versions and names as labels; always 1."
 PLACEMENT = "casstat_placement"
-"""A node's machine and network as labels, so that queries count shared metrics once."""
+"""The metric with a node's machine and network as labels, with which queries can count shared metrics once."""
 TOTAL = "_total"
 QUANTILE = "quantile"
 # A NUL character would end a scrape early.
@@ -44,7 +44,7 @@ class Family:
 
 
 def families_of(catalogue: Mapping[str, Metric]) -> dict[str, Family]:
-    """Return the families by name, in catalogue order. Metrics that become labels of every series have no family."""
+    """Return the families by name, in catalogue order. Metrics that become labels have no family of their own."""
     families = (
         metric for metric in catalogue.values() if (metric.name,) not in IDENTITY_LABELS and not is_info(metric)
     )
@@ -62,10 +62,10 @@ def _family(metric: Metric, catalogue: Mapping[str, Metric]) -> Family:
 
 
 def is_info(metric: Metric) -> bool:
-    """Return whether a metric is a label of `INFO`: a text that rarely changes.
+    """Return whether a metric is a label of `INFO`: a text metric that rarely changes.
 
-    Other texts (the operation mode, the schema version) are labels of separate series that are always 1: when a text
-    changes, one series ends and another begins, and this must not affect the node's other labels.
+    Other text metrics (the operation mode, the schema version) are labels of separate series that are always 1: when
+    the text changes, one series ends and another begins, and this must not affect the node's other labels.
     """
     return (
         metric.kind is Kind.TEXT

@@ -66,7 +66,7 @@ class Rendering:
     def parts(self, current: CurrentValues, identity: Mapping[str, str], others: int) -> list[Part]:
         """Return the node's metric families; `others` is the number of other series on the page.
 
-        Names are unique. The number of series never exceeds the limit unless the others alone exceed it.
+        Family names are unique. The number of series never exceeds the limit unless the others alone exceed it.
         """
         if identity != self._identity:
             self._identity, self._lines = identity, SeriesLines(self._catalogue, self._options.upper_bounds, identity)

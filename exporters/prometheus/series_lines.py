@@ -26,7 +26,7 @@ class Body(NamedTuple):
 
 
 class SeriesLines:
-    """Renders the series of one node; every series begins with the labels of `identity`."""
+    """Renders the series of one node; the labels in `identity` come first in every series."""
 
     def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, identity: Mapping[str, str]) -> None:
         self._catalogue = catalogue

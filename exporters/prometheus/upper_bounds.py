@@ -1,7 +1,7 @@
 """Upper bounds of histograms on `/metrics`, with the same `le` labels for all versions of Cassandra.
 
 Counts are exact because the bounds are a subset of Cassandra's bucket bounds. Timer bounds differ between the layout of
-Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had separate labels, `sum by (le)` over nodes with both
+Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had its own labels, `sum by (le)` over nodes with both
 layouts would add counts of different requests, and the sums would no longer ascend. Every bound therefore carries the
 label of 4.1, and a node with the older layout counts up to its own closest bound, which is at most 2.7 % away for the
 default bounds.
@@ -74,8 +74,8 @@ class UpperBounds:
 def _bounds(unit: str, length: int, selected: Sequence[float]) -> tuple[Bound, ...]:
     exact = upper_bounds_of(unit, length)[:-1]
     labelled = upper_bounds_of(unit, LABELLED_LENGTH)[:-1] if unit == "seconds" else exact
-    # Choose the nearest bound of 4.1 first, then the exact bound nearest to that. The exact bound nearest to the
-    # selected one may be another bucket.
+    # Choose the nearest bound of 4.1 first, and then the histogram's own bound nearest to that one. The histogram's
+    # bound nearest to the selected value could be a different one.
     chosen = sorted({_nearest(labelled, bound) for bound in selected})
     return tuple(Bound(repr(labelled[index]), _nearest(exact, labelled[index])) for index in chosen)
 

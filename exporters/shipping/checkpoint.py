@@ -42,7 +42,7 @@ def checkpoint_path(folder: Path, sink: str) -> Path:
 
 
 def file_name(sink: str) -> str:
-    """Return a file name for a sink, different for every sink."""
+    """Return a file name that is different for every sink."""
     return f"{ODD.sub('_', sink)[:100]}-{crc32(sink.encode()):08x}"
 
 

@@ -12,9 +12,11 @@ MAX_POINTS = 5000
 MAX_BYTES = 2 << 20
 # The deadline for one request, regardless of how slowly the store responds.
 TIMEOUT_S = 10.0
-# A store that refuses every point may be misconfigured: give up points only if the reason stays the same for this long.
+# A store that refuses every point may be misconfigured, so points are given up only after it has refused them for the
+# same reason for this long.
 GIVE_UP_AFTER_S = 3600.0
-# Before a store counts as refusing every point, up to this many pending points, evenly spread, are sent alone.
+# Before concluding that the store refuses every point, send up to this many evenly spaced pending points, each in its
+# own request.
 PROBES = 20
 # Parts that differ between refusals for the same reason: the quoted point, and numbers.
 DETAILS = re.compile(r"['\"].*|\d+")
@@ -33,7 +35,7 @@ class Delivery:
         self._log = log
         self._monotonic_s = monotonic_s
         self._pending: deque[Points] = deque()
-        # Whether the store has accepted any of the points enqueued last; if so, refusals are due to the content.
+        # Whether the store has accepted any of the points enqueued last; if so, refused points are themselves at fault.
         self._accepts_some = False
         # The reason why the store is refusing every point, and when that began.
         self._reason, self._refused_since_s = "", 0.0
@@ -73,7 +75,7 @@ class Delivery:
     def _refused(self, points: Points, error: RefusedError) -> None:
         """Isolate the points that the store refuses, and write them to the dead-letter file.
 
-        If the store refuses every point, raises UnavailableError until it has done so for GIVE_UP_AFTER_S.
+        Raises UnavailableError if the store refuses every point but has not yet done so for GIVE_UP_AFTER_S.
         """
         if not self._accepts_some:
             if not error.all_points and self._probe():
@@ -86,7 +88,7 @@ class Delivery:
         self._write_dead_letters(points, error)
 
     def _probe(self) -> bool:
-        """Return whether the store accepts any of the pending points. Raises UnavailableError."""
+        """Return whether the store accepts any of up to PROBES pending points, sent singly. Raises UnavailableError."""
         points = [point for part in self._pending for point in part]
         for index in range(0, len(points), -(-len(points) // PROBES)):
             try:

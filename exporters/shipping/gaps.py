@@ -75,7 +75,8 @@ class Gaps:
 def missing(previous: PreviousTick, now: PreviousTick, interval_s: float, missed: int, *, suspected: bool) -> int:
     """Return the number of ticks missing between two ticks; an upper bound if their sessions differ.
 
-    Excludes ticks that the recorder missed or could not write, and jumps of the wall clock.
+    Ticks that the recorder missed or could not write do not count, and neither do changes to the wall clock. Between
+    sessions, the recorder may simply have been stopped, so ticks count only if a gap is `suspected`.
     """
     same = previous.session == now.session
     if not same and not suspected:

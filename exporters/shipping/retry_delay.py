@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 FIRST_S, MAX_S = 1.0, 60.0
-# A longer Retry-After counts as this.
+# A longer Retry-After is reduced to this.
 MAX_RETRY_AFTER_S = 300.0
 
 
@@ -21,5 +21,5 @@ class Backoff:
         return random_s if retry_after_s is None else min(retry_after_s, MAX_RETRY_AFTER_S) + random_s
 
     def reset(self) -> None:
-        """Start again with the shortest delay, because the store has accepted a request."""
+        """Start again with the shortest delay; call this when the store has accepted a request."""
         self._most_s = FIRST_S

@@ -28,7 +28,7 @@ from exporters.sinks.sink import Sink, UnavailableError
 POLL_S = 0.25
 READ_RETRY_S = 5.0
 SAVE_S = 1.0
-# The share of a core that catching up may use, limited so that it does not delay sampling.
+# The share of a core that shipping may use to catch up; limited so that shipping does not delay sampling.
 CPU_SHARE = 0.6
 
 
@@ -56,7 +56,7 @@ class Plan:
 
 
 def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
-    """Return a function that opens a folder's journal. A recorder may still be writing it."""
+    """Return a function that opens a folder's journal, to which a recorder may still be writing."""
     return lambda start: JournalFollower(folder, start)
 
 
@@ -97,7 +97,7 @@ class Shipper:
     def run(self, *, until_end: bool = False) -> None:
         """Ship until stopped, or, with `until_end`, until the end of the journal.
 
-        A read error is reported, and reading is retried; with `until_end`, it raises OSError.
+        After a read error, this method reports it and tries again; with `until_end`, it raises OSError instead.
         """
         try:
             while not self.stopped:

@@ -23,12 +23,13 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 
-# Reading resumes this long before the last tick sent, because a rate needs two readings, up to a minute apart.
+# Reading resumes this long before the last tick sent, because a rate needs two readings, which may be up
+# to a minute apart.
 LOOK_BACK_S = 150.0
 
 
 class Journal(Protocol):
-    """A source of entries: a journal that is followed, or a finished recording."""
+    """A source of entries: a journal that may still be growing, or a finished recording."""
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
         """Yield the entries and findings since the last call. Raises OSError."""
@@ -90,7 +91,7 @@ class RecordingReader:
 
 
 class RestartPositions:
-    """Finds where reading can continue after a tick: some frames earlier, or at the start of its session."""
+    """Determines where to resume reading after a tick: some frames before it, or at the start of its session."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[int, Position]] = deque()
@@ -101,7 +102,7 @@ class RestartPositions:
         self._frames.clear()
 
     def add(self, position: Position, interval_s: float) -> Position:
-        """Add a tick and the position of its frame; return where to continue reading after it."""
+        """Add a tick, given the position of its frame; return the position from which to resume reading after it."""
         # Count ticks, not seconds: the clock may be adjusted.
         needed = ceil(LOOK_BACK_S / interval_s)
         if not self._frames or self._frames[-1][1] != position:
@@ -192,7 +193,7 @@ class TickQueue:
                     self._last = tick
             else:
                 if not isinstance(item, RepeatedTicks):
-                    # The tick that is being looked for may be among the missing ones, so send from here on.
+                    # The last tick sent may be among the missing ones: stop looking for it, and send all that follow.
                     self._seek_to = None
                 self._gaps.note(item)
         self._polled = None
@@ -205,7 +206,7 @@ class TickQueue:
             self._restarts.checkpoint()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._seek_to is None:
-            # Until the last tick sent has been found, keep the identity from the checkpoint, which is newer.
+            # The entries up to the last tick sent are older than the checkpoint, so keep the checkpoint's identity.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
         return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))

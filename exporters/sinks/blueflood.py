@@ -25,7 +25,7 @@ from exporters.sinks.sink import SinkUrlError, UnavailableError
 SCHEMES = ("blueflood+http", "blueflood+https")
 TTL_S = 172800
 MAX_TTL_S = 2**31 - 1
-# The HTTP status if Blueflood accepted the points but did not store them in time.
+# The HTTP status with which Blueflood reports that it accepted the points but did not store them in time.
 NOT_STORED_IN_TIME = 202
 
 

@@ -1,7 +1,7 @@
 """The interface of a sink, and the errors that its store may cause; `exporters.shipping` does everything else.
 
-A module in this folder is a sink if it defines `SCHEMES`, its URL schemes, and `connect`, which creates the sink for a
-`exporters.sinks.parts.sink_url.Target` or raises SinkUrlError.
+A module in this folder is a sink if it defines `SCHEMES`, its URL schemes, and `connect`, which creates the sink for
+an `exporters.sinks.parts.sink_url.Target` or raises SinkUrlError.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class Sink(Protocol):
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
-        """Return the points of a sample, each with values of one series; the same sample always gives the same points.
+        """Return a sample's points in the store's format; the same sample always gives the same points.
 
         `catalogue` is the catalogue of the sample's recording. `placement` states where the node runs.
         """
@@ -45,7 +45,7 @@ class SinkUrlError(ValueError):
 class UnavailableError(Exception):
     """The store is not accepting points: it is down or overloaded, or it rejects the credentials.
 
-    retry_after_s  the delay that it asks for, if any.
+    retry_after_s  the delay that the store asks for, if any.
     """
 
     def __init__(self, reason: str, retry_after_s: float | None = None) -> None:

@@ -70,7 +70,7 @@ def test_nodes_keep_their_ports(tmp_path: Path) -> None:
     first = ports()
     assert len(set(first)) == PLAN.nodes
     with socket.socket() as other:
-        # Starting the cluster again must not change the assignment while the ports are free.
+        # Starting the cluster again must not change its ports while they are free.
         assert ports() == first
         other.bind(("127.0.0.1", first[1]))
         again = ports()

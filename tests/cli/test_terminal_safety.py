@@ -43,7 +43,7 @@ COMMANDS = (
 
 
 def hostile(name: str) -> list[Snapshot]:
-    """Return snapshots that contain `name` wherever a node supplies a name, a text or an event."""
+    """Return snapshots in which `name` replaces the names, text values and event texts that a node supplies."""
     snapshots = []
     for number, snapshot in enumerate(busy("10.0.0.1", 8)):
         (scrape,) = snapshot.scrapes
@@ -65,7 +65,7 @@ def hostile(name: str) -> list[Snapshot]:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a hostile recording and a malformed file that has a hostile name."""
+    """A directory that contains a hostile recording, and a malformed file with a hostile name."""
     folder = tmp_path_factory.mktemp("hostile")
     record(folder / "x", hostile(NAME), metrics=tuple(CATALOGUE.values()), disk=NAME, interface=NAME)
     (folder / "x" / f"{NAME[:60].replace(chr(0), '')}.jsonl.zst").write_bytes(b"\xfd\x2f\xb5 nothing")

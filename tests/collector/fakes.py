@@ -104,9 +104,9 @@ def _fits(pattern: Name, name: Name) -> bool:
 class FakeJolokia(Jolokia):
     """Responds as Jolokia would; `beans` maps MBean names to attribute values and operation results.
 
-    refusing    the reason for refusing searches, or "".
-    forbidding  the reason for refusing operations, or "".
-    finds       the names that every search returns instead of the matching ones.
+    refusing    the reason for refusing searches, or "" to allow them.
+    forbidding  the reason for refusing operations, or "" to allow them.
+    finds       the names that every search returns; if None, it returns the matching ones.
     down        whether all requests fail.
     takes_s     the number of seconds that each bulk request takes on `clock`.
     meanwhile   a function called before each part of a bulk request is answered.

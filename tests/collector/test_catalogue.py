@@ -21,7 +21,7 @@ OPERATIONS = [Operations(), Operations("ks"), Operations("ks", "t1")]
 
 
 def violations(holds: Callable[[Metric], bool]) -> list[str]:
-    """Return the names of the metrics that violate a rule."""
+    """Return the names of the metrics for which the rule does not hold."""
     return [metric.name for metric in CATALOGUE.values() if not holds(metric)]
 
 
@@ -98,7 +98,7 @@ def test_ratios_are_never_summed() -> None:
     rates = {Aggregation.SUM, Aggregation.MEAN}
     assert violations(lambda metric: metric.kind is not Kind.COUNTER or metric.aggregation in rates) == []
     assert violations(lambda metric: metric.unit != "ratio" or metric.aggregation is not Aggregation.SUM) == []
-    # If a counter of seconds is shown as a percentage, its rate is a ratio.
+    # If a counter of seconds is shown as a percentage, its rate is a ratio, which is averaged over the nodes.
     assert violations(lambda metric: not _has_percent(metric) or metric.aggregation is Aggregation.MEAN) == []
 
 

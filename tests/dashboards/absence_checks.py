@@ -1,4 +1,4 @@
-"""The promtool test for the alert that fires when all agents are absent, and that has no cluster label."""
+"""The promtool test for the alert that fires when all agents are absent; that alert has no cluster label."""
 
 from collections.abc import Mapping
 from typing import Any

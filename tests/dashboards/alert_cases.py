@@ -22,7 +22,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Special:
-    """An additional cluster, used to test the alert of one severity."""
+    """An additional cluster that tests only the alert with this severity."""
 
     name: str
     severity: str
@@ -34,7 +34,7 @@ class Special:
 class Case:
     """The test data for an alert.
 
-    series    returns the series for a given value, and for the minute by which the alert must fire.
+    series    returns the series for a given value; its second argument is the minute by which the alert must fire.
     bad       returns a value just beyond a given threshold.
     good      returns a value just within a given threshold.
     settle    the number of minutes after which the alert must have ended once its cause has ended.

@@ -128,7 +128,7 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return the case's series with a single event; by default, none for an alert without `for` or with gauges."""
+    """Return the case's series with a single event. By default, alerts without `for` and alerts on gauges have none."""
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):
@@ -139,7 +139,7 @@ def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
 
 
 def _series(cluster: str, scenario: Scenario, t1: int, t2: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each series in a scenario, and its values, one per minute."""
+    """Yield the name and the values of each series in a scenario, with one value per minute."""
     before = {_named(cluster, line): line for line in scenario.before}
     after = {_named(cluster, line): line for line in scenario.after or ()}
     for name in dict.fromkeys((*before, *after)):

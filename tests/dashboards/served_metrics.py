@@ -26,7 +26,7 @@ def families() -> dict[str, tuple[str, frozenset[str]]]:
 
 @cache
 def series() -> frozenset[str]:
-    """Return the names of all series that these metrics have in Prometheus."""
+    """Return the names of all series that the metrics in `families()` have in Prometheus."""
     names: set[str] = set()
     for name, (kind, _) in families().items():
         names |= {f"{name}_bucket", f"{name}_count", f"{name}_sum"} if kind == "histogram" else {name}

@@ -54,7 +54,7 @@ def series_labels() -> Mapping[str, set[str]]:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # The first of these is served only after a series has been refused, the second only while a source is being read.
+    # The page lacks these: one is served only after a series was refused, the other only while a source is being read.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
     labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
     return labels_of

@@ -1,4 +1,4 @@
-"""Compares output with golden files. UPDATE_GOLDEN=1 rewrites the files; review the diff."""
+"""Compares output with golden files. Set UPDATE_GOLDEN=1 to rewrite the files, then review the diff."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Agents with scripted behaviour, each on its own loopback address, in a thread with an event loop."""
+"""Agents with scripted behaviour, each on its own loopback address; all run in one thread's event loop."""
 
 import asyncio
 import base64

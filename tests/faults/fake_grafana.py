@@ -1,4 +1,4 @@
-"""A fake Grafana that records requests and returns scripted responses, then accepts everything."""
+"""A fake Grafana that records requests and sends scripted responses; once it has sent them, it accepts everything."""
 
 import json
 import threading

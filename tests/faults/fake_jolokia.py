@@ -13,7 +13,7 @@ from tests.faults.fake_node import FakeNode, Json
 
 @dataclass(frozen=True)
 class Exchange:
-    """A POST request: its connection, the body of the correct response, and an event set when the server stops."""
+    """A POST request: its connection, the body of the correct response, and an event that `stop` sets."""
 
     stream: socket.socket
     body: bytes
@@ -44,7 +44,7 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 
 class FakeJolokia:
-    """The server. If set, `fault` handles every POST request, and `greeting` every new connection."""
+    """The fake server. If set, `fault` handles every POST request, and `greeting` every new connection."""
 
     def __init__(self, node: FakeNode | None = None) -> None:
         self.node = node or FakeNode()
@@ -54,7 +54,7 @@ class FakeJolokia:
         self.posts = 0
         self._lock = threading.Lock()
         self._streams: set[socket.socket] = set()
-        # Reserves the port while the server is not listening.
+        # Reserve the port while the server is not listening.
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._reserved.bind(("127.0.0.1", 0))
@@ -107,7 +107,7 @@ class FakeJolokia:
                 if self.greeting is None or self.greeting(Exchange(stream, b"", over)):
                     self._converse(stream, incoming, over)
             except OSError:
-                # The client closed the connection.
+                # The client or `drop_connections` closed the connection.
                 pass
             finally:
                 with self._lock:

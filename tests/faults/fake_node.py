@@ -11,7 +11,7 @@ METRICS = "org.apache.cassandra.metrics:"
 SERVICE = "org.apache.cassandra.db:type=StorageService"
 RUNTIME = "java.lang:type=Runtime"
 ADDRESS = "192.0.2.7"
-# Earlier than any process on this machine started, so that none of them is mistaken for the node.
+# Before the start of any process on this machine, so that none of them is mistaken for the node.
 FIRST_START_MS = 1_000_000_000_000
 # Operations before the first scrape. If they were attributed to an interval, the spike would be obvious.
 PAST = 1_000_000_000

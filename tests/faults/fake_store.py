@@ -1,4 +1,4 @@
-"""An HTTP store that sends scripted responses, then the response `always`; if that is None, it accepts everything."""
+"""An HTTP store that sends scripted responses, then `FakeStore.always`, or accepts everything if that is None."""
 
 import socket
 import ssl

@@ -13,7 +13,7 @@ DRIP_S = 0.01
 BLOCK = b"\0" * (1 << 16)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 SSH = b"SSH-2.0-OpenSSH_9.6\r\n"
-# A CQL frame of version 4: ERROR, "Invalid or unsupported protocol version".
+# An ERROR frame of CQL protocol version 4: "Invalid or unsupported protocol version".
 CQL = b"\x84\x00\x00\x00\x00\x00\x00\x00\x2e\x00\x00\x00\x0a\x00\x28" + b"Invalid or unsupported protocol version "
 
 
@@ -114,7 +114,7 @@ def value(of: Any) -> Fault:
 
 
 def wrong_length(by: int) -> Fault:
-    """Return a fault that sends a Content-Length that is wrong by `by` bytes, and closes the connection."""
+    """Return a fault that sends a Content-Length that is off by `by` bytes, and closes the connection."""
 
     def fault(exchange: Exchange) -> bool:
         length = len(exchange.body) + by
@@ -192,7 +192,7 @@ def large(size: int, *, announced: bool) -> Fault:
 
 
 def twice(sent: threading.Event) -> Fault:
-    """Return a fault that sends the response twice; the second copy would also be valid for the next request."""
+    """Return a fault that sends the response twice; the client could mistake the copy for its next response."""
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(chunked(exchange.body))

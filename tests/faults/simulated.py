@@ -52,7 +52,7 @@ class ManualClock:
 
 
 class Simulation:
-    """The default command's rows, with a simulated clock. Entering the `with` block takes the first, without load."""
+    """The default command's rows, with a simulated clock. Entering the block produces the first one, without load."""
 
     def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
         self.fake = fake
@@ -101,7 +101,7 @@ class Simulation:
 
 
 def tick_list(clock: ManualClock, interval_s: float, number: int) -> list[tuple[Tick, float]]:
-    """Return `number` ticks, each with its monotonic arrival time."""
+    """Return `number` ticks, each with the monotonic time at which it arrived."""
     stream = ticks(clock, interval_s)
     with closing(stream):  # type: ignore[type-var]
         return [(next(stream), clock.monotonic) for _ in range(number)]

@@ -95,5 +95,5 @@ class Terminal:
 
 
 def plain(line: str) -> str:
-    """Return the line without colours and without the annotations after the numbers."""
+    """Return the line without colours and without the annotations that follow its numbers."""
     return ESCAPE.sub("", line).partition("# ")[0].rstrip()

@@ -41,7 +41,7 @@ ME = hinted(user="me", password=SECRET)
 
 
 def error_of(jolokia: Jolokia, timeout_s: float = LONG_S) -> str:
-    """Return the error message of `post`, which must be one line without secrets."""
+    """Return the message of the error that `post` raises; it must be one line without secrets."""
     with closing(jolokia), within(timeout_s), pytest.raises(JolokiaError) as caught:
         jolokia.post([QUESTION], timeout_s)
     message = str(caught.value)
@@ -146,7 +146,7 @@ Serve = Callable[..., Forwarder]
 
 @pytest.fixture
 def serve(fake: FakeJolokia) -> Iterator[Serve]:
-    """Return a function that starts a TLS forwarder; given a client authority, it requires client certificates."""
+    """Return a function that starts a TLS forwarder, which requires client certificates if `clients` is given."""
     forwarders: list[Forwarder] = []
 
     def start(certificate: Certificate, clients: Path | None = None) -> Forwarder:
@@ -288,7 +288,7 @@ def test_connecting_and_the_handshake_share_one_deadline(
 
 
 class Proxy:
-    """A Jolokia proxy that answers requests with a target from `node`, and all others from its own JVM."""
+    """A Jolokia proxy: `node` answers requests with a target, and the proxy's own JVM answers all others."""
 
     def __init__(self, server: FakeJolokia, version: int) -> None:
         self.node, self.own, self.version = server.node, FakeNode(), version

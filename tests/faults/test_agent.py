@@ -15,7 +15,7 @@ from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia
 
 READS = "cassandra_client_requests_total"
-# The agent exits within two seconds of SIGTERM; the rest is a margin for busy machines.
+# The agent should exit within two seconds of SIGTERM; the rest is a margin for busy machines.
 EXIT_S = 6.0
 
 
@@ -137,7 +137,7 @@ def test_values_of_a_stopped_node_are_absent_until_it_responds_again(fake: FakeJ
 
 def test_a_node_that_is_down_at_start_keeps_its_identity(fake: FakeJolokia, tmp_path: Path) -> None:
     def identity() -> tuple[dict[str, str], set[str]]:
-        """Return the node's identity from the API, and a self-metric's series, which have the identity as labels."""
+        """Return the node's identity from the API, and the series of a self-metric, labelled with the identity."""
         node = agent.json("/api/v1/node")
         ticks = {series for series in agent.series() if series.startswith("casstat_ticks_total{")}
         return {name: node[name] for name in ("node", "cluster", "dc", "rack")}, ticks

@@ -169,7 +169,8 @@ def test_heads_and_bodies_are_bounded(api: Api, request_: bytes, expected: int) 
     with api.connect() as stream, within(3):
         if not expected:
             stream.sendall(request_ + request_[request_.index(b"4000") :] * 9)
-            # A chunked body's size is known only at its end; if the server responds earlier, the response may be lost.
+            # The server learns the size of a chunked body only while reading it. If it responds and closes the
+            # connection before the end of the body, the response may be lost.
             assert status(read_all(stream)) in (0, 200, 413)
             return
         stream.sendall(request_)
@@ -207,7 +208,7 @@ def test_pipelined_requests_are_answered_in_order(api: Api) -> None:
     single = f"GET /-/healthy HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
     last = single.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     assert api.ask(single * 20 + last).count(b"healthy\n") == 21
-    # This exceeds the limit on pipelined requests.
+    # This many requests exceed the limit on pipelined requests.
     assert api.ask(single * 5000 + last).count(b"healthy\n") < 5001
 
 

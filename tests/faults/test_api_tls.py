@@ -58,7 +58,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
 
 
 def write(folder: Path, certificate: Certificate, authority: Authority, rest: str = "", sans: str = "") -> Path:
-    """Write a web configuration and the files it refers to, replacing each atomically."""
+    """Write a web configuration and the files it refers to, replacing each file atomically."""
     replace_file(folder / "server.pem", certificate.file.read_text())
     replace_file(folder / "server.key", certificate.key.read_text())
     replace_file(folder / "ca.pem", authority.file.read_text())
@@ -118,7 +118,7 @@ LIVE = ("-H", "Accept: text/event-stream", "--max-time", "1")
 
 
 def requests() -> list[tuple[str, tuple[str, ...], int]]:
-    """Return a request for each path and method: path, curl options, and the status if access is granted."""
+    """Return one request per path and method: the path, the curl options, and the status if access is granted."""
     return [
         *[(path, (), 200) for path in ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json")],
         *[(f"/api/v1/{path}", (), 200) for path in ("node", "time", "samples", "journal", "runs")],

@@ -97,7 +97,7 @@ TOO_LARGE: dict[str, Fault] = {
 
 
 def error_of(jolokia: Jolokia, timeout_s: float) -> str:
-    """Return the error message of `post`, which must be one line."""
+    """Return the message of the error that `post` raises; it must be one line."""
     with within(timeout_s), pytest.raises(JolokiaError) as caught:
         jolokia.post([QUESTION], timeout_s)
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""Program exit on closed pipes, full disks and signals."""
+"""The program's exit when a pipe is closed, the disk is full or a signal arrives."""
 
 import os
 import re

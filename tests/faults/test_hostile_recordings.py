@@ -1,4 +1,4 @@
-"""Every command survives malformed recordings and reports them in one-line messages."""
+"""Commands that read recordings survive malformed ones and report them in one-line messages."""
 
 import json
 import shutil

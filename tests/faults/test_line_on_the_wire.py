@@ -98,7 +98,7 @@ def test_rows_of_failed_scrapes_have_no_values_and_no_read_is_lost(name: str, ru
 
 
 def without_values(row: Row) -> bool:
-    """Return whether all of the node's values are absent in a row."""
+    """Return whether a row lacks all values of the node and its host."""
     return all(value is None for name, value in row.items() if re.match("read|write|compact|cpu|disk|net", name))
 
 

@@ -1,4 +1,4 @@
-"""Nodetool processes: they return output or a one-line error, and none is left running."""
+"""Nodetool runs: each returns output or raises a one-line error, and leaves no process behind."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ Script = Callable[..., Nodetool]
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Return a function that turns the lines of a shell script into a nodetool."""
+    """Return a function that creates a `Nodetool` that runs a shell script with the given lines."""
 
     def make(*lines: str, connection: Connection | None = None, **environ: str) -> Nodetool:
         path = tmp_path / "nodetool"
@@ -48,7 +48,7 @@ def wait_for_end(pid: int) -> None:
 
 
 def error_of(tool: Nodetool, timeout_s: float = LONG_S) -> str:
-    """Return the error message of a run, which must be one line."""
+    """Return the error message of a run, which must fail with a one-line message."""
     with pytest.raises(NodetoolError) as raised:
         tool.run(["info"], timeout_s)
     text = str(raised.value)

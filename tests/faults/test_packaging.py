@@ -20,7 +20,8 @@ UNIT = PACKAGING / "systemd" / "casstat-agent.service"
 MANIFESTS = sorted((PACKAGING / "kubernetes").glob("*.yaml"))
 PROMETHEUS = PACKAGING / "prometheus"
 PROGRAMS = Path(sys.executable).parent
-# In tenths on systemd's scale from 0.0 to 10.0; the unit file explains which restrictions are missing.
+# The highest allowed exposure, in tenths of a point on systemd's scale of 0.0 to 10.0. The unit file lists the
+# restrictions that it does not set, and why.
 EXPOSURE = 25
 
 

@@ -36,7 +36,7 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
 
 
 def test_a_second_sigterm_does_not_prevent_the_footer(fake: FakeJolokia, tmp_path: Path) -> None:
-    """Under `timeout`, every signal arrives twice, because it is sent to both the process and its group."""
+    """`timeout` delivers every signal twice: to the process and to its process group."""
     with Program("0.2", "--format=json", "--jolokia", fake.url, "-w", str(tmp_path)) as program:
         for _ in range(3):
             program.row()

@@ -1,4 +1,4 @@
-"""Malformed responses for some MBeans leave their cells empty and all other cells correct."""
+"""If the responses about some MBeans are malformed, those MBeans' cells are empty, and all others are correct."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ FAILED: dict[str, Json] = {
 
 
 def replaced(kind: str, names: str, value: Any) -> Override:
-    """Return an override that replaces the value in all responses about an MBean."""
+    """Return an override that replaces the value in all responses about the MBeans `names`."""
     return changed(kind, names, lambda _: value)
 
 

@@ -89,7 +89,7 @@ def jolokia_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
 
 @pytest.fixture(params=list(VERSIONS))
 def any_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a running node, once for each version, with or without Jolokia."""
+    """Return a running node, once for each version, whether or not it supports Jolokia."""
     return start_node(request.param)
 
 

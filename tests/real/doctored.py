@@ -19,7 +19,7 @@ from tests.real.programs import PATIENCE_S
 Finding = dict[str, str]
 CASSTAT = (sys.executable, "-m", "cli")
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
-# Text, XML element (None in other files) and file of a suggested addition.
+# Matches a suggested addition: its text, its XML element (None if the file is not XML) and its file.
 ADVICE = re.compile(r"add (.+?) (?:inside <(\w+)> in|to) (.+), and restart the node")
 # Like Cassandra's script, it starts the JVM with the options that cassandra-env.sh adds to JVM_OPTS.
 SCRIPT = """#!/bin/sh

@@ -31,7 +31,7 @@ Cells = dict[str, str]
 
 @dataclass(frozen=True)
 class FilledStores:
-    """The stores, the nodes and journals, and the queried time range in seconds since the epoch."""
+    """The stores, the nodes and their journals, and the queried time range in seconds since the epoch."""
 
     nodes: Sequence[Node]
     journals: Path

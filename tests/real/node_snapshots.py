@@ -1,4 +1,4 @@
-"""Snapshots of a real node through Jolokia."""
+"""Takes snapshots of a real node through Jolokia."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -16,7 +16,8 @@ from cli.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java, has
 FAST_START = "-XX:TieredStopAtLevel=1"
 # Without this option, a node flushes its schema after each CREATE TABLE, which takes most of the statement's time.
 FAST_SCHEMA = "-Dcassandra.test.flush_local_schema_changes=false"
-# A loaded node's threads poll every 60 µs, which uses most of a CPU; this slack makes them poll every millisecond.
+# A loaded node's threads poll every 60 µs, which uses most of a CPU. With this timer slack, they poll every
+# millisecond.
 SLACK_NS = 1_000_000
 
 

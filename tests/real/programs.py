@@ -79,7 +79,7 @@ def casstat(*arguments: str) -> Iterator[Casstat]:
 
 @contextmanager
 def text_of_casstat(*arguments: str) -> Iterator[list[str]]:
-    """Run casstat until the `with` block ends, and then add its output lines to the list."""
+    """Run casstat until the `with` block ends, and then add its output lines to the yielded list."""
     lines: list[str] = []
     with subprocess.Popen([sys.executable, "-m", "cli", *arguments], stdout=subprocess.PIPE, text=True) as running:
         try:

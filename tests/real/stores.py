@@ -18,7 +18,7 @@ from tests.waiting import eventually
 INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"
 HOST = "127.0.62.4"
 BUILD_S, START_S, STOP_S = 1200.0, 60.0, 30.0
-# For each series name, the fields by time in milliseconds.
+# Maps each series name to its fields by time in milliseconds.
 Points = dict[str, dict[int, dict[str, float]]]
 
 
@@ -226,5 +226,5 @@ def _listens(port: int) -> bool:
 
 
 def name(metric: str, labels: dict[str, str]) -> str:
-    """Return a series name with its labels, sorted."""
+    """Return a metric's name followed by its non-empty labels in sorted order."""
     return f"{metric} {sorted((key, value) for key, value in labels.items() if value)}"

@@ -120,7 +120,7 @@ def test_alerts_fire_and_resolve_on_a_real_cluster(demo: Demo) -> None:
     assert set(demo.cluster.running()) == {"node1", "node2", "load", "agent-node1", "agent-node2", "prometheus"}
     demo.shorten_waits()
     _check_scrapes_and_rules()
-    # The rates cover five minutes, and therefore still include errors during startup.
+    # The alerts' rates cover five minutes, and therefore still include errors that occurred during startup.
     eventually(lambda: names() <= OF_THE_MACHINE, 2 * PATIENCE_S)
     _check_metrics_of_alerts()
     _kill_a_node(demo)

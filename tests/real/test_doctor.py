@@ -1,4 +1,4 @@
-"""For each fault that the doctor reports: create it, apply the advice, and run the doctor again."""
+"""Creates faults that the doctor reports, applies its advice, and runs it again."""
 
 import os
 import re

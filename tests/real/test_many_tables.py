@@ -77,7 +77,10 @@ def operations(sample: Sample, metric: str) -> float:
 
 
 def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
-    """Return whether to count a rate. Older operations in a table's rate have been counted in the remainder already."""
+    """Return whether to count a rate.
+
+    A table's rate that covers more than the interval has operations that the remainder has already included.
+    """
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 
 

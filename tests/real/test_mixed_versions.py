@@ -32,7 +32,7 @@ Requests = Mapping[str, list[float]]
 
 
 def requests(slower: float) -> Requests:
-    """Return latencies in seconds by distribution name; `slower` multiplies the medians of all but the first one."""
+    """Return latencies in seconds by distribution name; `slower` multiplies the medians of all but the first."""
     latencies = {"p99 of 16 ms": [0.001] * (REQUESTS * 98 // 100) + [0.016] * (REQUESTS * 2 // 100)}
     for median_s in (200e-6, 500e-6, 2e-3, 20e-3, 0.5):
         normal = NormalDist(log(slower * median_s))

@@ -1,4 +1,4 @@
-"""Every dashboard query returns values from stores filled by real agents, and the values match the merge."""
+"""Dashboard queries return values from stores filled by real agents, and the values match the merge."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -45,7 +45,7 @@ def choice(name: str, of: FilledStores) -> Choice:
 
 
 def query_values(store: Any, query: Query, text: str, of: FilledStores) -> list[float]:
-    """Return all numbers in the result of a query, without NaN."""
+    """Return all numbers in the result of a query except NaN."""
     if isinstance(store, InfluxDB):
         answer = store.query(text)
         assert "error" not in answer, answer
@@ -109,7 +109,7 @@ def test_every_rule_is_evaluated_and_records_a_value(stores: FilledStores) -> No
     assert empty == ONLY_THROUGH_NODETOOL
 
 
-# Each signal, whether it is compared per node or for the cluster, the merge's column, and the factor between them.
+# The signal, whether it is compared per node or for the cluster, the merge's column, and the factor between the two.
 EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("reads", "cluster", "reads_per_s", 1),
     ("writes", "cluster", "writes_per_s", 1),

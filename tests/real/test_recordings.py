@@ -1,4 +1,4 @@
-"""Recordings are correct, and lose at most one tick, when a node or the recorder is killed."""
+"""Recordings of a cluster in which a node is killed are correct, and a killed recorder loses at most one tick."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
 RATE = 300
-# The length of each third of the load: before the kill, without the node, and while it is starting.
+# The length of each third of the load: before a node is killed, without it, and while it is starting again.
 THIRD_S = 12
 KILLS = 25
 AT_ONCE = 5
@@ -45,7 +45,7 @@ def output(*arguments: str | Path) -> str:
 
 @contextmanager
 def loaded(nodes: Sequence[Node], seconds: float) -> Iterator[dict[str, int]]:
-    """Put all nodes under load for `seconds`; after the block, the dictionary holds the client's counts."""
+    """Put all nodes under load for `seconds`; after the block, the yielded dictionary holds the client's counts."""
     addresses = [node.spec.address for node in nodes]
     command = [
         sys.executable,

@@ -65,7 +65,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return the first row with all nodes and about the load's rate, which a load that is catching up exceeds."""
+    """Return the first row that has all nodes and roughly the load's rate; while catching up, the load is faster."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()
@@ -95,14 +95,14 @@ def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster
     from exporters.live.live_columns import EVERY, value
     from exporters.live.live_frames import Wanted, frame_of
 
-    # Wait until the load is running.
+    # Wait until the load has reached its rate.
     settled("--seed", ADDRESSES[0])
     assembler = IntervalAssembler(1.0)
     samples_by_time = [
         {sample.tick.time_s: sample for sample in map(decoded, agent.json("/api/v1/samples?since=0"))}
         for agent in cluster.agents
     ]
-    # On a busy machine, an agent may have missed a tick.
+    # On a busy machine, an agent may have missed a tick, so use the latest tick that the first two agents share.
     tick_s = max(set(samples_by_time[0]) & set(samples_by_time[1]))
     samples = [by_time[tick_s] for by_time in samples_by_time]
     for agent, sample in zip(cluster.agents, samples, strict=True):

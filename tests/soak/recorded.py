@@ -15,7 +15,7 @@ from tests.real.stores import Points, name
 
 
 def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
-    """Return a journal's samples, derived session by session, like those of `casstat replay`."""
+    """Return a journal's samples, derived session by session, as `casstat replay` does."""
     samples: list[tuple[Identity, Placement, Sample]] = []
     identity, where, session, sampling = Identity(), NOWHERE, "", None
     for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):

@@ -45,7 +45,8 @@ class ClusterSums:
     gauges      number of nodes, aggregate of their means, lowest value, highest value.
     lacking     whether a responding node lacks the summed gauge in the interval but reports it before and after.
     histograms  counts, by number of buckets.
-    histogram_nodes, busy_histogram_nodes  number of nodes with the histogram; of those, number with an increase.
+    histogram_nodes       number of nodes with the histogram.
+    busy_histogram_nodes  number of those nodes on which the histogram's counter increased.
     texts       the text that all nodes report, or None if they disagree.
     """
 
@@ -281,7 +282,7 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def _join_series(target: dict[Series, Arrays], series: Series, addends: Arrays, functions: Sequence[np.ufunc]) -> None:
-    """Combine a series' arrays with those in `target`, each pair with its own function."""
+    """Combine a series' arrays with those in `target`, each pair with the corresponding function."""
     if series not in target:
         target[series] = addends
         return

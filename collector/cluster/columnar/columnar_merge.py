@@ -17,7 +17,10 @@ NODES_PER_TASK = 8
 def columnar_merge(
     recordings: Sequence[Recording], job: Job[Product], processes: int, done: Callable[[int], None]
 ) -> Merged[Product]:
-    """Merge recordings onto one grid. Raises OSError, UnsupportedError and TooManySeriesError."""
+    """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
+
+    Raises OSError, UnsupportedError and TooManySeriesError.
+    """
     metrics = catalogue_of(recordings)
     span = interval_span(recordings, job.grid, job.offsets)
     total = ClusterSums(span, metrics)

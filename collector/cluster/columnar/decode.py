@@ -44,12 +44,12 @@ MAX_SUM = 1 << 62
 
 
 class UnsupportedError(Exception):
-    """The columnar merge does not support the input, which is malformed or unusual; the reference merge does."""
+    """The input is malformed or unusual, so only the reference merge can process it."""
 
 
 @dataclass
 class Changes:
-    """The changed series on all lines.
+    """The changed series on all lines of a block.
 
     counts     for each line, the number of changed series.
     distances  for each changed series, its number minus the number of the previous one on the line.

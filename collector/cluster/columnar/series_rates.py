@@ -231,7 +231,10 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
 
 
 def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> list[float]:
-    """Return the numbers in a series that mixes integers with other values; NaN stands for text."""
+    """Return the number on each line of a series that mixes integers with other values; NaN stands for text.
+
+    Raises CodingError.
+    """
     numbers = []
     value: object = None
     for line in range(lines):

@@ -38,7 +38,7 @@ class Response:
 
 
 class AgentConnection(asyncio.Protocol):
-    """A client connection; `deadline_s` is a time on `clock`, the event loop's clock."""
+    """A client connection that its owner closes after `deadline_s`, a time on `clock`, the event loop's clock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -25,7 +25,7 @@ STEADY_S = 10.0
 NOT_FOUND, UNAUTHORIZED = 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"
 MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
-# Exceptions that failed connections and malformed responses are expected to raise.
+# The exceptions that a failed connection or a malformed response may raise; any other exception is a bug.
 EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError)
 
 
@@ -107,7 +107,7 @@ class AgentFeed:
             self._delay_s = min(2 * self._delay_s, MAX_DELAY_S)
 
     async def refresh_node(self) -> None:
-        """Read the node's properties and peers again; ordinary failures are ignored."""
+        """Read the node's properties and peers again; failed connections and malformed responses are ignored."""
         try:
             connection = await self._connect()
         except (OSError, asyncio.TimeoutError):
@@ -125,7 +125,7 @@ class AgentFeed:
     async def _session(self) -> None:
         if not self._is_introduced:
             await self._introduce()
-        # An event stream occupies its connection until the end, so it gets a connection of its own.
+        # An event stream occupies its connection until the stream ends, so it gets a connection of its own.
         connection = self._event_stream = await self._connect()
         try:
             response = await self._get(connection, self._samples_path(self._last_s), EVENTS, self._take_event)
@@ -138,7 +138,7 @@ class AgentFeed:
             self._disconnect(connection)
 
     async def _introduce(self) -> None:
-        """Read the last sample and the node's properties."""
+        """Read the node's properties and, unless a sample has already been received, the agent's last sample."""
         connection = await self._connect()
         try:
             if self._last_s is None:
@@ -226,7 +226,7 @@ class AgentFeed:
     def _failure_reason(self, error: Exception) -> str:
         if isinstance(error, AgentError):
             return str(error)
-        # If a name has several addresses, asyncio joins all errors into one text.
+        # If a name has several addresses, asyncio combines their errors into one message.
         if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
             listen = self._address.authority
             hint = "run 'casstat agent' on that machine, or use the URL of a Jolokia agent"

@@ -19,7 +19,7 @@ class State(Enum):
     GONE = "gone"
     """Neither Cassandra nor an agent is answering."""
     NEW = "new"
-    """Not contacted yet."""
+    """No sample or failure has arrived yet."""
 
 
 class ClusterEvent(NamedTuple):

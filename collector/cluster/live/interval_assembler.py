@@ -1,7 +1,7 @@
 """Assembles samples from many nodes into cluster intervals.
 
 An interval contains the samples that arrived before it was closed, and the number of nodes that they came from. A node
-that is late or gone, or has a wrong clock, is left out; its values are not estimated.
+that is late or gone is left out; its values are not estimated. Clock offsets are corrected by whole intervals.
 """
 
 from collections import deque
@@ -29,7 +29,8 @@ from collector.printable import one_line
 
 # The shortest delay among the last DELAYS samples serves as the estimate of a node's clock offset.
 DELAYS = 5
-# If a sample is early by more than this fraction of an interval, the node's clock must be wrong.
+# A clock offset estimated at between EARLY - 0.5 and EARLY + 0.5 intervals is not corrected. The range is not centred
+# on 0 because samples arrive late rather than early.
 EARLY = 0.1
 # Number of intervals without a sample after which a node is considered gone.
 GONE_AFTER = 5
@@ -158,7 +159,7 @@ class IntervalAssembler:
         return self._closed if index is None else index
 
     def is_complete(self, index: int, *, first: bool = False) -> bool:
-        """Return whether all reachable nodes have reported for an interval; only the `first` waits for new nodes."""
+        """Return whether all reachable nodes have reported for an interval; `first` includes those that are new."""
         self._open = index
         nodes = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
         return all(index in node.open for node in nodes)

@@ -52,7 +52,10 @@ class JolokiaFeed:
         self._thread = threading.Thread(target=self._run, name=f"top {key}", daemon=True)
 
     def request(self, metrics: frozenset[str], *, with_tables: bool) -> None:
-        """From now on, read these metrics; a new metric's first rate appears after two ticks."""
+        """Read these metrics from now on; a new metric's first rate appears after two ticks.
+
+        Starts the thread if it is not running.
+        """
         self._request = metrics, with_tables
         if not self._thread.is_alive() and not self._stop.is_set():
             self._thread.start()

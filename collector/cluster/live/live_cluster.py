@@ -43,8 +43,9 @@ class Request:
     """The metrics to request from the nodes.
 
     patterns       metric names and patterns for agents.
-    metrics        metrics to read through Jolokia; `table_metrics` are also read from the node with index `node`.
-    node           index of the node from which to request all metrics; None for none.
+    metrics        metrics to read through Jolokia.
+    table_metrics  metrics to read through Jolokia from the selected node only.
+    node           index of the selected node, whose agent is asked for all metrics; None for none.
     """
 
     patterns: tuple[str, ...]
@@ -222,7 +223,7 @@ class LiveCluster:
                     connection.fail(AgentError("no response in time"))
 
     async def _refresh_peers(self) -> None:
-        """Periodically read the seeds' peers again, and the properties of nodes whose agents did not know them yet."""
+        """Periodically ask the seeds' agents for their peers, and other agents for locations that are still unknown."""
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
             for key, feed in list(self._agents.items()):

@@ -27,8 +27,8 @@ _LABELS = ("id", "compaction type", "keyspace", "table", "completed", "total", "
 # In these columns, the cells of a task that does not belong to a table are empty.
 _MAY_BE_EMPTY = ("keyspace", "table")
 
-# Up to Cassandra 4.1, the lines are `pending tasks: 2` and `- keyspace.table: 2`; from 5.0 on, they are columns
-# without colons.
+# Up to Cassandra 4.1, the lines about pending compactions are `pending tasks: 2` and `- keyspace.table: 2`; from 5.0
+# on, they have columns instead of colons.
 _PENDING_TASKS = re.compile(r"pending\s+tasks(:|\s)\s*(.*?)\s*")
 _TABLE_LINE = re.compile(r"- (\w+)\.([\w.]+): (\S+)\s*", re.ASCII)
 _TABLE_LINE_5 = re.compile(r"(\w+)\s+(\w[\w.]*)\s+(\S+)\s*", re.ASCII)

@@ -26,7 +26,7 @@ _SUM_OF = {
 
 
 def sums(values: Values) -> Values:
-    """Return the sums of the keyspaces' counters by operation, without system keyspaces."""
+    """Return, for each operation, the sums of the keyspaces' counters; system keyspaces are left out."""
     totals: dict[Series, int] = {}
     for (name, *labels), value in values.items():
         if name in _SUM_OF and isinstance(value, int) and not is_system_keyspace(labels[0]):

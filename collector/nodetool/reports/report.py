@@ -1,4 +1,4 @@
-"""The result of parsing a nodetool report, and the code that parsers share: for lines, numbers, problems and tables."""
+"""The result of parsing a nodetool report, and the parsers' shared code for lines, numbers, problems and tables."""
 
 import json
 import math
@@ -28,7 +28,7 @@ class Report:
 
     values      raw values, before they are multiplied by their metric's scale.
     problems    one line for each problem, with the malformed item and its location if known.
-    properties  texts that identify the node, such as its host id.
+    properties  facts by name, such as the node's data centre; in the `status` report, addresses by host id.
     """
 
     values: Values = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Draft:
             locations.append(location)
 
     def put(self, series: Series, value: Value | None) -> None:
-        """Add a value; None if the report declares it unknown, such as the mean when there were no operations."""
+        """Add a value, unless it is None because the report declares it unknown, such as the mean of no operations."""
         self.recognised = True
         if value is None or series in self._doubtful:
             return
@@ -110,7 +110,7 @@ def whole(raw: object) -> int:
 
 
 def decimal(raw: object) -> float | None:
-    """Return a number, or None for NaN. Raises ValueError for other formats, such as a decimal comma."""
+    """Return a number, or None for NaN or null. Raises ValueError for other formats, such as a decimal comma."""
     if raw is None or raw == "NaN":
         return None
     if isinstance(raw, str) and _DECIMAL.fullmatch(raw):
@@ -149,7 +149,7 @@ def parted(line: str) -> tuple[str, str]:
 
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
-    """Return the value of each label; labels with no value or conflicting values are added to the problems."""
+    """Return the value of each label. If any label is present, missing and conflicting values are added as problems."""
     values_by_label: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
         if label in values_by_label:
@@ -173,7 +173,7 @@ class Columns:
         """Return a row's cells by label, split at spaces or, if ambiguous, by position; None if neither works."""
         cells = list(re.finditer(r"\S+", row))
         if len(cells) != len(self.labels) or not (all(self.labels) or self._over(cells)):
-            # The numbers of words differ, for example because an unknown label has several words above one cell.
+            # Splitting at spaces is ambiguous, for example because an unknown label has several words above one cell.
             return self.aligned(row)
         return {label: cell[0] for label, cell in zip(self.labels, cells, strict=True) if label}
 
@@ -183,7 +183,10 @@ class Columns:
         return all(cell.start() == start or cell.end() == end for cell, (start, end) in zip(cells, labels, strict=True))
 
     def aligned(self, row: str, may_be_empty: Iterable[str] = ()) -> dict[str, str] | None:
-        """Return a row's cells by label if they are aligned with the header, otherwise None."""
+        """Return a row's cells by label if they are aligned with the header, otherwise None.
+
+        Only the cells in the columns `may_be_empty` may be empty.
+        """
         cells = {}
         for label, start, end in zip(self.labels, self.starts, [*self.starts[1:], None], strict=True):
             if not label:
@@ -198,9 +201,9 @@ class Columns:
 
 
 def columns(header: str, labels: Iterable[str], required: Iterable[str]) -> Columns | None:
-    """Return the columns of a header line; None if a required label is missing, because the line is not a header.
+    """Return the columns of a header line; None if the line is not a header with all `required` labels.
 
-    A word that does not belong to a label counts as a separate column.
+    A word that does not belong to one of `labels` counts as a separate column.
     """
     longest_first = sorted(labels, key=len, reverse=True)
     # In the gcstats header, some labels follow the unit of the previous label without a space.
@@ -226,7 +229,7 @@ def objects(text: str) -> list[dict[str, Any]]:
             content, end = _JSON.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        # If text follows the object's end, one of its lines must be missing, so its nesting is wrong.
+        # If text follows the object's end, one of the object's lines is missing, so its content may be nested wrongly.
         if not _CONTINUES.match(text, end):
             result.append(content)
         position = end

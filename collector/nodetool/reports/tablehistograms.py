@@ -42,7 +42,7 @@ _HUNDREDTHS = re.compile(r"[0-9]+\.[0-9]{2}")
 
 @dataclass(frozen=True)
 class Histogram:
-    """One of a report's tables: its heading, and its cells by row and column."""
+    """A histogram in a report: its heading, and its cells by row and column."""
 
     heading: re.Match[str]
     rows: dict[str, dict[str, str]]

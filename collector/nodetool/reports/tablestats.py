@@ -120,7 +120,7 @@ def parse(text: str) -> Report:
 def _take(draft: Draft, section: Section) -> None:
     labels = _OF_TABLE if section.table else _OF_KEYSPACE
     if any(len(values) > 1 for values in section.values.values()):
-        # A heading must be missing, so that two tables look like one.
+        # A heading must be missing, so two tables look like one.
         draft.problem("duplicate label; all values are ignored", section.name)
         return
     values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}
@@ -139,7 +139,7 @@ def _table(draft: Draft, section: Section, values: Mapping[str, object]) -> None
         if label in values:
             draft.take((name, *names, *labels), convert, values[label], label, section.name)
     for label, operation in _MEANS.items():
-        # If there were no operations, there is no mean: ignore what nodetool prints.
+        # If there were no operations, there is no mean, so ignore the value that nodetool prints.
         if label in values and values.get(f"Local {operation.lower()} count") not in (0, "0", None):
             draft.take((_DECAYED.name, *names, operation), milliseconds, values[label], label, section.name)
 
@@ -154,7 +154,11 @@ def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> N
 
 
 def _microseconds(raw: object) -> int:
-    """Return the operations' total time; a keyspace's mean covers all operations since the node started."""
+    """Return the operations' total time in microseconds: their count times their mean.
+
+    The means of keyspaces cover all operations since the node started, unlike those of tables. Raises ValueError for
+    malformed values, and for a mean that does not fit the count.
+    """
     count, mean = raw if isinstance(raw, tuple) else (raw, None)
     number = whole(count)
     if number == 0:
@@ -233,7 +237,7 @@ class _Reader:
 
     def _field(self, label: str, value: str) -> None:
         if label in _OF_KEYSPACE and (self._current is None or self._current.table):
-            # The next keyspace's heading is missing: the following lines do not belong to the previous keyspace.
+            # The next keyspace's heading is missing, so the following lines do not belong to the previous keyspace.
             self._discard()
             self._keyspace = ""
         elif self._current is None or (label in _OF_TABLE and not self._current.table):

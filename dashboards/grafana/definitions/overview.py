@@ -1,4 +1,4 @@
-"""The overview dashboard: the health of the cluster at a glance."""
+"""The overview dashboard: the cluster's health at a glance."""
 
 from dashboards.grafana.panel_model import Dashboard, Row, Split, Spread, Stat, TimeSeries, WorstTable, lines
 

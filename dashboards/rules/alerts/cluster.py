@@ -20,7 +20,7 @@ from dashboards.signals.all_signals import SIGNALS
 OF_THE_NODE = where(source=("cassandra", "nodetool *"))
 """Selects the sources that read the node; the others read its machine."""
 ANSWERS = aggregate("max", agent_series("casstat_source_up", OF_THE_NODE))
-"""1 for a node that its agent can read, 0 for any other node."""
+"""1 for a node that its agent can read, 0 for one that it cannot."""
 _UNREACHABLE = rule_query(SIGNALS["nodes_unreachable"].expression, CLUSTER)
 _RECENT = aggregate("max", f"last_over_time({agent_series('casstat_source_up', OF_THE_NODE)}[1h])")
 _LOST = aggregate("count", f"{_RECENT} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))

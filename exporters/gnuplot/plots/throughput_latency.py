@@ -12,7 +12,8 @@ from exporters.gnuplot.plots.percentiles import in_warm_up
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
 _QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
-# If there are more than `_MANY` rows, a row is left out if earlier rows have all its points, to 1/200 of a decade.
+# With more than `_MANY` rows, a row is left out if each of its points lies within about 1/200 of a decade of a point
+# from an earlier row.
 _MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
 _BETWEEN_PX = LEFT_PX + 4
@@ -65,7 +66,7 @@ def _data(page: Page) -> Columns:
 
 
 def _visible(columns: Columns) -> Columns:
-    """Return the visible rows: those with a point that is not covered by an earlier point of the same kind."""
+    """Return the rows; if there are many, only those with a point that no earlier point of the same kind covers."""
     rows = list(zip(*columns.values(), strict=True))
     if len(rows) <= _MANY:
         return columns

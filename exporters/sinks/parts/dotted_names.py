@@ -13,7 +13,7 @@ NOTHING = "_"
 
 
 def part(text: str) -> str:
-    """Return a label's value as one part of a name, with only characters that every store accepts."""
+    """Return `text` as one part of a name, with only characters that every store accepts."""
     plain = SEPARATORS.sub("_", text)
     return (
         OTHERS.sub(lambda found: "".join(f"_{byte:02x}" for byte in found[0].encode(errors="replace")), plain)

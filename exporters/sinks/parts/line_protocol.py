@@ -36,13 +36,13 @@ class LineEncoder:
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
-        """Return a line, without a line feed, for each series that `exporters.sinks.parts.points.rows` would yield."""
+        """Return a line, without its line feed, for each series that `rows` would yield and each kind of event."""
         self._prepare(catalogue, identity, sample, placement)
         lines = []
         tail = b" %d000000" % time_ms(sample)
         # Most counters do not change within a second, and concatenation is faster than formatting.
         zero_rate, zero_value = b"per_s=0" + tail, b"value=0.0" + tail
-        # This does the same as `rows` in half the time, because it does not create an object for each series.
+        # This loop takes half the time of `points.rows`, because it does not create an object for each series.
         for head, series, value in zip(self._heads, self._series, sample.values.values(), strict=True):
             if not head:
                 continue
@@ -53,7 +53,7 @@ class LineEncoder:
                     continue
                 number = increase / elapsed_s if aggregated is None else aggregated
                 if number - number == 0:
-                    # Twelve digits suffice: the elapsed time has only five; formatting all 17 takes twice as long.
+                    # Twelve digits suffice, because the elapsed time has only five, and 17 would take twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
                 if not value:
@@ -69,14 +69,14 @@ class LineEncoder:
     def _prepare(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement
     ) -> None:
-        """Look up the heads of the sample's series; most samples have the same series as the one before."""
+        """Look up the heads of the sample's series, unless the previous sample had the same series."""
         if self._of is None or self._of[0] is not catalogue or self._of[1:] != (identity, placement):
             self._of, self._known, self._series, self._heads = (catalogue, identity, placement), {}, [], []
         all_series, known = list(sample.values), self._known
         if all_series == self._series:
             return
         if len(known) > 2 * len(all_series) + SPARE:
-            # Compactions and tables come and go: drop those that are gone.
+            # Compactions and tables come and go, so drop the series that are gone.
             self._known = known = {series: known[series] for series in all_series if series in known}
         for series in all_series:
             if series not in known:
@@ -116,5 +116,5 @@ def _head(catalogue: Mapping[str, Metric], identity: Identity, placement: Placem
 
 
 def key(text: str) -> str:
-    """Escape a tag name or value."""
+    """Return a tag name or value with its special characters escaped or replaced."""
     return ODD_BACKSLASH.sub("/", text.translate(BLANKS)).translate(ESCAPED)

@@ -69,7 +69,7 @@ def tags(metric: Metric, series: Series) -> list[tuple[str, str]]:
 
 
 def owner_tags(metric: Metric, placement: Placement) -> list[tuple[str, str]]:
-    """Return the tags that identify the owner of a series that nodes on one machine share.
+    """Return the tags that identify the machine or network that a series describes.
 
     There are none for a node's own series or an unknown machine. The machine's tag changes at every reboot.
     """

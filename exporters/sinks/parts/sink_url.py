@@ -58,7 +58,7 @@ class Target:
         return value == "1"
 
     def secret(self, name: str) -> str:
-        """Return the first line of the file that a parameter names; "" without the parameter. Raises SinkUrlError."""
+        """Return the first line of the file that a parameter names; "" if the URL lacks it. Raises SinkUrlError."""
         if name not in self.parameters:
             return ""
         try:

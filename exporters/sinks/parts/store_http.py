@@ -53,7 +53,7 @@ class StoreResponse:
 
     @property
     def stored(self) -> bool:
-        """Whether the points are stored; a successful response with a body does not come from the store."""
+        """Whether the store has stored the points; a successful response with a body comes from some other server."""
         return self.status in STORED and not self.body.strip()
 
     def without(self, secret: str) -> "StoreResponse":
@@ -110,7 +110,7 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
 
 
 def connection_error(error: Exception, host: str, advice: Hint = hint) -> UnavailableError:
-    """Return the error for one of FAILURES; `advice` returns the hint for a reason."""
+    """Return the error for one of FAILURES; `advice` returns the hint for a given reason."""
     causes = _causes(error)
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):
@@ -127,7 +127,7 @@ def connection_error(error: Exception, host: str, advice: Hint = hint) -> Unavai
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Return an error and its causes: urllib3 wraps errors in several ways."""
+    """Return an error and its causes, which urllib3 stores in several places."""
     causes = [error]
     while len(causes) < MAX_CAUSES:
         last = causes[-1]

@@ -18,7 +18,8 @@ BLUEFLOOD_TEXTS = ("Cannot parse content", "No valid metrics", "Invalid data", "
 def influxdb(body: str) -> str | None:
     """Return the message of InfluxDB or VictoriaMetrics about the points, or None.
 
-    1.8, 3: {"error": "partial write: …"}    2: {"code": "invalid", "message": "…"}
+    InfluxDB 1.8, 3: {"error": "partial write: …"}
+    InfluxDB 2: {"code": "invalid", "message": "…"}
     VictoriaMetrics: remoteAddr: "…"; requestURI: …; cannot read …
     """
     if match := VICTORIA_METRICS.match(body):
@@ -32,7 +33,7 @@ def influxdb(body: str) -> str | None:
 def blueflood(body: str) -> str | None:
     """Return Blueflood's message about the points, or None.
 
-    {"errors": [{"message": "…"}, …]}; in older versions, a text that begins with one of BLUEFLOOD_TEXTS
+    {"errors": [{"message": "…"}, …]}; in older versions, a message that begins with one of BLUEFLOOD_TEXTS
     """
     if body.startswith(BLUEFLOOD_TEXTS):
         return body
@@ -43,7 +44,7 @@ def blueflood(body: str) -> str | None:
 
 
 def message(body: str) -> str:
-    """Return the message of a JSON error, or else the whole body."""
+    """Return the message in a JSON error, or the whole body if it is not a JSON error with a message."""
     response = _object(body)
     return _text(response, "message") or _text(response, "error") or body
 

@@ -1,4 +1,4 @@
-"""The agent's settings: each is a flag, an environment variable and a file entry, with precedence in that order."""
+"""The agent's settings: a flag takes precedence over an environment variable, and that over an entry in the file."""
 
 from collections.abc import Mapping
 from pathlib import Path

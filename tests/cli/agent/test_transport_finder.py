@@ -48,7 +48,7 @@ class FakeTransports:
         return Learning(factory(Selection(), self.clock), Selection(), NameOverrides(), self.clock)
 
     def tick(self, after_s: float, *, answered: bool = False) -> str:
-        """Advance the clock and tick; return the kind of the transport to switch to, if any."""
+        """Advance the clock and simulate a tick; return the kind of the transport to switch to, or ""."""
         self.clock.busy(after_s)
         contact = self.finder.tick(answered=answered)
         if self.finder.running is not None:

@@ -19,7 +19,7 @@ MACHINE = {"cpu", "disk"}
 
 
 def run_of(answers: str) -> list[Sample]:
-    """Return one sample per character, a second apart: "+" means with data from Cassandra, "-" without."""
+    """Return one sample per character, a second apart: "+" is a sample with data from Cassandra, "-" one without."""
     samples = []
     for second, answer in enumerate(answers):
         names = {"cassandra", *MACHINE} if answer == "+" else MACHINE

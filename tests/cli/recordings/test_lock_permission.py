@@ -1,4 +1,4 @@
-"""Recordings whose lock the user may not open."""
+"""Recordings whose lock file the user has no permission to open."""
 
 import os
 import tempfile
@@ -20,8 +20,8 @@ NOBODY = 65534
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yield the folder of an open recording; every user may read its files except the lock."""
-    # tmp_path is below a folder that other users may not enter.
+    """Yield the folder of an open recording; every user may read all its files except the lock file."""
+    # tmp_path would not do: it is below a folder that other users may not enter.
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -34,8 +34,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """Run the test as a user who may not open the lock."""
-    # This imports all modules that the commands need, before switching to a user who may not be allowed to read them.
+    """Run the test as a user without permission to open the lock file."""
+    # Import all modules that the commands need before switching to a user who might not be allowed to read them.
     assert main(["journal", "check", str(folder)]) == main(["replay", str(folder)]) == 0
     assert "open" in capsys.readouterr().out
     if os.geteuid():

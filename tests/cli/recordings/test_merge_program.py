@@ -1,4 +1,4 @@
-"""`merge` and `plot` on the command line: errors are one line, and hostile or damaged input breaks nothing else."""
+"""`merge` and `plot` on the command line: errors are one line, and hostile or damaged input does no other harm."""
 
 import csv
 import gzip

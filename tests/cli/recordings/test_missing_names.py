@@ -16,7 +16,7 @@ OPERATIONS = tuple(CATALOGUE[name] for name in (KEYSPACE, TABLE))
 
 
 def with_tables(snapshots: list[Snapshot], *tables: tuple[str, str]) -> list[Snapshot]:
-    """Return copies of the snapshots with operation counts of these tables and their keyspaces added."""
+    """Return copies of the snapshots, with added operation counts for these tables and their keyspaces."""
     result = []
     for number, snapshot in enumerate(snapshots):
         (scrape,) = snapshot.scrapes

@@ -88,7 +88,7 @@ def clusters(draw: st.DrawFn) -> list[Node]:
 
 
 def snapshots(node: Node) -> Iterator[Snapshot]:
-    """Yield the node's snapshot in each tick. Nodes on the same machine and network report the same machine metrics."""
+    """Yield the node's snapshot for each tick. Nodes on one machine and network report the same machine metrics."""
     chance, counts, starts = Random(node.seed), dict[Series, int](), 0  # noqa: S311
     for tick in range(TICKS):
         if tick in node.restarts:

@@ -11,7 +11,7 @@ from exporters.live.live_frames import request_of
 @pytest.mark.parametrize("number", range(len(SETS)))
 def test_the_patterns_of_each_set_are_within_the_agents_limits(number: int) -> None:
     patterns = request_of(wanted(number)).patterns
-    # Leave room for two more columns: the sort column and the one shown in the transposed view.
+    # Leave room for the patterns of two more columns: the sort column and the one shown in the transposed view.
     assert len(patterns) <= MAX_PATTERNS - 8
     assert all(len(pattern) <= MAX_PATTERN_CHARS for pattern in patterns)
 

@@ -22,7 +22,7 @@ GONE = NodeFrame("a", State.GONE, NOTHING, "Connection refused", None, "")
 def frames_waited(*nodes: NodeFrame, step_s: float = 1.0) -> int | None:
     """Return the number of the frame at which waiting ends, or None if it has not ended after 40 frames.
 
-    Each frame shows the next of `nodes`; after the last one, all frames show that one.
+    The first frames show one of `nodes` each, in order; all later frames show the last of them.
     """
     patience = Patience(2.0)
     base = frames(1, 1)[0]

@@ -17,7 +17,7 @@ FRAMES = frames(12)
 
 
 class FakeSource:
-    """A frame history that tests can extend, and that records the requests it receives."""
+    """A source whose frame history tests can extend; it records the requests that it receives."""
 
     def __init__(self, count: int = 10) -> None:
         self.history = History()

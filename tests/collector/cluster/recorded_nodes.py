@@ -70,14 +70,14 @@ def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head:
 
 
 def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
-    """Return all of a node's intervals, so that the merge keeps them as the node's product."""
+    """A `Job.make` that returns a node's intervals unchanged, so that tests can compare them."""
     return run.intervals
 
 
 def merge_both(
     *paths: Path, interval_s: float = 5.0, offsets_s: Mapping[str, float] | None = None
 ) -> tuple[Merged[Mapping[int, NodeInterval]], list[str]]:
-    """Merge with both implementations, assert that they agree, and return the result and its notes."""
+    """Merge with both implementations, assert that they agree, and return the result and the notes."""
     all_sessions, foreign = sessions(paths)
     runs, notes = recordings(all_sessions)
     job = Job(Grid(interval_s), offsets_s or {}, frozenset(CATALOGUE), kept)
@@ -121,7 +121,7 @@ def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, fl
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return the cluster's reads and the number of responding nodes in each interval, numbered from 0."""
+    """Return the cluster's reads and the number of responding nodes by interval; the first interval has number 0."""
     reads = {}
     for index, interval in merged.cluster.items():
         rate = interval.sample.values.get(READS)

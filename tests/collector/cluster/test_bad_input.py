@@ -251,7 +251,7 @@ def test_buckets_with_an_unknown_layout_are_omitted(tmp_path: Path) -> None:
     ]
     merged, _ = merge_both(record(tmp_path / "a", unsupported), record(tmp_path / "b", busy("b", 12)))
     assert cluster_reads(merged)[1] == (100, 2)
-    # A cluster histogram must be absent, because it would contain only the other node's reads.
+    # The cluster's histogram must be absent, because it would contain only the other node's reads.
     assert all(READ_DURATION not in interval.sample.values for interval in merged.cluster.values())
 
 

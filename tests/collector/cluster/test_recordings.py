@@ -1,4 +1,4 @@
-"""Sessions are assigned to nodes with the same result as comparing all pairs, but in linear time."""
+"""Assigning sessions to nodes gives the same result as comparing all pairs, but takes only linear time."""
 
 import cProfile
 import pstats

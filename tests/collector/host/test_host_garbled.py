@@ -1,4 +1,4 @@
-"""Truncated and garbled kernel files cause only a SourceError, never another exception."""
+"""Reading truncated or garbled kernel files raises no exception other than SourceError."""
 
 import shutil
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def replaced(path: Path, content: bytes) -> Iterator[None]:
 
 
 def read(name: str, root: Path, pid: int) -> Values | None:
-    """Return the values, or None if reading raises a SourceError."""
+    """Return the source's values, or None if reading raises a SourceError."""
     try:
         return dict(HostSource(PARTS[name], lambda: Host(root, pid), FakeClock()).read(1.0).values)
     except SourceError as error:
@@ -67,7 +67,7 @@ def read(name: str, root: Path, pid: int) -> Values | None:
 
 
 def sound(name: str, values: Values | None) -> bool:
-    """Return whether all series belong to the subject and all values are numbers."""
+    """Return whether every series has its metric's number of labels and every value is a number."""
     arity = {metric.name: len(metric.labels) for metric in PARTS[name].metrics}
     return all(
         len(series) == 1 + arity[series[0]] and isinstance(value, int | float)

@@ -188,7 +188,7 @@ class _Reading:
         self.reads = 0.0
         self._truth = truth
         self._order, damaged = TickOrder(), 0
-        # By session: the next expected tick number, the first tick number in its files, and its last count of reads.
+        # For each session: its next expected tick number, the first tick number in its files, and its last read count.
         self._last: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._counts: dict[str, float] = {}
@@ -221,7 +221,7 @@ class _Reading:
         self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
-        """Return the number of ticks that no record counts: those missing at the beginning or end of a session."""
+        """Return the number of ticks whose loss no record shows: those missing at the beginning or end of a session."""
         missing = 0
         for session in {session for session, _ in self._truth.ticks}:
             count = sum(tick_session == session for tick_session, _ in self._truth.ticks)
@@ -230,7 +230,7 @@ class _Reading:
 
 
 def truth_of(folder: Path) -> Truth:
-    """Return the contents of a directory that has not been changed."""
+    """Return the ticks, reads and integrity of a recording that has not been mutated."""
     entries = [record for file in journal_files(folder) for record in read(file) if isinstance(record, Entry)]
     ticks = {(entry.head.session, entry.number): entry.snapshot for entry in entries}
     return Truth(ticks, reads_of(folder)[0], info([folder]).integrity)
@@ -239,7 +239,7 @@ def truth_of(folder: Path) -> Truth:
 def verdict(truth: Truth, folder: Path, *, by_all: bool) -> Verdict:
     """Check that a directory's contents are right, or reported as damaged with the correct number of lost ticks.
 
-    With `by_all`, `casstat journal check` and both merges must report the same.
+    If `by_all` is set, also check that `casstat journal check` and both merges report the same result.
     """
     reading = _Reading(truth, folder)
     problems, integrity, unstated = list(reading.problems), reading.integrity, reading.unstated()
@@ -264,7 +264,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
         problems.append(f"check reports {checked.ticks} ticks, {checked.integrity}")
     if reading.ticks:
         columnar, reference = reads_of(folder), reads_of(folder, reference=True)
-        # A merge mentions a file without readable ticks only in a note, so its damage is not compared.
+        # A merge reports a file without readable ticks only in a note, and does not include the file in its integrity.
         of_merge = reading.integrity if sessions([folder])[1] else columnar[1]
         if columnar != reference or (of_merge.lost, of_merge.repeated) != (
             reading.integrity.lost,

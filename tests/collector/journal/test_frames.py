@@ -1,4 +1,4 @@
-"""Bytes that only look like frames: the work stays proportional to their size, and later valid frames are found."""
+"""Bytes that only look like frames: reading takes work proportional to their size, and finds later valid frames."""
 
 from collections.abc import Callable
 from typing import Any

@@ -133,7 +133,7 @@ def test_a_changed_byte_loses_at_most_one_frame_and_changes_no_tick(folder: Path
     records = [record for at in range(0, len(content), size) for record in reader.feed(bytes(content[at : at + size]))]
     read_ticks, damage = split([*records, *reader.end()])
     assert all(snapshot in ticks for snapshot in read_ticks)
-    # A frame contains three ticks. Changes to some header bits have no effect.
+    # A frame contains three ticks, so at most three are lost; changes to some header bits have no effect at all.
     assert len(read_ticks) >= 12 - 3
     assert damage or read_ticks == ticks
 

@@ -1,4 +1,4 @@
-"""A log as a node writes and rotates it, and the events read from it."""
+"""A node's log that tests write and rotate, and the events read from it."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ TIMEOUT_S = 0.8
 
 
 def down(number: int) -> bytes:
-    """Return a log line reporting that node `number` is down; `texts(number)` returns its event text."""
+    """Return a log line reporting that node `number` is down; `texts` returns the text of its event."""
     return (
         b"INFO  [GossipStage:1] 2026-11-21 12:32:43,007 Gossiper.java:1177 - "
         b"InetAddress /10.0.0.%d is now DOWN\n" % number

@@ -26,7 +26,7 @@ def lines(version: str, name: str) -> list[str]:
 
 
 def messages() -> list[str]:
-    """Return every message in the captured logs."""
+    """Return every message in the captured debug logs."""
     parsed = (PATTERN.line(line) for version in VERSIONS for line in lines(version, "debug"))
     return [line.message for line in parsed if line]
 

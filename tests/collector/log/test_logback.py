@@ -54,7 +54,7 @@ def test_lines_from_real_logback_versions_are_parsed(release: str, pattern: str,
     assert parsed.level == ("" if pattern == "%msg%n" else "INFO")
     with local_zone(CENTRAL_EUROPE):
         time_s = log_pattern.time_s(parsed, TIME_S)
-    # A time of day without a date is ambiguous, and so is a fraction that does not have three digits.
+    # Ambiguous times give None: a time of day without a date, or a fraction that does not have three digits.
     has_time = re.search(r"%d(?!\{HH|.*SSSSSS)", pattern)
     whole_seconds = "Z}" in pattern or "EEE" in pattern
     assert time_s == ((int(TIME_S) if whole_seconds else TIME_S) if has_time else None)

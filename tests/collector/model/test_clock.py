@@ -26,7 +26,7 @@ class Seen:
 
 
 def watched(clock: FakeClock, interval_s: float, busy: Iterable[float], *, aligned: bool = False) -> Iterator[Seen]:
-    """Yield one tick for each entry of `busy`, which is how long the consumer is busy after that tick."""
+    """Yield one tick for each entry of `busy`: the seconds for which the consumer is busy after that tick."""
     grid = ticks(clock, interval_s, aligned=aligned)
     for busy_s in busy:
         since_s = clock.monotonic_s()
@@ -164,7 +164,7 @@ starts = st.integers(0, 119_999).map(lambda ms: START_S + ms / 1000)
 
 
 def lengths(longest_ms: int) -> st.SearchStrategy[float]:
-    """Generate durations in whole milliseconds, many of them zero."""
+    """Generate durations of whole milliseconds, in seconds; many of them are zero."""
     return st.one_of(st.just(0.0), st.integers(0, longest_ms).map(lambda ms: ms / 1000))
 
 

@@ -161,7 +161,7 @@ def test_a_percentile_of_counts_is_a_whole_number(layout: Layout, values: list[i
 
 @given(values=st.lists(st.integers(0, 8), min_size=1, max_size=40), q=st.sampled_from((0.5, 0.9, 0.99, 1.0)))
 def test_percentiles_of_small_counts_are_exact(values: list[int], q: float) -> None:
-    # Up to 8, each bucket is for a single whole number.
+    # Up to 8, each bucket counts a single whole number.
     result = quantile(Layout("1", 166, 1, zero=True).buckets(values), q)
     assert result in around_share(sorted(values), q)
 

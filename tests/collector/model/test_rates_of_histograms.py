@@ -1,4 +1,4 @@
-"""Interval histograms: increases of bucket counts; omitted and reported if counters of the same events disagree."""
+"""Interval histograms: increases of bucket counts, which are omitted and reported if counters disagree with them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from tests.collector.snapshots import (
 
 US, NS = 128, 165
 FAST, SLOW = 20, 40
-"""The indices of two buckets, which count values from 73 to 86 and from 2760 to 3311 in raw units."""
+"""The indices of the buckets for raw values from 73 to 86 and from 2760 to 3311."""
 
 
 @dataclass(frozen=True)

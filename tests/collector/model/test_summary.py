@@ -24,7 +24,7 @@ from tests.collector.snapshots import (
 )
 
 WRITES = (DURATION.name, "Write")
-"""A histogram without counters."""
+"""The series of a histogram without counters for the same events."""
 
 
 def summary(parts: list[Sample]) -> Sample:

@@ -86,4 +86,4 @@ SOUND = tuple(
     capture for capture in CAPTURES if not {"de", "refused", "later", "vtable"} & set(capture.file.split("."))
 )
 STDERR = (FOLDER / "3.11.19" / "nodetool" / "stderr.txt").read_text()
-"""Standard error of nodetool 3.11 with an unknown Java version; the report is still correct."""
+"""The standard error of nodetool 3.11 when it runs on an unknown Java version; its report is still correct."""

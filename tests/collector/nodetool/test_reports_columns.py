@@ -88,7 +88,7 @@ def split(capture: Capture, header: str, names: Sequence[str], row: str) -> list
         return [row[start:end].strip() for start, end in zip(begins, [*begins[1:], None], strict=True)]
     if len(row.split()) == len(names):
         return row.split()
-    # A row with fewer cells contains units, which are right-aligned under the labels.
+    # A row with fewer words than labels contains the units, which are right-aligned under the labels.
     ends = [match.end() for match in starts if match]
     units = {match.end(): match[0] for match in re.finditer(r"\S+", row)}
     return [units.get(end, "") for end in ends]

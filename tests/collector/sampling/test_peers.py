@@ -90,7 +90,7 @@ REPLACEMENT = gossip_gains(FIRST), ring_gains(FIRST), gossip_loses(OLD), ring_lo
 
 
 def run(cluster: Cluster, sampler: NodeSampler, *changes: Change, seconds: int = 0) -> None:
-    """Apply one change before each tick, then tick once per second for `seconds`."""
+    """Tick once per second: first once after each change, then for `seconds` without further changes."""
 
     def ticks() -> Iterator[Tick]:
         for number, change in enumerate([*changes, *repeat(nothing, seconds)]):

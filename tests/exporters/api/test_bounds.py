@@ -10,7 +10,7 @@ from exporters.api.listen_address import ListenError, bind, parse_address
 
 
 def expires_at(connection: ClientConnection) -> float:
-    """Return the second at which a connection expires, or 1000 if it does not."""
+    """Return the first second at which a connection is expired, or 1000 if it does not expire before that."""
     return next((second for second in range(1000) if connection.is_expired(second)), 1000)
 
 

@@ -54,7 +54,10 @@ class Guessers:
         self.refused = 0
 
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Start concurrent guessers at an address; each tries up to four passwords of its own until one is checked."""
+        """Start concurrent guessers at an address.
+
+        Each has its own passwords; if the server is too busy to check one, it tries the next, up to four in all.
+        """
 
         async def thread(number: int) -> bool:
             for attempt in range(4):

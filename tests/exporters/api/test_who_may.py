@@ -207,7 +207,7 @@ class GuardClient:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
     def __call__(self, method: str = "GET", peer: str = "10.0.0.9", **headers: str) -> tuple[int, dict[str, str]]:
-        """Return the response's status and headers."""
+        """Send a request, and return the response's status and headers."""
         response = ask(self.guard, method, "/", b"", peer, **headers)
         return response.status, response.headers
 

@@ -1,4 +1,4 @@
-"""Synthetic runs for plots."""
+"""Generates synthetic runs to plot."""
 
 import math
 import random

@@ -18,7 +18,7 @@ heights = st.floats(40, 1000)
 def test_every_value_is_on_a_linear_axis(values: list[float], height: float) -> None:
     scale = linear(values, height)
     assert scale.low < scale.high
-    # If an axis covers a very small range, rounding errors can exceed a millionth of it.
+    # On an axis with a very small range, rounding errors can exceed a millionth of the range.
     tolerance = 1e-6 * (scale.high - scale.low) + 1e-12 * max(abs(scale.low), abs(scale.high))
     assert all(scale.low - tolerance <= value <= scale.high + tolerance for value in values)
     assert 2 <= len(scale.tics) <= height / 13 + 4

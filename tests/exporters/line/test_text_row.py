@@ -29,7 +29,7 @@ widths = st.integers(20, 250)
 
 
 def multiplied(value: Derived, factor: float) -> Derived:
-    """Return a number or a rate multiplied by `factor`; texts and histograms are returned unchanged."""
+    """Return a number or a rate multiplied by `factor`; text values and histograms are returned unchanged."""
     if isinstance(value, Rate):
         return Rate(value.increase * factor, value.elapsed_s)
     return value if isinstance(value, str | Buckets) else value * factor

@@ -90,7 +90,7 @@ def values_of(draw: st.DrawFn, metric: Metric) -> Value:
 
 @st.composite
 def any_values(draw: st.DrawFn) -> dict[Series, Value]:
-    """Generate series of random metrics in the catalogue; some histograms come with the counter of their sum."""
+    """Generate series of random metrics from the catalogue; some histograms come with the counter of their sum."""
     series_values: dict[Series, Value] = {}
     for metric in draw(st.lists(st.sampled_from(list(CATALOGUE.values())), max_size=6, unique_by=lambda m: m.name)):
         for _ in range(draw(st.integers(1, 3)) if metric.labels else 1):

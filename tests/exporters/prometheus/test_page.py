@@ -26,7 +26,7 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
 
 
 class Agent:
-    """A page with simulated time and ticks. Counts how often the page asks for the agent's health."""
+    """A page with simulated time and ticks; counts how often the page asks for the agent's health."""
 
     def __init__(self, options: Options | None = None, health: AgentHealth = HEALTH) -> None:
         self.now_s = 0.0
@@ -79,7 +79,7 @@ def test_both_formats_have_the_same_values() -> None:
     agent = Agent()
     agent.tick(one_of_each())
     text, openmetrics = parsed(agent.text()), parsed(agent.text(openmetrics=True), openmetrics=True)
-    # OpenMetrics does not allow a count without a sum, and the process metrics change between the two pages.
+    # OpenMetrics does not allow a count without a sum, and the process metrics change between the two requests.
     only = {name for name, _ in text.values.keys() - openmetrics.values.keys()}
     assert openmetrics.values.keys() <= text.values.keys()
     assert all(name.endswith("_count") for name in only)

@@ -1,4 +1,4 @@
-"""Upper bounds: the nearest of Cassandra's bounds, with the same labels for both bucket layouts."""
+"""Upper bounds: each is the nearest of Cassandra's bounds, and its label is the same for both bucket layouts."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -49,7 +49,7 @@ def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None
     old = upper_bounds_of("seconds", OLD)
     differences = {bound.le: old[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
     assert max(map(abs, differences.values())) == pytest.approx(0.027, abs=1e-4)
-    # The older layout has bounds closer to 0.2 ms and 0.5 ms, but they are 15 % away from these labels.
+    # The older layout has bounds closer to 0.2 ms and 0.5 ms, but they are 15 % away from the labels below.
     assert (differences["0.000215"], differences["0.000535"]) == pytest.approx((0.0202, 0.0202), abs=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Exposed values equal the values read, in both formats, as parsed by prometheus_client."""
+"""Exposed values, as parsed by prometheus_client, equal the values read, in both formats."""
 
 from itertools import accumulate
 

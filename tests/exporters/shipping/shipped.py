@@ -30,7 +30,7 @@ def head(session: str = "one", interval_s: float = 1.0) -> Header:
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
-    """Return a tick. The slow series and the cluster name are read once a minute, in different ticks."""
+    """Return a tick's snapshot. The slow series and the cluster name are read once a minute, in different ticks."""
     values: dict[tuple[str, ...], Value] = {REQUESTS: 10 * number, SECONDS: 5000 * number}
     if number % RARELY == 7:
         values[REQUESTS[0], "Rare"] = 600 * number
@@ -48,7 +48,7 @@ def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Map
 
 @dataclass
 class Store:
-    """A scripted store. `script` has an error or None (success) per attempt; once it is empty, `always` decides."""
+    """A scripted store. `script` has an error, or None for success, per attempt; once it is empty, `always` decides."""
 
     name: str = "fake://store"
     script: list[Exception | None] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Shipping: every tick arrives once and in order, even if the store, the program or the journal fails."""
+"""Shipping: if the store or the program fails, no recorded tick is left out; ticks lost by the journal are reported."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,7 +77,8 @@ def test_after_faults_every_point_has_arrived_once_in_order(node: Node) -> None:
     assert node.store.taken == all_points(node)
     health = shipping.health()
     assert (health.up, health.reason, health.failures) == (True, "", 5)
-    # Backoffs of 1, 1, 2, 4 and 1 s (success resets them), halved by the random factor, plus the requested 7 s.
+    # Backoffs of 1, 1, 2, 4 and 1 s (success resets them), halved by the random factor, plus the
+    # 7 s that the store requested.
     assert node.time.waits == [0.5, 0.5, 1.0, 7.0 + 2.0, 0.5]
     assert len([line for line in node.messages if "store unavailable" in line]) == 3
     shipping.close()
@@ -123,7 +124,7 @@ def test_a_killed_program_repeats_the_points_since_its_checkpoint(node: Node) ->
     first = node.shipping()
     for _ in range(20):
         first.step()
-    # As in a killed program, `first` is not closed, and its checkpoint is older than the last point sent.
+    # Simulate a killed program: `first` is not closed, and its checkpoint is older than the last point sent.
     node.time.now_s += 10
     first.step()
     first.step()
@@ -155,7 +156,7 @@ def test_live_ticks_are_read_from_memory_and_match_the_journal(tmp_path: Path, m
             node.record(1)
             drain(shipping)
     assert len(starts) == 1
-    # Memory holds only ten ticks, so the first of these must be read from the journal.
+    # Memory holds only ten ticks, so the first of these 25 must be read from the journal.
     node.record(25)
     drain(shipping)
     node.record(5)

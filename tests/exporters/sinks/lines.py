@@ -16,7 +16,7 @@ def parsed(line: str) -> Line:
 
 
 def plain(text: str) -> str:
-    """Unescape commas, spaces and equals signs; InfluxDB keeps all other backslashes."""
+    """Unescape commas, spaces and equals signs, like InfluxDB, which keeps all other backslashes."""
     return re.sub(r"\\([,= ])", r"\1", text)
 
 

@@ -73,7 +73,7 @@ def test_unknown_values_are_absent() -> None:
     }
     assert dict(rows(CATALOGUE, sample(unknown)))[DURATIONS] == {"count": 0.0}
     assert BYTES not in dict(rows(CATALOGUE, sample(unknown)))
-    # No mean can be computed from two counters whose increases cover different times.
+    # No mean can be computed from two counters whose increases cover different periods.
     apart: dict[Series, Derived] = {REQUESTS: Rate(9.0, 2.0), SECONDS: Rate(1.0, 60.0), DURATIONS: durations(1)}
     assert "mean" not in dict(rows(CATALOGUE, sample(apart)))[DURATIONS]
 
@@ -132,7 +132,7 @@ def test_both_stores_read_an_escaped_name_in_the_same_way(text: str) -> None:
     assert plain(escaped) == plain_for_victoria_metrics(escaped)
     blank = "".join(" " if letter.isspace() or letter < " " else letter for letter in text)
     read = "".join(" " if letter.isspace() or letter < " " else letter for letter in plain(escaped))
-    # Backslashes, which the two stores read differently, become slashes.
+    # Backslashes, which the two stores read differently, are written as slashes.
     assert read.replace("/", "\\") == blank.replace("/", "\\")
     assert not escaped.endswith("\\")
 

@@ -11,11 +11,11 @@ from exporters.live.live_columns import SUMMED
 from tests.exporters.samples import TIME_S, busy, durations
 
 INDEX = int(TIME_S) - 1
-"""The interval that ends at TIME_S."""
+"""The number of the interval that ends at TIME_S."""
 
 
 def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: float) -> Sample:
-    """Return a busy node's sample; `figures` may set the `reads` per second and the `bucket` in which they all fall."""
+    """Return a busy node's sample; `figures` may set the `reads` per second and the one `bucket` that counts them."""
     values = dict(busy().values)
     values["cassandra_operation_mode",] = "NORMAL"
     values["cassandra_endpoints_unreachable",] = 0.0
