@@ -87,13 +87,13 @@ BEANS = (
     *_TABLE_OPERATIONS,
     counter(
         "cassandra_table_coordinated_total",
-        "Number of requests on the table coordinated by this node (4.0 and later).",
+        "Number of requests to the table that this node coordinated (Cassandra 4.0 and later).",
         _TABLE + "Coordinator{operation}Latency",
         only=COORDINATOR,
     ),
     histogram(
         "cassandra_table_coordinated_duration_seconds",
-        "Duration of requests on the table coordinated by this node, in seconds (4.0 and later).",
+        "Duration of requests to the table that this node coordinated, in seconds (Cassandra 4.0 and later).",
         _TABLE + "Coordinator{operation}Latency",
         count="cassandra_table_coordinated_total",
         only=COORDINATOR,
@@ -101,7 +101,7 @@ BEANS = (
     _per_read("sstables_per_read", "Number of SSTables touched per read.", "SSTablesPerReadHistogram"),
     _per_read(
         "tombstones_per_read",
-        "Number of tombstones scanned per read; a single tombstone counts as none.",
+        "Number of tombstones scanned per read; reads of a single tombstone appear as 0.",
         "TombstoneScannedHistogram",
         _with_zero_bucket,
     ),

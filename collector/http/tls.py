@@ -38,7 +38,10 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Pa
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise AccessError(f"{key or certificate}: not the key of the certificate {certificate}", "key") from None
-        cause = f"{certificate}: not a certificate with its key in PEM format"
+        if key is None:
+            cause = f"{certificate}: does not contain a certificate and its key in PEM format"
+        else:
+            cause = f"{certificate} or {key}: not in PEM format"
         raise AccessError(cause, "certificate", missing="" if key else "key") from None
     except OSError as error:
         raise AccessError(f"{key or certificate}: {error.strerror}", "key") from None

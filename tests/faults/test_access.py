@@ -237,7 +237,7 @@ def test_an_unusable_key_is_an_error_without_a_password_prompt(authority: Author
             Jolokia("https://node7/jolokia", hinted(certificate=mine.file, key=key))
         assert str(caught.value).startswith(str(key))
         assert is_one_line(str(caught.value))
-    with pytest.raises(AccessError, match="not a certificate with its key") as caught:
+    with pytest.raises(AccessError, match="does not contain a certificate and its key") as caught:
         Jolokia("https://node7/jolokia", hinted(certificate=mine.file))
     assert caught.value.missing == "key"
 

@@ -245,8 +245,10 @@ def test_fixing_tls(scripted: ScriptedNode, agents: JolokiaLauncher, tmp_path: P
         certificate.write_text(ssl.get_server_certificate(("127.0.0.1", AGENT_PORT)))
         advised_doctor(fix, FILE=str(certificate)).assert_fixed("jolokia", "certificate")
     with agents.within(scripted.pid, AGENT_PORT):
-        (fix,) = fixes(Doctor("-m", PORT, "--jolokia", URL.replace("http:", "https:")).finding("jolokia", "no TLS"))
-        advised_doctor(fix).assert_fixed("jolokia", "no TLS")
+        (fix,) = fixes(
+            Doctor("-m", PORT, "--jolokia", URL.replace("http:", "https:")).finding("jolokia", "does not speak TLS")
+        )
+        advised_doctor(fix).assert_fixed("jolokia", "does not speak TLS")
 
 
 def test_fixing_another_programs_jolokia(scripted: ScriptedNode, jar: Path, tmp_path: Path) -> None:

@@ -102,8 +102,8 @@ def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster
         {sample.tick.time_s: sample for sample in map(decoded, agent.json("/api/v1/samples?since=0"))}
         for agent in cluster.agents
     ]
-    # On a busy machine, an agent may have missed a tick, so use the latest tick that the first two agents share.
-    tick_s = max(set(samples_by_time[0]) & set(samples_by_time[1]))
+    # On a busy machine, an agent may have missed a tick, so use the latest tick that all agents share.
+    tick_s = max(set.intersection(*map(set, samples_by_time)))
     samples = [by_time[tick_s] for by_time in samples_by_time]
     for agent, sample in zip(cluster.agents, samples, strict=True):
         assembler.add_node(agent.base, agent.base)

@@ -87,7 +87,8 @@ ALERTS = (
         "sink_refused",
         _rate("casstat_sink_refused_points_total", _SINK),
         "{{ $labels.sink }} is rejecting points from {{ $labels.node }}",
-        f"{{{{ $labels.sink }}}} is permanently rejecting {{{{ $value | humanize }}}} points per second from {WHERE}.",
+        f"{{{{ $labels.sink }}}} is rejecting {{{{ $value | humanize }}}} points per second from {WHERE};"
+        " they go to dead-letter files.",
         by=_SINK,
     ),
     *threshold_alerts(

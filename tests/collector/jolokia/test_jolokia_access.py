@@ -53,7 +53,10 @@ def test_certificates_require_an_https_url(flag: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("field", "cause"),
-    [("ca", "not a certificate in PEM format"), ("certificate", "not a certificate with its key in PEM format")],
+    [
+        ("ca", "not a certificate in PEM format"),
+        ("certificate", "does not contain a certificate and its key in PEM format"),
+    ],
 )
 def test_the_error_for_an_unusable_file_names_its_setting(field: str, cause: str, tmp_path: Path) -> None:
     missing, malformed = tmp_path / "missing.pem", tmp_path / "malformed.pem"
@@ -67,6 +70,13 @@ def test_the_error_for_a_missing_key_names_its_setting(tmp_path: Path) -> None:
     certificate, key = tmp_path / "mine.pem", tmp_path / "mine.key"
     certificate.write_text("")
     assert error_of({"certificate": certificate, "key": key}) == f"{key}: No such file or directory (<key>)"
+
+
+def test_the_error_for_malformed_files_names_both(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "mine.pem", tmp_path / "mine.key"
+    certificate.write_text("")
+    key.write_text("")
+    assert error_of({"certificate": certificate, "key": key}).startswith(f"{certificate} or {key}: not in PEM format")
 
 
 NAMES = st.text(min_size=1, max_size=20).filter(lambda text: ":" not in text and text.isprintable())
