@@ -32,7 +32,7 @@ def disk(case: ExaminedNode, host: Host) -> Finding:
         return _unknown(case, host, devices)
     if not others:
         return ok(DISK, f"{shown}, with {', '.join(disks)}")
-    locations = [f"{directory} on {name or 'no disk'}" for directory, name in disks.items()]
+    locations = [f"{directory} on {name or 'an unknown device'}" for directory, name in disks.items()]
     return warning(
         DISK,
         f"data on several devices: {', '.join(locations)}",

@@ -14,7 +14,7 @@ _HINTS = {
     Reason.TLS_SUSPECTED: "if the server speaks TLS, use an https:// URL",
     Reason.PLAIN_HTTP: "use an http:// URL",
     Reason.PLAIN_HTTP_SUSPECTED: "if the server does not speak TLS, use an http:// URL",
-    Reason.UNKNOWN_AUTHORITY: "specify the authority's certificate with {ca}",
+    Reason.UNKNOWN_AUTHORITY: "specify the CA certificate with {ca}",
     Reason.WRONG_HOST: "use a URL with a name or address from the certificate",
     Reason.CLIENT_CERTIFICATE_REQUIRED: "use {certificate} and {key}",
     Reason.CLIENT_CERTIFICATE_REJECTED: "check {certificate}",

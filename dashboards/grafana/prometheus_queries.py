@@ -58,7 +58,7 @@ class Prometheus:
     def panel_description(self, panel: Panel) -> str:
         """Return the panel's description."""
         text = descriptions.description(panel)
-        worst = f"the $topn with the {'lowest' if panel.lines[0].signal.low_is_worse else 'highest'} value"
+        worst = f"the $topn series with the {'lowest' if panel.lines[0].signal.low_is_worse else 'highest'} values"
         if isinstance(panel, WorstTable):
             return f"The worst value of each series in the time range, limited to {worst}.\n\n{text}"
         if isinstance(panel, TimeSeries) and panel.top:

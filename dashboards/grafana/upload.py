@@ -74,7 +74,7 @@ class Grafana:
 def _hint(reason: Reason) -> str:
     """Return the hint for a failed connection to Grafana, or ""."""
     return {
-        Reason.UNKNOWN_AUTHORITY: "give the authority's certificate with --ca FILE",
+        Reason.UNKNOWN_AUTHORITY: "specify the CA certificate with --ca FILE",
         Reason.PLAIN_HTTP: "give an http:// URL",
     }.get(reason, "")
 

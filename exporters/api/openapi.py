@@ -81,7 +81,7 @@ PATHS: Json = {
     "/metrics": {
         "get": _get(
             "metrics",
-            "The last tick for Prometheus, in the text format or as OpenMetrics",
+            "The latest tick, in the Prometheus text format or in OpenMetrics format",
             {"200": {"description": "The exposition.", "content": {TEXT: {}, OPENMETRICS: {}}}},
             _errors(),
         )

@@ -111,7 +111,7 @@ def marks(sample: Sample, interval: float) -> str:
         words.append(f"late by {1000 * sample.tick.late_s:.0f} ms")
     covered_s = interval_s(sample)
     if covered_s is not None and covered_s > GAP_SHARE * interval:
-        words.append(f"rates over {covered_s:.1f} s")
+        words.append(f"rates averaged over {covered_s:.1f} s")
     elif sample.last_known and sample.age_s is not None:
         words.append(f"Cassandra's values are {sample.age_s:.1f} s old")
     return "; ".join(words)

@@ -181,9 +181,8 @@ def test_a_certificate_from_an_unknown_authority_is_rejected(
     serve: Serve, stranger: Authority, server: Certificate
 ) -> None:
     url = serve(server).url
-    assert (
-        "not signed by a trusted authority (hint: specify the authority's certificate with --jolokia-ca)"
-        in error_of(Jolokia(url, hinted()))
+    assert "not signed by a trusted authority (hint: specify the CA certificate with --jolokia-ca)" in error_of(
+        Jolokia(url, hinted())
     )
     message = error_of(Jolokia(url, hinted(ca=stranger.file)))
     assert f"not signed by {stranger.file}" in message

@@ -109,7 +109,7 @@ def test_a_password_is_required_and_accepted(host: AttachableNode) -> None:
 def test_tls_with_a_private_authority_reuses_its_connection(host: AttachableNode, authority: Authority) -> None:
     server = authority.sign("server", f"subjectAltName=IP:{ADDRESS}")
     with attached(host.node, host.jar, *tls_options(server), "--user", "me", "--password", SECRET) as url:
-        assert "specify the authority's certificate with --jolokia-ca" in host.error_of(url)
+        assert "specify the CA certificate with --jolokia-ca" in host.error_of(url)
         assert "HTTP 401" in host.error_of(url, JolokiaAccess(ca=authority.file))
         assert "use an https:// URL" in host.error_of(url.replace("https:", "http:"))
         with closing(Jolokia(url, JolokiaAccess("me", SECRET, ca=authority.file))) as jolokia:

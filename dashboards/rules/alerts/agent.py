@@ -40,7 +40,7 @@ ALERTS = (
         "source_up",
         aggregate("max", "casstat_source_up{" + MATCH + ',source!~"cassandra|nodetool .*"}', (*NODE_LABELS, "source")),
         "The agent of {{ $labels.node }} cannot read {{ $labels.source }}",
-        f"The agent of {WHERE} cannot read the source {{{{ $labels.source }}}}.",
+        f"The agent of {WHERE} cannot read source {{{{ $labels.source }}}}.",
         by=(*NODE_LABELS, "source"),
     ),
     *threshold_alerts(

@@ -33,7 +33,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraDiskBusy",
         "disk_util",
-        f"The disk {{{{ $labels.device }}}} of {WHERE} is busy {_PERCENT} of the time.",
+        f"Disk {{{{ $labels.device }}}} on {WHERE} is busy {_PERCENT} of the time.",
         ("device",),
     ),
     *signal_alerts(

@@ -11,7 +11,7 @@ from exporters.sinks.sink import SinkUrlError
 CA, CERTIFICATE, KEY = PARAMETERS = ("ca_file", "cert_file", "key_file")
 NAMES = {"ca": CA, "certificate": CERTIFICATE, "key": KEY}
 HINTS = {
-    Reason.UNKNOWN_AUTHORITY: f"specify the authority's certificate with {CA}=PATH",
+    Reason.UNKNOWN_AUTHORITY: f"specify the CA certificate with {CA}=PATH",
     Reason.PLAIN_HTTP: "use a URL with +http",
     Reason.CLIENT_CERTIFICATE_REQUIRED: f"use {CERTIFICATE}=PATH and {KEY}=PATH",
 }

@@ -185,7 +185,7 @@ def test_a_late_row_shows_its_delay(late_s: float, marked: bool) -> None:
 def test_a_row_over_a_gap_shows_the_time_it_covers() -> None:
     sample = replace(busy(), events=())
     assert text_row.marks(sample, 2.0) == ""
-    assert text_row.marks(sample, 1.0) == "rates over 2.0 s"
+    assert text_row.marks(sample, 1.0) == "rates averaged over 2.0 s"
 
 
 def test_events_are_shown_as_text() -> None:
