@@ -153,7 +153,7 @@ def top_row(journal: str, end_s: int) -> Row:
 
 
 def recorded_value(url: str, query: str, end_s: int) -> float | None:
-    """Return a query's value at the end of the period, or None if the result is empty."""
+    """Return a query's value at `end_s`, or None if the result is empty."""
     parameters = urllib.parse.urlencode({"query": query, "time": end_s})
     with urllib.request.urlopen(f"{url}/api/v1/query?{parameters}", timeout=30) as response:  # noqa: S310 - loopback
         result = json.load(response)["data"]["result"]

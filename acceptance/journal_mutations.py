@@ -25,7 +25,7 @@ from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
 MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
 PROCESSES = 2
 BATCH = 50
-# Every n-th mutated recording is also read by `check` and both merges.
+# Every n-th mutated recording is also read by `casstat journal check` and both merge implementations.
 ALL_READERS_EVERY = 20
 RATE = 200
 TABLES = 3

@@ -4,7 +4,7 @@ Usage: python -m acceptance.readme_walk [BASE]
 
 Requires root privileges and, without BASE, debootstrap. BASE is a directory created by `debootstrap --variant=minbase
 bookworm BASE`; the script works on a copy of it. Servers started by the commands listen on this machine's loopback
-addresses. Exits with status 1 if a command fails, except for those in MAY_FAIL.
+addresses. Exits with status 1 if a command that is not in MAY_FAIL fails.
 """
 
 import re
@@ -111,7 +111,7 @@ class Shell:
         assert self._process.stdout is not None
         output: list[str] = []
         for text in self._process.stdout:
-            # The last line of a program's output may lack a newline.
+            # The last line of a program's output may lack a newline, so the exit code may follow on the same line.
             before, mark, code = text.rstrip("\n").partition(f"{DONE} ")
             if before or not mark:
                 output.append(before)

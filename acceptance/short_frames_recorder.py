@@ -1,4 +1,4 @@
-"""Runs casstat with short frames and small files, so that mutations often hit a frame or file boundary."""
+"""Runs casstat with short frames and permits small files, so that mutations often hit a frame or file boundary."""
 
 import sys
 

@@ -82,5 +82,5 @@ def sampler(node: Node, command: Sequence[str], warm_s: float = WARM_S) -> tuple
             node_s = (answering_s(jvm(node)) - before[1]) / elapsed_s
         finally:
             running.terminate()
-    # The kernel counts CPU time in units of 10 ms; smaller values are below its resolution.
+    # The kernel counts CPU time in units of 10 ms, so assume that the process used at least one unit.
     return max(client_s, 0.01 / SAMPLES), node_s

@@ -24,7 +24,8 @@ from exporters.prometheus.rendering import Options
 
 SERIES = 5000
 TICKS = 60
-# Every n-th histogram (True) and scalar (False) changes from one tick to the next, as on a real node under load.
+# From one tick to the next, every n-th value changes, as on a real node under load; n differs between histograms (True)
+# and scalars (False).
 CHANGE_EVERY = {True: 3, False: 6}
 MAX_MS, MAX_REPEATED_MS = 10.0, 0.5
 IDENTITY = Identity("production", "dc1", "rack1", "10.20.30.40")

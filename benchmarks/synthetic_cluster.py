@@ -1,6 +1,6 @@
 """Recordings of a large cluster, synthesized by repeating the ticks of one real node's recording.
 
-Counters continue to grow from one repetition to the next. Each node begins at a different tick.
+Counters and histograms continue to grow from one repetition to the next. Each node begins at a different tick.
 """
 
 import os
@@ -27,7 +27,7 @@ Key = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Pattern:
-    """The ticks to repeat, one second apart, and each counter's increase per repetition."""
+    """The ticks to repeat, one second apart, and the increase of each counter and histogram per repetition."""
 
     head: Header
     ticks: Sequence[Snapshot]

@@ -10,7 +10,8 @@ from benchmarks.node import loaded, real_node
 
 TABLES = (10, 200, 1000)
 BUSY = 20
-# High enough to make some tables more active than others, but low enough not to distort the measured CPU time.
+# Operations per second: enough to make some tables more active than others, but too few to distort the measured CPU
+# time.
 RATE = 20
 MAX_RATIO = 2.0
 # After this time, all tables are ranked and the JVM has compiled the code that serves the requests.
@@ -19,7 +20,7 @@ WARM_TICKS = 600
 
 
 def run() -> Iterator[Figure]:
-    """Measure the default command with `--tables 10`, and reading all metrics with the default table budget."""
+    """Measure the default command with `--tables 10`, and the sampling of all metrics with the default table budget."""
     fewest_s: dict[str, float] = {}
     for tables in TABLES:
         with real_node(tables, heap="1536M") as node, loaded(RATE, min(tables, BUSY)):

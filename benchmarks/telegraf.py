@@ -109,7 +109,11 @@ def agent(url: str, journal: Path) -> Sequence[str]:
 
 
 def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, float]:
-    """Run a sampler; return CPU time per second (total, sampler, node threads that serve it) and resident bytes."""
+    """Run a sampler; return its cost.
+
+    The cost is the CPU time per second in total, of the sampler and of the node's threads that serve it, and the
+    sampler's resident memory in bytes.
+    """
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:
             process = psutil.Process(running.pid)
@@ -157,7 +161,7 @@ def requests_of_a_tick(url: str) -> list[dict[str, object]]:
 
 
 def configuration(url: str, file: Path, reads: Sequence[dict[str, object]]) -> str:
-    """Return Telegraf's configuration for the same MBeans and attributes."""
+    """Return Telegraf's configuration for the MBeans and attributes in `reads`, the agent's requests."""
     paths_of: dict[str, list[str]] = {}
     for request in reads:
         attributes = request.get("attribute", PERCENTILES)

@@ -1,4 +1,4 @@
-"""The exception that ends a command with a message, and notes on stderr."""
+"""Defines the exception that ends a command with a message, and prints notes on stderr."""
 
 import click
 

@@ -8,7 +8,8 @@ from pathlib import Path
 def install_command(*packages: str, prefix: Path | None = None, base: Path | None = None) -> str:
     """Return the command that installs `packages` into the environment at `prefix` (default: the current one).
 
-    `base` is the prefix of the Python that created the virtual environment; outside of one, it equals `prefix`.
+    `base` is the prefix of the Python that created the virtual environment. Without a virtual environment, it equals
+    `prefix`.
     """
     prefix, base = prefix or Path(sys.prefix), base or Path(sys.base_prefix)
     names = " ".join(shlex.quote(package) for package in packages)

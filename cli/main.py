@@ -1,7 +1,7 @@
 """Entry point of `casstat`: runs the named command, or the default command if none is named.
 
-Each file in `cli/commands` is a command; only the one that runs is imported. All errors become messages and exit
-codes here.
+Each file in `cli/commands` is a command; only the one that runs is imported. All expected errors are
+converted to messages and exit codes here.
 """
 
 import ast
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
     try:
-        # `command.main` would report a closed pipe as a failure.
+        # `command.main` is not used because it would report a closed pipe as a failure.
         with command.make_context(program_name, words, auto_envvar_prefix=prefix) as context:
             command.invoke(context)
         sys.stdout.flush()

@@ -16,7 +16,7 @@ class Backoff:
         return now_s >= self._next_s
 
     def failed(self, now_s: float) -> None:
-        """Record a failed attempt: double the pause before the next one."""
+        """Record a failed attempt, and lengthen the pause before the next one."""
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), MAX_PAUSE_S)
         self._next_s = now_s + self._pause_s
 

@@ -1,7 +1,7 @@
 """Makes text from recordings, peers and files safe to print on a terminal.
 
 Text from outside the program passes through this module before it is printed. Characters that are not printable could
-control the terminal (escape sequences such as OSC 52, which sets the clipboard) or change the order of the text
+control the terminal (escape sequences such as OSC 52, which sets the clipboard) or reorder the displayed text
 (bidirectional overrides).
 """
 

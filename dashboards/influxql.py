@@ -59,14 +59,14 @@ def render(expression: Expression, scope: Scope) -> str:
     inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
     # Exclude zero denominators, because InfluxQL's division by 0 yields 0. The outer query has no time condition,
-    # because one would drop the first step of a time range that starts in the middle of that step.
+    # because one would drop the first step whenever the time range begins in the middle of a step.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 
 def clamp(value: str) -> str:
     """Return an expression that limits a value to the range 0 to 1.
 
-    Neither InfluxQL nor Grafana's Math has a clamp function.
+    Neither InfluxQL nor Grafana's math expressions have a clamp function.
     """
     return f"(abs({value}) - abs({value} - 1) + 1) / 2"
 
@@ -95,7 +95,7 @@ def _select(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) 
 
 
 def _field(expression: Expression, scope: Scope, inner: list[str], in_ratio: bool) -> str:
-    """Return the field to select, and append the subqueries that it needs to `inner`."""
+    """Return the field to select, and append to `inner` the subqueries that it requires."""
     if isinstance(expression, Ratio):
         left, right = (_field(side, scope, inner, True) for side in (expression.left, expression.right))
         return f"{left} / {right}"
@@ -124,7 +124,8 @@ def _sources(
     if metric and metric.owner is not Owner.NODE and across_nodes in ("sum", "mean") and not is_single_node:
         series = _series_query(expression, name, scope, f"\"{MACHINE}\" != ''")
         yield _machine_query(series, metric, name, scope, has_series=within_node == across_nodes)
-        # The second query selects points without a machine tag: the machine is unknown, or an older agent wrote them.
+        # The second query selects points without a machine tag. Either their machine is unknown, or an older agent
+        # wrote them.
         condition = f"\"{MACHINE}\" = ''"
     series = _series_query(expression, name, scope, condition)
     yield series if within_node == across_nodes else _node_query(series, within_node, name, scope)
@@ -133,7 +134,7 @@ def _sources(
 def _machine_query(query: str, metric: Metric, name: str, scope: Scope, *, has_series: bool) -> str:
     """Return the query that keeps one copy of each series that several nodes on a machine report.
 
-    Without `has_series`, it keeps only the maximum of these series.
+    Without `has_series`, it keeps only the maximum of all such series on a machine.
     """
     owner = (MACHINE, NETWORK) if metric.owner is Owner.NETWORK else (MACHINE,)
     labels = dict.fromkeys((*scope.by, *owner, *(metric.labels if has_series else ())))

@@ -30,7 +30,7 @@ class Scope:
 
 
 def render(expression: Expression, scope: Scope) -> str:
-    """Return an expression in PromQL that yields one series per combination of the labels in `scope.by`."""
+    """Return an expression in PromQL that yields one series per combination of values of the labels in `scope.by`."""
     return _render(expression, scope, in_ratio=False)
 
 
@@ -64,7 +64,7 @@ def _render(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
 def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[str]) -> str:
     """Return the query that aggregates each node's series first and then the nodes."""
     if within_node != across_nodes:
-        # Grafana variables are left out: they stand for some of NODE_LABELS.
+        # Grafana variables are omitted, because they stand for labels that are in NODE_LABELS.
         labels = dict.fromkeys((*NODE_LABELS, *(label for label in by if not label.startswith("$"))))
         series = f"{within_node} by ({', '.join(labels)}) ({series})"
     return f"{across_nodes} by ({', '.join(by)}) ({series})"

@@ -20,7 +20,7 @@ class Threshold:
     """The values beyond which a signal is at warning or critical severity, in the signal's unit.
 
     None stands for a severity that the signal never has. Only alerts use `for_s`, `traffic` and `min_ratios`, which
-    prevent alerts on single events; panels and `top` still colour these.
+    prevent alerts on single events; panels and `top` still colour the values.
 
     for_s       the time for which the condition must hold. A rate over five minutes stays above zero for five minutes
                 after a single event, so alerts on rates use a longer time.
@@ -52,7 +52,7 @@ class Objective:
 
     bound_s    an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
     min_per_s  the request rate of a data centre below which the ratio is ignored, because one slow read among five
-               would already be 20 %.
+               is already 20 %.
     """
 
     operation: str
@@ -68,7 +68,7 @@ def _latency(objective: Objective) -> Threshold:
     """Return the thresholds of an operation's p99: the objective's bound, and five times that bound.
 
     Five times the bound is 0.5 s for reads and 0.25 s for writes. Many clients time out after a second or two, and
-    nodes by default after 5 s (reads) and 2 s (writes); a critical value must show well before requests fail.
+    nodes by default after 5 s (reads) and 2 s (writes); critical severity must be reached well before requests fail.
     """
     return Threshold(objective.bound_s, 5 * objective.bound_s)
 

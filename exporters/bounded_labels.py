@@ -26,7 +26,7 @@ class BoundedLabels:
         }
 
     def values(self, values: Mapping[Series, Any]) -> Mapping[Series, Any]:
-        """Return the values, summed over unbounded labels; non-numeric values with unbounded labels are dropped."""
+        """Return the values, with numbers summed over unbounded labels; other values with such labels are dropped."""
         if not any(series[0] in self._unbounded for series in values):
             return values
         bounded: dict[Series, Any] = {}

@@ -10,7 +10,7 @@ import pytest
 PACKAGES = ("collector", "exporters", "dashboards", "cli")
 ROOT = Path(__file__).parent.parent
 MAX_ROOT_MODULES = 10
-# Folders with one module per subject, command or technology; these modules may have the same names as others.
+# Folders with one module per subject, command or technology; these modules may share their names with other modules.
 PARALLEL_FOLDERS = (
     "cli/commands",
     "collector/cassandra",

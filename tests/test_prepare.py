@@ -16,7 +16,7 @@ exec sleep "$INSTALL_S"
 
 
 class Prepare:
-    """Runs tools/prepare as if on a machine without Python, with a script as the package manager."""
+    """Runs tools/prepare as if on a machine without Python, with a script in place of the package manager."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -31,8 +31,9 @@ TOLERANCE, OF_TAILS = 0.1, 0.35
 # Window and step, in seconds, of a line in a Prometheus panel, keyed by the scrape interval of its slowest metric. If
 # Prometheus scrapes every second, $__rate_interval is 4 s; it contains four samples, which span 3 s.
 WINDOWS_S = {ScrapeInterval.TICK: (3.0, 1.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
-# In InfluxDB panels, a percentile covers a single reading, and all other values are means over a step.
+# In InfluxDB panels, a percentile covers a single reading; these are the times between readings, in seconds.
 READINGS_S = {ScrapeInterval.TICK: 1.0, ScrapeInterval.OFTEN: 10.0, ScrapeInterval.SLOW: 60.0}
+# All other values in InfluxDB panels are means over a step; these are the steps, in seconds.
 STEPS_S = {ScrapeInterval.TICK: 4.0, ScrapeInterval.OFTEN: 20.0, ScrapeInterval.SLOW: 120.0}
 # Differences up to this size, in the signal's unit, are ignored.
 SMALL = {
@@ -71,7 +72,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for each line of each comparable panel, about the line's series with the highest merged value."""
+    """Yield one row per line of each comparable panel; it describes the line's series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0
@@ -114,7 +115,7 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Find the series with the highest merged value among those displayed in the last state.
+    """Find the series with the highest merged value, among those displayed in the last state if there are any.
 
     Return its merged value (None if the signal is not recorded), and its displayed values keyed by state.
     """

@@ -68,7 +68,7 @@ class Recorded:
     by_node: bool = False
 
     def mean(self, expression: Expression, by: Sequence[str], window_s: float, step_s: float) -> Values:
-        """Return the mean of an expression's values over windows of `window_s` that end every `step_s`."""
+        """Return the mean of an expression's values over windows that last `window_s` and end `step_s` apart."""
         groups: dict[Labels, list[float]] = defaultdict(list)
         for number in range(1, round((self.to_s - self.from_s) / step_s) + 1):
             end_s = self.from_s + number * step_s

@@ -40,7 +40,7 @@ def data_source(store: str, url: str) -> Json:
 
 @contextmanager
 def grafana(home: Path, folder: Path, dashboards: Path, source: Json, toggles: str = "") -> Iterator[str]:
-    """Run Grafana with the dashboards in a folder and a data source; yield Grafana's URL."""
+    """Run Grafana with the data source `source` and the dashboards in a folder; yield Grafana's URL."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
     for needed in (sources, provided, folder / "data" / "plugins"):

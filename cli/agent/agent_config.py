@@ -109,7 +109,7 @@ def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
 
 
 def printed(context: click.Context) -> Iterator[str]:
-    """Yield the effective settings as lines of a TOML file, each with its source."""
+    """Yield the effective settings as lines of a TOML file, each with its source; unset settings become comments."""
     names = {
         ParameterSource.COMMANDLINE: "command line",
         ParameterSource.ENVIRONMENT: "environment",

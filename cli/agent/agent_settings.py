@@ -8,7 +8,7 @@ from pathlib import Path
 from cli.line.line_settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
-# Settings that SIGHUP reloads; changes to the others require a restart.
+# Settings that the agent reloads after SIGHUP; changes to the others require a restart.
 RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 
@@ -32,7 +32,7 @@ class AgentSettings:
 
 
 def journal_folder(environ: Mapping[str, str]) -> Path:
-    """Return the default journal directory: systemd's, else /var/lib/casstat if writable, else the user's."""
+    """Return the default journal directory: systemd's, else /var/lib/casstat if writable, else one for the user."""
     if given := environ.get("STATE_DIRECTORY", "").partition(":")[0]:
         return Path(given)
     if os.access(STATE, os.W_OK) or (not STATE.exists() and os.access(STATE.parent, os.W_OK)):

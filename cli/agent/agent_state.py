@@ -27,7 +27,7 @@ from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
 
-# The agent is unhealthy after this many intervals without a tick, but not before this many seconds have passed.
+# The agent is unhealthy if the last tick is more than STALLED_TICKS intervals and more than STALLED_S seconds old.
 STALLED_TICKS, STALLED_S = 3, 10.0
 # A transport that sets its own pace, such as nodetool, may take this long to respond.
 PACED_S = 120.0
@@ -75,7 +75,7 @@ class Agent:
 
     @property
     def address(self) -> tuple[str, int]:
-        """The address of the API."""
+        """The API's address."""
         return self._server.address
 
     def tick(self, sampler: NodeSampler, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:

@@ -1,6 +1,7 @@
 """Stores load-test runs and their marks in a file beside the journal, and records them as events in the journal.
 
-Their total size is bounded in memory and on disk: the oldest ended runs are deleted first, then the oldest active ones.
+The runs' total size is bounded in memory and on disk: the oldest ended runs are deleted first, then the oldest active
+ones.
 """
 
 import json
@@ -23,7 +24,7 @@ from exporters.prometheus.agent_health import RunTimes
 
 FILE = "runs.jsonl"
 SOURCE = "run"
-# Maximum file size, and the size to which it shrinks when the oldest runs are deleted.
+# Maximum file size, and the size to which the file shrinks when the oldest runs are deleted.
 MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20
 # Maximum size of one run, so that a single run cannot displace all others.
 MAX_RUN_BYTES = 1 << 20

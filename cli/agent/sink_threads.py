@@ -42,7 +42,7 @@ class Sinks:
         self._running: dict[str, _Running] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
-        """Ship to exactly these URLs. A new sink begins at the journal position `start`, or at its checkpoint.
+        """Ship to exactly these URLs. A new sink begins at its checkpoint if it has one, else at the position `start`.
 
         `identity` is the node's identity at `start`. If CasstatError is raised, nothing has changed.
         """
@@ -60,7 +60,7 @@ class Sinks:
         return tuple(running.shipper.health() for running in list(self._running.values()))
 
     def close(self) -> None:
-        """Stop all sinks; ticks that are still pending are sent after the agent's next start."""
+        """Stop all sinks; ticks that are still pending are sent when the agent next starts."""
         running, self._running = list(self._running.values()), {}
         for sink_thread in running:
             sink_thread.stop.set()

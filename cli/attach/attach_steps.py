@@ -61,7 +61,7 @@ class Task:
             name = f"process {self.node.pid}"
             if "already attached" in done.text:
                 return f"Jolokia is already attached to {name}: {self._existing(agent, _url(done.text), password_file)}"
-            # The launcher also reports this error if a busy node is slow to start the agent.
+            # The launcher also prints "Couldn't start agent" if a busy node is slow to start it.
             slow = "Couldn't start agent" in done.text and not taken
             if slow or "Started Jolokia" in done.text:
                 try:

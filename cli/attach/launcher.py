@@ -1,4 +1,4 @@
-"""Runs Jolokia's launcher, which loads the agent into a running JVM, as the JVM's user and with a deadline."""
+"""Runs Jolokia's launcher as the JVM's user, with a deadline; the launcher loads the agent into a running JVM."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
 TIMEOUT_S = 30.0
 MAX_OUTPUT_CHARS = 1 << 16
 CHUNK_BYTES = 4096
-# A small heap and a quick start, because the launcher does little work.
+# Options for a small heap and a quick start, because the launcher does little work.
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 

@@ -69,7 +69,7 @@ def subject(node: LocalNode) -> Subject:
 
 
 def runner(process: Subject, jar: Path) -> Runner:
-    """Return a runner for Jolokia's launcher that suits the process. Raises CasstatError if attaching cannot work."""
+    """Return a runner that lets Jolokia's launcher attach to the process. Raises CasstatError if that cannot work."""
     _require_access(process)
     name = f"process {process.pid}"
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]

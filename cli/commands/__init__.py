@@ -1,1 +1,1 @@
-"""The commands, one per file: the file has the command's name, and the first line of its docstring is the summary."""
+"""The commands, one per file. Each file has its command's name, and the file's docstring is the command's summary."""

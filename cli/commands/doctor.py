@@ -92,7 +92,7 @@ def _advice(context: click.Context) -> Any:
 
 
 def _line_options() -> list[click.Parameter]:
-    """Return copies of the default command's options, bound to the same environment variables as the originals."""
+    """Return copies of the options in LINE_OPTIONS, bound to the same environment variables as the originals."""
     options = []
     for line_option in line.command.params:
         if line_option.name in LINE_OPTIONS:

@@ -1,4 +1,4 @@
-"""The local demo cluster, which outlives the command that starts it and is recorded in a directory."""
+"""The local demo cluster: it outlives the command that starts it, and its state is kept in a directory."""
 
 import importlib.util
 import ipaddress
@@ -151,7 +151,8 @@ class LocalCluster:
     def start_load(self, rate: float, metrics: str = "") -> None:
         """Start a load of `rate` operations per second that outlives this process.
 
-        `metrics` is the HOST:PORT of the load's metrics endpoint, or "". Replaces a running load with other parameters.
+        `metrics` is the HOST:PORT of the load's metrics endpoint, or "". A running load is replaced if its parameters
+        differ.
         """
         plan = self.plan()
         if plan is None:

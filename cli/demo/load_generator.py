@@ -86,7 +86,7 @@ class Load:
             # New nodes may take a while to agree on a schema.
             self._session.execute(statement, timeout=SCHEMA_TIMEOUT_S)
 
-        # A new node may not know all its peers yet, so the number of contact addresses also counts.
+        # A new node may not know all its peers yet, so also consider the number of contact addresses.
         copies = min(3, max(self._contacts, len(self._cluster.metadata.all_hosts())))
         replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {copies}}}"
         run(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication}")
@@ -99,7 +99,7 @@ class Load:
             self._statements.append((read, write))
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
-        """Run `rate` operations per second for `seconds` or until `stop` is set; then wait for all responses.
+        """Run `rate` operations per second for `seconds` seconds or until `stop` is set; then wait for all responses.
 
         `reads` is the fraction of reads. Late operations are sent as soon as possible to keep the mean rate.
         """

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the load generator: operations, errors and response times."""
+"""The load generator's Prometheus metrics: operations, errors and response times."""
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 

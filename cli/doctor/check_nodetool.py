@@ -108,7 +108,7 @@ def _failure(case: ExaminedNode, program: Path, error: SourceError) -> Finding:
 
 
 def _java(case: ExaminedNode) -> str:
-    """Return a command that points nodetool at an installed Java, or a command that installs Java."""
+    """Return a command that points nodetool at a Java installation, or a command that installs Java."""
     for java in javas(case.environ):
         if java.name == "java" and os.access(java, os.X_OK):
             return f"export JAVA_HOME={shlex.quote(str(java.resolve().parent.parent))}"

@@ -67,7 +67,7 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
 
 
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
-    """For each kind of MBean in the catalogue, request the MBean with the first known label values."""
+    """Request one MBean of each kind in the catalogue: the one with the first known label values."""
 
     def first(bean: MBean) -> list[Labels]:
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
@@ -114,7 +114,8 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -
         SUBJECT,
         f"the policy denies {len(denied)} of {total} requests: {', '.join(kinds)}",
         f"'-' for {_some(list(metrics))} ('casstat metrics' describes them)",
-        # Jolokia does not report which of the two fixes applies: if <commands> allows `read`, <allow> is ignored.
+        # Jolokia does not report which of the two fixes applies. If <commands> allows `read`, Jolokia ignores <allow>,
+        # so only <deny> can be the cause.
         f"remove {', '.join(kinds)} from <deny> {_where(case)}, and restart the node",
         f"or: add <allow>{''.join(allowed)}</allow> inside <restrict> {_where(case)}, and restart the node",
     )

@@ -14,7 +14,7 @@ class Advice:
 
     program  the arguments that run casstat.
     flags    the current options, from the command line or the environment, keyed by their long names.
-    root     whether the current user is root, who switches users with runuser instead of sudo.
+    root     whether the current user is root; root switches users with runuser instead of sudo.
     """
 
     program: tuple[str, ...] = ("casstat",)

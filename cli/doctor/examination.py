@@ -44,7 +44,7 @@ def _machine(case: ExaminedNode, facts: NodeFacts | None, time: Clock) -> list[F
         chosen = case.chosen
         if chosen is None and not case.asks_here:
             return []
-        # The process is known even though the node is not responding.
+        # The process may be known even though the node is not responding.
         facts = NodeFacts("", chosen.directories, "known", pid=chosen.pid, is_local=True) if chosen else NodeFacts()
     given = NameOverrides("", (case.settings.disk or "").removeprefix("/dev/"), case.settings.net_interface or "")
     host = check_machine.host_of(facts, given, time, case.root)

@@ -46,7 +46,7 @@ class ExaminedNode:
 
     @property
     def url(self) -> str:
-        """The Jolokia URL to try for the node; "" if only the default is left and may be another node's."""
+        """The Jolokia URL to try for the node; "" if only the default URL is left and it may be another node's."""
         return node_selection.jolokia_url(self.settings, self.chosen, self.here)
 
     @property
@@ -77,7 +77,7 @@ class ExaminedNode:
         except SourceError:
             return None
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        # Uid lists the real, effective, saved and file system UIDs.
+        # The field "Uid" contains the real, effective, saved and file system UIDs.
         uid = int(fields["Uid"].split()[1])
         try:
             return Owner(uid, pwd.getpwuid(uid).pw_name)
@@ -85,7 +85,7 @@ class ExaminedNode:
             return Owner(uid, f"#{uid}")
 
     def command(self, pid: int) -> list[str]:
-        """Return the command line of a process; it is empty if the process has ended or is hidden."""
+        """Return a process's arguments, or an empty list if the process has ended or is hidden."""
         try:
             return read_text(self.root / "proc" / str(pid) / "cmdline").split("\0")
         except SourceError:

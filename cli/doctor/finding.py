@@ -66,5 +66,5 @@ def has_problem(findings: Iterable[Finding]) -> bool:
 
 
 def alternatives(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the lines as alternative fixes."""
+    """Return the lines, with "or: " before each but the first."""
     return tuple(f"or: {line}" if index else line for index, line in enumerate(lines))

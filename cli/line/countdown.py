@@ -11,7 +11,7 @@ ERASE = "\r\x1b[K"
 
 
 class Countdown:
-    """A context manager that shows the remaining seconds; it shows nothing if the wait is shorter than MIN_S."""
+    """Context manager that shows the time left until the first row, unless the wait is shorter than MIN_S."""
 
     def __init__(self, wait_s: float, *, shown: bool) -> None:
         self._ends_s = time.monotonic() + wait_s

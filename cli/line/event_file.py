@@ -32,7 +32,7 @@ class EventFile:
         self._pending = _missing_line_feed(self._descriptor)
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write lines immediately, each with a line feed. Lines that cannot be written are lost and counted."""
+        """Write lines immediately, each followed by a line feed. Lines that cannot be written are lost and counted."""
         if self._descriptor is None or not lines:
             return
         encoded = [f"{line}\n".encode(errors="replace") for line in lines]

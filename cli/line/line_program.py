@@ -34,7 +34,7 @@ Number = TypeVar("Number", int, float)
 
 
 def run(settings: LineSettings) -> None:
-    """Print rows until the row limit is reached, the user presses Ctrl-C or the reader closes the pipe.
+    """Print rows until the row limit is reached, a signal (Ctrl-C or SIGTERM) arrives, or the reader closes the pipe.
 
     Raises click.UsageError if options are invalid, CasstatError if the node, keyspace or table does not exist or a file
     cannot be written, and click.exceptions.Exit if Cassandra never answered.

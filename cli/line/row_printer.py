@@ -32,7 +32,7 @@ class OutputOptions:
 
     form       "text", "json" or "csv".
     row_limit  number of rows after which to stop; None for no limit.
-    events     file for log events; None prints them between the rows.
+    events     file for log events; if None, they are printed between the rows.
     """
 
     form: str
@@ -95,7 +95,7 @@ def print_rows(
 
 
 def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
-    """Return the time that the averages cover, as text.
+    """Return text that states the time covered by the averages.
 
     If some intervals, but not all, lack data from Cassandra, the text also states how many have data.
     """
@@ -175,7 +175,7 @@ class _TextPrinter:
         self._print_groups(view, without_running(sample), "Average", coverage, BOLD)
 
     def _print_groups(self, view: View, sample: Sample, label: str, marks: str, colour: str) -> int | None:
-        """Print an interval's lines, the last one with the marks; return the terminal width (None if unlimited)."""
+        """Print an interval's lines and its marks; return the terminal width (None without a terminal)."""
         groups, width = self._groups(view)
         for columns in groups[:-1]:
             self._print_header(view, columns)
@@ -255,7 +255,7 @@ def _stopped_by_signals() -> Iterator[_Stop]:
     except KeyboardInterrupt:
         stop.by_signal = True
         if sys.stdout.isatty():
-            # The terminal has echoed ^C, so start the averages on a new line.
+            # The terminal may have echoed ^C, so start the averages on a new line.
             _print("")
     finally:
         if not stop.by_term:

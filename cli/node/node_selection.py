@@ -9,7 +9,10 @@ from collector.host.cassandra_processes import DEFAULT_URL, LocalNode
 
 
 def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
-    """Return the local Cassandra process that the settings select; None if none matches or only a URL is given."""
+    """Return the local Cassandra process that the settings select.
+
+    Returns None if no process matches, or if the settings contain a Jolokia URL but no JMX port.
+    """
     if settings.jmx_port is not None:
         return next((node for node in local_nodes if node.jmx_port == settings.jmx_port), None)
     return local_nodes[0] if local_nodes and not settings.jolokia.jolokia else None

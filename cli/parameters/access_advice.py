@@ -40,6 +40,6 @@ def option_names(prefix: str) -> Mapping[str, str]:
 
 
 def hint_for(prefix: str) -> Hint:
-    """Return a function that maps the reason for a failure to a hint; options in the hint have this prefix."""
+    """Return a function that maps the reason for a failure to a hint, in which option names begin with `prefix`."""
     names = option_names(prefix)
     return lambda reason: _HINTS.get(reason, "").format_map(names)

@@ -19,7 +19,7 @@ def wide_columns() -> Sequence[Column]:
 
 
 class ColumnNames(click.ParamType["tuple[str, ...]"]):
-    """The parameter type for comma-separated column names or headers, or for a column set; yields a tuple of names."""
+    """The parameter type for a column set, or for comma-separated column names or headers; yields a tuple of names."""
 
     name = "names"
 

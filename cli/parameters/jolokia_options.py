@@ -87,7 +87,7 @@ def access_from(
 ) -> JolokiaAccess:
     """Return the access that the settings describe, with passwords from files or from the environment.
 
-    `variable` is the environment variable with the password; options in messages have this `prefix`. Raises
+    `variable` is the environment variable with the password; option names in messages begin with `prefix`. Raises
     click.UsageError.
     """
     names = option_names(prefix)

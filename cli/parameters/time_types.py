@@ -81,9 +81,10 @@ class TimeOfDay:
 def bounds(
     begin: "float | TimeOfDay | None", end: "float | TimeOfDay | None", first_s: float, last_s: float
 ) -> tuple[float, float]:
-    """Return the time range in seconds since the epoch; None becomes an infinite limit.
+    """Return the time range in seconds since the epoch; a limit that is None becomes infinite.
 
-    A time of day is resolved to its occurrence in, or nearest to, the data from `first_s` to `last_s`.
+    The data ranges from `first_s` to `last_s`. A time of day is resolved to its first occurrence in this range or, if
+    there is none, to the nearest one.
     """
 
     def seconds(moment: "float | TimeOfDay | None", default_s: float) -> float:
@@ -133,7 +134,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def range_options(*former: str) -> Callable[[Command], Command]:
-    """Add --from and --until as the arguments `begin` and `end`; `former` lists old names of --until."""
+    """Add --from and --until as the arguments `begin` and `end`. --until also accepts its `former` names."""
     begin = click.option("--from", "begin", type=Moment(), help=f"Start of the time range: {TIME_EXAMPLES}.")
     end = click.option(
         "--until",

@@ -46,7 +46,8 @@ MIN_NODES_FOR_PROGRESS = 8
 class MergeSettings:
     """Merge options.
 
-    points  the maximum number of intervals if `interval` is None; None for the default interval.
+    points  the maximum number of intervals; ignored if `interval` is set. If both are None, the default interval
+            applies.
     """
 
     paths: tuple[Path, ...]
@@ -174,7 +175,7 @@ def merged(
 
 
 def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
-    """Merge the recordings into tables in a directory; return their paths. Raises CasstatError."""
+    """Merge the recordings into tables in a directory; return the tables' paths. Raises CasstatError."""
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import header_text, join, rows_text, write_part
 

@@ -1,4 +1,4 @@
-"""Ships every recording to every store, one after the other."""
+"""Ships every recording to every store, one after another."""
 
 import sys
 import time
@@ -88,7 +88,7 @@ class _Patience:
         self._begun = False
 
     def wait(self, seconds: float) -> bool:
-        """Wait for at most `seconds`; return whether the store has accepted nothing for the longest time allowed."""
+        """Wait for at most `seconds`; return whether the store has accepted nothing for longer than allowed."""
         if not seconds:
             return False
         health, now_s = self.shipping.health(), time.monotonic()

@@ -6,7 +6,8 @@ from cli.top.sparkline import chart
 from cli.top.styled_text import Line, Span, cut, number
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
 
-# Minimum and maximum number of lines per chart, including its title; minimum screen width for two charts side by side.
+# A chart is between MIN_HEIGHT and MAX_HEIGHT lines high, including its title. Two charts are shown side by side if
+# the screen is at least TWO_CHARTS_WIDTH cells wide.
 MIN_HEIGHT, MAX_HEIGHT, TWO_CHARTS_WIDTH = 5, 14, 80
 
 

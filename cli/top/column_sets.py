@@ -12,7 +12,7 @@ from exporters.live.live_frames import Wanted
 
 @dataclass(frozen=True)
 class ColumnSet:
-    """A named set of columns; nodes are ranked by their maximum value in the `worst` columns."""
+    """A named set of columns; nodes with equal severity are ranked by their maximum value in the `worst` columns."""
 
     name: str
     columns: tuple[str, ...]

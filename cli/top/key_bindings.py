@@ -81,7 +81,7 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
         return view
     words, last_s = typed.strip(), context.frames[-1].time_s
     try:
-        # A number of MAX_AGO_S or more is a time in seconds since the epoch.
+        # A number of at least MAX_AGO_S is not a duration, but a time in seconds since the epoch.
         if (ago_s := duration_of(words.removeprefix("-"))) < MAX_AGO_S:
             return _at(context, view, last_s - ago_s)
     except ValueError:

@@ -36,7 +36,7 @@ class Layout:
 
 
 def layout(context: RenderContext) -> Layout:
-    """Return the columns that fit. The least important columns are hidden first; among equals, the rightmost one."""
+    """Return the columns that fit; hide the least important columns first, and equal ones from right to left."""
     frame, view = context.frame, context.view
     names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
     places = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
@@ -80,7 +80,7 @@ def header(context: RenderContext, chosen: Layout) -> Line:
 
 
 def column_at(context: RenderContext, x: int) -> str:
-    """Return the name of the column at header cell `x`: "node" for the names, "" where there is no sortable column."""
+    """Return the column at header cell `x`: "node" for the node names, "" if no sortable column is there."""
     chosen = layout(context)
     left = 3 + chosen.name
     if x < left:

@@ -61,7 +61,7 @@ class RecordedFrames:
 
 
 def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
-    """Return a node's data for each interval, by interval index."""
+    """Return a node's data for each interval, keyed by interval index."""
     moment_by_interval: dict[int, Moment] = {}
     texts: dict[str, str] = {}
     local = run.head.way == "nodetool"
@@ -88,7 +88,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
 def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
-    # Locations are recorded only once a minute, so a node's first known location also applies to earlier intervals.
+    # Locations are recorded only once a minute, so each node's first known location is used for all intervals.
     places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES

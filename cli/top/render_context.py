@@ -15,7 +15,7 @@ TREND_S = 300.0
 
 @dataclass(frozen=True)
 class RenderContext:
-    """Frames, view state and screen size.
+    """Frames, view state, screen size and symbols.
 
     own     CPU and memory use of casstat top itself, as text.
     source  "live" or "recording".

@@ -6,10 +6,11 @@ from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import Line, Span, clean, cut
 from collector.cluster.live.cluster_interval import ClusterEvent
 
-# Pairs of a minimum screen height and a number of lines: EVENTS for events, SUMMARY for the cluster's values.
+# Pairs of a minimum screen height and the number of lines for events, including their heading.
 EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))
 TABLE_HEAD = 2
 """Number of table lines above the nodes: the header and the cluster's row."""
+# Pairs of a minimum screen height and the number of lines for the cluster's values.
 SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 

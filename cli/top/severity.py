@@ -11,8 +11,8 @@ from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, SUMMED, Cells, value
 
 MS, PCT = 1000, 100
-# For each column with a severity: its signal in `dashboards.thresholds`, and the factor from the signal's unit to the
-# column's.
+# Maps each column that has a severity to its signal in `dashboards.thresholds`, and to the factor that converts the
+# signal's unit to the column's unit.
 SIGNALS = {
     "read_p99_ms": ("read_p99", MS),
     "write_p99_ms": ("write_p99", MS),
@@ -34,7 +34,7 @@ SIGNALS = {
     "cpu_iowait_pct": ("cpu_iowait", PCT),
     "disk_util_pct": ("disk_util", PCT),
 }
-# Columns whose cluster value is a sum, to which thresholds for a single node do not apply.
+# Columns whose cluster value is a sum; thresholds for a single node do not apply to it.
 OF_NODES = frozenset(column.name for column in COLUMNS if len(column.needs) == 1 and column.needs <= SUMMED)
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 

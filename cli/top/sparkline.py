@@ -44,7 +44,7 @@ def chart(values: Sequence[float], width: int, height: int, letters: str = BLOCK
 
 
 def _level(value: float, most: float, levels: int) -> int:
-    """Return a bar's height in levels: 0 for NaN, otherwise at least 1."""
+    """Return a bar's height in levels: 0 for NaN and infinite values, otherwise at least 1."""
     if not isfinite(value):
         return 0
     return max(1, round(value / most * levels)) if value > 0 and most > 0 else 1

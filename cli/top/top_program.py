@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# After two intervals, --once waits another PATIENCE_S before it accepts a single failure of a node. It stops waiting
-# MAX_PATIENCE_S after the two intervals.
+# Both times begin after two intervals. After PATIENCE_S, --once no longer waits for a failing node to fail again. After
+# MAX_PATIENCE_S, it stops waiting for any node.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -141,7 +141,7 @@ def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tupl
 
 
 def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping[str, str]) -> None:
-    # Imported here because it loads the merge code.
+    # Imported here because these modules load the merge code, which only --replay needs.
     from cli.recordings.merge_program import MergeSettings
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
@@ -211,7 +211,7 @@ def _first_painted(context: RenderContext) -> Iterator[None]:
 
 
 def _print_live(live: LiveFrames, view: ViewState, settings: TopSettings) -> None:
-    """Print ticks until enough are printed or a signal arrives. Raises CasstatError if no node answers with --once."""
+    """Print ticks until enough are printed or a signal arrives. With --once, raises CasstatError if no node answers."""
     printer = _printer(settings, view)
     printed = number = 0
     began_s = time.monotonic()
@@ -244,8 +244,9 @@ class Patience:
     def is_over(self, frame: Frame, waited_s: float) -> bool:
         """Return whether at least one node has answered, and every other one has failed in two successive frames.
 
-        After `_usual_s`, it suffices that every node has failed once or sent an incomplete sample. Other nodes are
-        awaited until `_longest_s`, because a busy Jolokia may need several intervals for its first response.
+        After `_usual_s`, it suffices that every node is failing or has sent a sample, even an incomplete one. Nodes
+        that have done neither are awaited until `_longest_s`, because a busy Jolokia may need several intervals for
+        its first response.
         """
         failed_before = self._failed
         self._failed = frozenset(

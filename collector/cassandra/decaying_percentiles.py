@@ -1,7 +1,7 @@
 """Cassandra's decaying percentiles: quantiles of an exponentially decaying reservoir, not of an interval.
 
-They are read only if bucket counts are unavailable, because Jolokia's policy denies operations or only nodetool is
-present. They are never mixed with interval percentiles.
+They are read only if bucket counts are unavailable, either because Jolokia's policy denies operations or because only
+nodetool is present. They are never mixed with interval percentiles.
 """
 
 from collections.abc import Mapping, Sequence

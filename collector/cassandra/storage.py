@@ -13,7 +13,7 @@ _DETECTOR = "org.apache.cassandra.net:type=FailureDetector"
 
 
 def members(response: Mapping[str, Any]) -> frozenset[str]:
-    """Return the addresses of all live and unreachable nodes in a response; none if it lacks either list."""
+    """Return the addresses that a response lists as live or unreachable; none if either list is missing."""
     value = response.get("value")
     lists = [value.get(name) if isinstance(value, dict) else None for name in ("LiveNodes", "UnreachableNodes")]
     if not all(isinstance(addresses, list) for addresses in lists):

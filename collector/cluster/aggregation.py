@@ -64,9 +64,9 @@ def merged(
 ) -> Sample:
     """Return the cluster's sample for one interval, given one sample per node.
 
-    Increases and buckets are added; percentiles are absent if a node that served operations lacks buckets, because they
-    would not cover that node. Rates and gauges are aggregated as defined by their metrics, and `spread` contains each
-    gauge's lowest and highest value. Each elapsed time is the maximum over all nodes.
+    Increases and buckets are added. A histogram is omitted if a node that served operations lacks its buckets, because
+    its percentiles would not cover that node. Rates and gauges are aggregated as defined by their metrics, and `spread`
+    contains each gauge's lowest and highest value. Each elapsed time is the maximum over all nodes.
 
     incomplete  gauges that at least one node did not report in this interval; their sums are omitted, because they
                 would appear to have dropped.
@@ -131,14 +131,14 @@ def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) ->
 def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
     if nodes == 1:
         return rates[0]
-    # If a node has the metric but not this series, its rate for this series is 0.
+    # A node that has the metric but not this series is averaged as having a rate of 0.
     divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
     per_s = sum(rate.per_s for rate in rates) / divisor
     return Rate(sum(rate.increase for rate in rates), max(rate.elapsed_s for rate in rates), per_s)
 
 
 def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:
-    """Return whether every node whose counter increased also has buckets."""
+    """Return whether every node on which the histogram's counter increased also has its buckets."""
     counter = (metric.count, *series[1:]) if metric else series
     for sample in samples:
         counted = sample.values.get(counter)

@@ -45,7 +45,7 @@ class Session:
 
     def overlaps(self, other: "Session") -> bool:
         """Return whether the sessions overlap in time, or are copies of each other."""
-        # Copies are recognised by their identity, because with a single tick their time range is empty.
+        # Copies are recognised by identifier and start time, because a session with one tick has an empty time range.
         if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
             return True
         return self.begin_s < other.end_s and other.begin_s < self.end_s
@@ -193,10 +193,10 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
 
 
 class _Groups:
-    """Groups sessions by node. Sessions must be added in order of their start.
+    """Groups sessions by node. Sessions must be added in order of start time.
 
-    A session joins the oldest group that contains its process, or that contains its name and in which no other known
-    process was running under this name at the same time.
+    A session joins the oldest group that contains its process, or that contains its name. A matching name is not enough
+    if both processes are known, differ, and ran at the same time.
     """
 
     def __init__(self) -> None:
@@ -218,17 +218,17 @@ class _Groups:
 
 
 class _SameName:
-    """The groups that have sessions with a given name. Sessions must be added in order of their start."""
+    """The groups that have sessions with a given name. Sessions must be added in order of start time."""
 
     def __init__(self) -> None:
         self._oldest: int | None = None
-        # The oldest group that accepts any later session, whatever its process.
+        # The oldest group that accepts any later session, regardless of its process.
         self._oldest_free: int | None = None
-        # A heap with the end and the group of each session that has not ended yet.
+        # A heap with the end time and group of each session with a known process that later sessions may overlap.
         self._ends: list[tuple[float, int]] = []
 
     def groups_for(self, session: Session) -> list[int]:
-        """Return a list with the index of the oldest group that accepts the session; empty if no group does."""
+        """Return a list with the index of the oldest group that accepts the session, or an empty list if none does."""
         while self._ends and self._ends[0][0] <= session.begin_s:
             self._free(heappop(self._ends)[1])
         # A session without a known process is accepted by every group.
@@ -279,11 +279,12 @@ class _Names:
 
 
 def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Session]:
-    """Return the sessions in order of their start, without those that overlap a longer one."""
+    """Return the sessions in order of start time, without those that overlap a longer one."""
     chosen: list[Session] = []
     copies: dict[tuple[str, float], Session] = {}
-    # The start and index of each chosen session with more than one tick, in order of their start. These sessions do not
-    # overlap each other and are at least as long as the next candidate, so only its two neighbours can overlap it.
+    # The start time and index of each chosen session with more than one tick, in order of start time. These sessions do
+    # not overlap each other, and each is at least as long as the next candidate. So only the sessions that start just
+    # before and just after the candidate can overlap it.
     ordered: list[tuple[float, int]] = []
     for session in sorted(group, key=lambda session: session.begin_s - session.end_s):
         insert_at = bisect_right(ordered, (session.begin_s, len(group)))

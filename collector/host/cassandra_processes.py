@@ -15,7 +15,7 @@ from collector.model.snapshot import SourceError
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
 DEFAULT_DATA = Path("/var/lib/cassandra")
-# The JVM reports a slightly later start time than the kernel, and the kernel's value shifts when the clock is changed.
+# The JVM's start time is slightly later than the kernel's, and the kernel's value shifts when the clock is changed.
 START_SLACK_S = 10.0
 
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
@@ -58,7 +58,7 @@ class LocalNode:
 
     url          URL of its Jolokia agent; "" if it has none.
     jmx_port     JMX port; None if the command line does not specify it.
-    nodetool     its installation's nodetool; None if there is none next to its jars.
+    nodetool     its installation's nodetool; None if there is none next to its configuration or jars.
     directories  data directories; () if they are unknown.
     process      the process, identified by its start time since boot, which does not depend on the clock.
     """
@@ -152,8 +152,8 @@ def agent_url(command: Iterable[str]) -> str:
 def local_pid(facts: NodeFacts, nodes: Sequence[LocalNode]) -> int | None:
     """Return the PID of the node on this machine, or None if it runs elsewhere.
 
-    Nodes are matched by start time and PID. The start time alone suffices, because the PID inside a container differs
-    from that on the machine.
+    Nodes are matched by start time and PID. If no PID matches, the start time alone suffices, because the PID inside a
+    container differs from that on the machine.
     """
     started_s = facts.started_ms / 1000
     number, _, host = facts.jvm.partition("@")

@@ -57,7 +57,7 @@ def origin(host: Host) -> str:
 
 
 def parse_groups(text: str) -> dict[str, str]:
-    """Parse /proc/PID/cgroup; return the group's path by controller. The key for version 2 is ""."""
+    """Parse /proc/PID/cgroup; return the group's path for each controller. The key for version 2 is ""."""
     groups = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)

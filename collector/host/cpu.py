@@ -30,7 +30,7 @@ METRICS = (_TOTAL, _BY_PROCESSOR)
 
 
 def read(host: Host) -> Values:
-    """Read the CPU time of all processors."""
+    """Read the CPU time of each processor, and of all processors together."""
     return parse(read_text(host.proc / "stat"))
 
 

@@ -84,7 +84,7 @@ def has_separate_network(proc: Path) -> bool:
 
 
 def interface_of(address: str, net: Path) -> str:
-    """Return the interface that has `address`, else that of the default route in `net`; "" if there is none."""
+    """Return the interface with this address, else that of the default route in `net`/route; "" if there is none."""
     try:
         target = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Operations, bytes and times of block devices, from /proc/diskstats (see Linux's admin-guide/iostats.rst)."""
+"""Block device operations, bytes and times from /proc/diskstats (see Linux's admin-guide/iostats.rst)."""
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
@@ -12,7 +12,7 @@ def _counter(
     return Metric(name, Kind.COUNTER, unit, text, ("device",), scale=scale, across=across, owner=Owner.MACHINE)
 
 
-# In the order of the fields in /proc/diskstats that follow the device name.
+# The metrics, in the order of the fields that follow the device name in /proc/diskstats.
 COLUMNS = (
     _counter("node_disk_reads_completed_total", "Number of reads completed."),
     _counter("node_disk_reads_merged_total", "Number of reads merged."),

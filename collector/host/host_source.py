@@ -23,10 +23,10 @@ class HostSubject:
 
 
 class HostSource:
-    """Reads one group of metrics, such as those of the disks."""
+    """Reads one group of metrics, such as the disk metrics."""
 
     def __init__(self, subject: HostSubject, host: Callable[[], Host | None], clock: Clock) -> None:
-        """`host` returns this machine, or None if the node runs on another one, in which case nothing is read."""
+        """`host` returns this machine, or None if the node runs on another machine, in which case nothing is read."""
         self.name = subject.name
         self._subject = subject
         self._host = host
@@ -35,7 +35,7 @@ class HostSource:
         self._due_s = 0.0
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read the metrics if they are due. Raises SourceError if the kernel's files cannot be read."""
+        """Read the metrics if they are due. Raises SourceError if the kernel's files cannot be read or parsed."""
         now_s, host = self._clock.monotonic_s(), self._host()
         if host is None or now_s < self._due_s - EARLY_S:
             return Scrape(self.name, now_s)

@@ -18,7 +18,8 @@ class Host:
     disks             block devices, such as sda or md0; empty for all.
     interfaces        network interfaces; empty for all.
     directories       Cassandra's data directories, which determine the file systems to read.
-    separate_network  whether Cassandra's network namespace differs from this process's, as in a container.
+    separate_network  whether Cassandra's network namespace differs from this process's, for example because
+                      Cassandra runs in a container.
     """
 
     root: Path = Path("/")

@@ -8,7 +8,7 @@ def _counter(name: str, text: str, unit: str = "1") -> Metric:
     return Metric(f"node_network_{name}_total", Kind.COUNTER, unit, text, ("device",), owner=Owner.NETWORK)
 
 
-# The metrics by column index in /proc/net/dev, not counting the interface name.
+# The metric in each column of /proc/net/dev; the interface name is not counted as a column.
 COLUMNS = {
     0: _counter("receive_bytes", "Number of bytes received.", "bytes"),
     1: _counter("receive_packets", "Number of packets received."),
@@ -37,7 +37,7 @@ def read(host: Host) -> Values:
 
 
 def origin(host: Host) -> str:
-    """Return the path of the network statistics, which differs between network namespaces."""
+    """Return the path of the network statistics as the origin: each network namespace has its own counters."""
     return str(host.network_dir)
 
 
@@ -55,7 +55,7 @@ def parse_dev(dev: str, selected: tuple[str, ...]) -> Values:
 
 
 def parse_snmp(snmp: str) -> Values:
-    """Parse the number of TCP retransmits in /proc/net/snmp, where a line of names precedes each line of numbers."""
+    """Parse the number of TCP retransmits from /proc/net/snmp, where a line of names precedes each line of numbers."""
     tcp = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Tcp:")]
     counts = dict(zip(*tcp, strict=True)) if len(tcp) == 2 else {}
     return {(_RETRANSMITS.name,): int(counts["RetransSegs"])} if "RetransSegs" in counts else {}

@@ -32,7 +32,7 @@ METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Read the pressure files. Return nothing if the kernel does not provide them."""
+    """Read the pressure files; return no values if the kernel does not provide them."""
     values: Values = {}
     folder = host.proc / "pressure"
     if folder.is_dir():
@@ -42,7 +42,7 @@ def read(host: Host) -> Values:
 
 
 def parse(resource: str, text: str) -> Values:
-    """Parse a file of /proc/pressure, with lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`."""
+    """Parse a file in /proc/pressure, which has lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`."""
     values: Values = {}
     for line in text.splitlines():
         scope, *fields = line.split()

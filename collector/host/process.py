@@ -9,7 +9,7 @@ from collector.model.metric import Aggregation, Kind, Metric, Values, WideColumn
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _CPU_S = 1 / TICKS_PER_S
 
-# The metrics by field index in /proc/PID/stat. Index 0 is the state, the first field after the command name.
+# The metric in each field of /proc/PID/stat. Field 0 is the state, which follows the command name.
 STAT = {
     7: Metric("casstat_process_minor_faults_total", Kind.COUNTER, "1", "Number of page faults served from memory."),
     9: Metric(
@@ -51,10 +51,10 @@ METRICS = (*STAT.values(), _FILES)
 
 
 def read(host: Host) -> Values:
-    """Read the metrics of the Cassandra process. Return nothing if it is not running on this machine."""
+    """Read the metrics of the Cassandra process; return no values if it is not running on this machine."""
     if not host.process_exists:
         return {}
-    # Do not use `host.process_dir`, which becomes this process's own directory if Cassandra exits now.
+    # Do not use `host.process_dir`: if Cassandra exits now, it becomes casstat's own process directory.
     folder = host.proc / str(host.pid)
     values = parse_stat(read_text(folder / "stat"))
     try:

@@ -1,4 +1,4 @@
-"""Clock synchronisation; without it, rows and write timestamps from different nodes are not comparable."""
+"""Clock synchronisation metrics. If clocks are not synchronised, rows from different nodes are not comparable."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ _ERROR, _SYNCHRONISED = METRICS = (
 
 
 def read(host: Host) -> Values:
-    """Read the kernel's clock state. Return nothing if it is unavailable or the host is a captured tree."""
+    """Read the kernel's clock state; return no values if it is unavailable or the host is a captured tree."""
     if host.root != Path("/"):
         return {}
     try:

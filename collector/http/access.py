@@ -11,7 +11,7 @@ HIDDEN = "***"
 
 
 class AccessError(ValueError):
-    """Credentials or files cannot be used.
+    """Credentials or certificate files cannot be used.
 
     The message states the cause but names no options. `field` is the name of the invalid field of `Access`, and
     `missing` is the name of a field that must be set; each is "" if there is none.
@@ -22,7 +22,7 @@ class AccessError(ValueError):
         self.field, self.missing = field, missing
 
     def message(self, names: Mapping[str, str]) -> str:
-        """Return the cause with the caller's name for the field, such as "--jolokia-ca" for "ca"."""
+        """Return the cause with the caller's name for the field; `names` maps "ca" to "--jolokia-ca", for example."""
         if self.missing:
             return f"{self} (hint: use {names[self.missing]})"
         return f"{self} ({names[self.field]})" if self.field else str(self)
@@ -47,7 +47,7 @@ class Access:
     hint: Hint = field(default=no_hint, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Raise AccessError for fields that contradict each other."""
+        """Raise AccessError if a field is invalid, or requires another field that is missing."""
         if ":" in self.user:
             raise AccessError("the user name must not contain a colon", "user")
         if self.password and not self.user:

@@ -14,7 +14,7 @@ CHUNK_BYTES = 1 << 16
 class DeadlineConnection(http.client.HTTPConnection):
     """A connection on which every operation raises TimeoutError once the monotonic time `deadline_s` has passed.
 
-    Name lookup is not covered: the system's resolver has no deadline.
+    Name lookup is not covered, because the system's resolver has no deadline.
     """
 
     deadline_s = 0.0
@@ -60,7 +60,7 @@ class DeadlineConnection(http.client.HTTPConnection):
         raise last_error or OSError("the name has no address")
 
     def has_unread_input(self) -> bool:
-        """Return whether there are unread bytes, or the server has closed the connection."""
+        """Return whether there are unread bytes or the server has closed the connection."""
         return self.sock is not None and self._socket is not None and self._socket.has_unread_input()
 
     def left_s(self) -> float:
@@ -105,7 +105,7 @@ class DeadlineSocket:
         return self._stream.fileno()
 
     def has_unread_input(self) -> bool:
-        """Return whether there are unread bytes, or the server has closed the connection."""
+        """Return whether there are unread bytes or the server has closed the connection."""
         poll = select.poll()
         poll.register(self._stream, select.POLLIN)
         decrypted = self._stream.pending() if isinstance(self._stream, ssl.SSLSocket) else 0

@@ -1,4 +1,4 @@
-"""Translates failed HTTP requests (exceptions, closed connections and error statuses) into failures with a cause."""
+"""Finds the cause of a failed HTTP request from an exception, a closed connection or an error status."""
 
 import http.client
 import ssl

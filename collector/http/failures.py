@@ -20,7 +20,7 @@ WRONG_HOST_CODES = (62, 64)
 NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
 # Words in OpenSSL's names for the TLS alerts sent to a client whose certificate is missing or rejected.
 CLIENT_CERTIFICATE_ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE", "ACCESS_DENIED")
-# The first bytes of a TLS alert, as they are quoted in http.client's exceptions.
+# The first bytes of a TLS alert, as quoted in http.client's exceptions.
 TLS_ALERT = r"\x15\x03"
 
 
@@ -104,7 +104,7 @@ def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certific
 
 
 def client_certificate_failure(certificate: Path | None) -> Failure:
-    """Return the likely reason why a server refuses a client; `certificate` is the client's, or None if it has none."""
+    """Return the likely reason why a server refuses a client; `certificate` is the client's certificate, if any."""
     if certificate is not None:
         text = f"the server may reject the client certificate {certificate}"
         return Failure(text, Reason.CLIENT_CERTIFICATE_REJECTED)

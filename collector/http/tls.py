@@ -17,8 +17,8 @@ def client_context(access: Access) -> ssl.SSLContext:
         raise AccessError(f"{ca}: not a certificate in PEM format", "ca") from None
     except OSError as error:
         raise AccessError(f"{ca}: {error.strerror}", "ca") from None
-    # `ca` may contain the server's own certificate instead of an authority's, and certificates made by Java's keytool
-    # lack extensions that the default context has required since Python 3.13: accept both.
+    # Accept a `ca` that contains the server's own certificate instead of an authority's, and accept certificates made
+    # by Java's keytool, which lack extensions that the default context has required since Python 3.13.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if access.certificate is not None:

@@ -26,8 +26,8 @@ DEFAULT_PORTS = {"http": 8778, "https": 443}
 DEFAULT_PATH = "/jolokia/"
 EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
 MAX_RESPONSE_BYTES = 16 << 20
-# Responses need not repeat the requests, and if one of several attributes is missing, the others must still be
-# returned. Old versions ignore these options.
+# Responses should omit the requests and stack traces, and if one of several attributes is missing, they should still
+# contain the others. Old versions of Jolokia ignore these options.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
 
@@ -52,8 +52,8 @@ class Jolokia:
     def __init__(self, url: str, access: JolokiaAccess = NO_ACCESS) -> None:
         """Parse `url` without connecting; HOST or HOST:PORT is enough.
 
-        Raises UrlError. Raises AccessError if a file in `access` cannot be used, or if `access` requires TLS but the
-        URL is not https.
+        Raises UrlError if the URL is unusable. Raises AccessError if a file in `access` cannot be used, or if `access`
+        requires TLS but the URL is not https.
         """
         if "@" in url:
             # The message must not repeat the URL, which may contain a password.

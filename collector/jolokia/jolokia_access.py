@@ -25,7 +25,7 @@ class JolokiaAccess(Access):
     target_password: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        """Raise AccessError for fields that contradict each other."""
+        """Raise AccessError if a field is invalid, or requires another field that is missing."""
         super().__post_init__()
         if (self.target_user or self.target_password) and not self.target:
             raise AccessError("JMX credentials require the node's JMX address", missing="target")
@@ -44,7 +44,7 @@ NO_ACCESS = JolokiaAccess()
 
 
 def service_url(target: str) -> str:
-    """Return the JMX service URL of a target: HOST, HOST:PORT or a service URL. Raises AccessError."""
+    """Return the JMX service URL for `target` (HOST, HOST:PORT or a service URL). Raises AccessError."""
     if "@" in target:
         raise AccessError("the JMX address must not contain a user name and password", missing="target_user")
     if _SERVICE_URL.fullmatch(target):

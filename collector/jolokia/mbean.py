@@ -15,13 +15,13 @@ METRICS = "org.apache.cassandra.metrics:"
 MAX_NUMBER = 2**63
 """The largest absolute value of a Java long; larger values are malformed."""
 VALUES = "values()"
-"""Used in place of an attribute name: the operation that returns a histogram's bucket counts since the start."""
+"""The operation that returns a histogram's bucket counts since the start; used in place of an attribute name."""
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]
-"""For each series in a value: the label values to append to those in the name, and the series' value."""
+"""The series in an attribute's value: for each, its label values that are not in the MBean's name, and its value."""
 
-# The search key omits the `name` property: `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one key.
+# The search key omits the `name` property, so `type=Cache,scope={cache},name=Hits` and `…,name=Size` share one key.
 _NAME = re.compile(r",name=[^,]+$")
 _PROPERTY = re.compile(r'(?:^|,)([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)')
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -31,7 +31,7 @@ _PLACEHOLDER = re.compile(r"{(\w+)}")
 class MBean:
     """The MBean attribute behind a metric.
 
-    name       ObjectName with {placeholders} for labels of the metric.
+    name       ObjectName with {placeholders} for the metric's labels.
     attribute  the attribute, a part of a composite one such as `HeapMemoryUsage.used`, or VALUES.
     only       label values that are known in advance; values for other placeholders are found by a search on the
                node.
@@ -158,7 +158,7 @@ def text(
 
 @dataclass(frozen=True)
 class MBeanRequest:
-    """One request of a bulk request, and the series in its response.
+    """One request in a bulk request, and the series in its response.
 
     body     the request as JSON.
     parts    the series, each with the bean that it comes from.
@@ -176,7 +176,7 @@ class MBeanRequest:
         return self.parts[0][0].attribute == VALUES
 
     def values(self, response: Mapping[str, Any]) -> Values:
-        """Return the values in the response; none if the request failed, as it does for a missing MBean."""
+        """Return the values in the response; no values if the request failed, for example for a missing MBean."""
         if response.get("status") != 200:
             return {}
         values: Values = {}
@@ -226,7 +226,7 @@ def mbean_requests(
 ) -> list[MBeanRequest]:
     """Return the requests for the beans; attributes of one MBean with the same scrape interval share a request.
 
-    `known` contains, for each family, all sets of label values. `scrape_interval` returns how often to read a bean
+    `known` maps each family to all of its sets of label values. `scrape_interval` returns how often to read a bean
     with given labels, or None if it must not be read.
     """
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}

@@ -1,4 +1,4 @@
-"""A Cassandra node as a source: discovers its MBeans, schedules their requests, and sends one POST per tick."""
+"""A source that reads a Cassandra node: discovers its MBeans, schedules requests, and sends one POST per tick."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_names import JOLOKIA_SOURCE
 
 FORBIDDEN, NOT_FOUND = 403, 404
-# The prefix of the names of metrics that every JVM has, even one that does not run Cassandra.
+# The name prefix of metrics that every JVM has, even one that does not run Cassandra.
 JVM = "cassandra_jvm_"
 SEARCH_TIMEOUT_S = 10.0
-# A search visits all MBean names, of which a node with a thousand tables has 200,000. The pause after a search is
-# therefore at least SEARCH_REST times its duration soon after a change, and LONG_SEARCH_REST times that otherwise.
+# A search visits all MBean names, and a node with a thousand tables has 200,000 of them. The pause after a search is
+# therefore at least its duration times SEARCH_REST (soon after a change) or LONG_SEARCH_REST (at other times).
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
 # Maximum number of requests in one tick, not counting those that are sent on every tick.
@@ -34,9 +34,9 @@ RARE_PER_TICK = 300
 
 
 class _ScheduledRequest:
-    """A request with its due time and, if the node lacks the MBean or refuses the request, its current pause.
+    """A request, its due time, and its current pause if the node lacks the MBean or refuses the request.
 
-    `never_pauses` is for requests that are sent on every tick regardless of the response.
+    `never_pauses` is set for requests that are sent on every tick regardless of the response.
     """
 
     def __init__(self, request: MBeanRequest, *, never_pauses: bool) -> None:
@@ -47,7 +47,7 @@ class _ScheduledRequest:
         self.answered = False
 
     def reschedule(self, status: object, now_s: float, spread: float) -> None:
-        """Set the next due time after a response; `spread` (0 to 1) differs between requests to stagger them."""
+        """Set the next due time after a response; `spread` (0 to 1) differs between requests, to stagger them."""
         period_s = self.request.scrape_interval.value
         if self.never_pauses or status not in (FORBIDDEN, NOT_FOUND):
             # The first period is shortened by a different amount for each request, so that they do not all remain due
@@ -64,9 +64,9 @@ class MBeanSource:
     """Reads Cassandra's metrics through Jolokia.
 
     MBean names are searched for at first contact and after a restart or schema change (repeatedly, with pauses of
-    1, 2, 4 … s), and otherwise once a minute (less often if searches take long) to find MBeans that appear on first
-    use. If the node lacks a requested MBean or refuses the request, it is repeated after 1, 2, 4 … 60 s. Decaying
-    percentiles are read only once the node has refused to return bucket counts.
+    1, 2, 4 … s). At other times, they are searched for once a minute (less often if searches take long) to find MBeans
+    that appear on first use. If the node lacks a requested MBean or refuses the request, the request is repeated after
+    1, 2, 4 … 60 s. Decaying percentiles are read only once the node has refused to return bucket counts.
     """
 
     name = JOLOKIA_SOURCE
@@ -89,7 +89,8 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # Which names may have changed recently ("" for none). At first contact, the schema may have just changed.
+        # The names that may have changed recently: SCHEMA, ALL or "" (none). At first contact, the schema may just have
+        # changed.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -214,7 +215,8 @@ class MBeanSource:
         """Search the node for label values and rebuild the schedule.
 
         `tables` selects the names that change only with the schema, and `others` those that appear on first use. Waits
-        up to 10 s even if `timeout_s` is shorter. Raises SourceError if the node does not respond or refuses to search.
+        for up to `timeout_s` or 10 s, whichever is longer. Raises SourceError if the node does not respond or refuses
+        to search.
         """
         families: dict[str, MBean] = {}
         searches: dict[str, str] = {}
@@ -223,8 +225,8 @@ class MBeanSource:
             if is_wanted or bean.family not in self._known:
                 families.setdefault(bean.family, bean)
                 if bean.search:
-                    # Beans with the same search key share one search, for the MBean of the first of them, because that
-                    # MBean exists in every version of Cassandra.
+                    # Beans with the same search key share one search. It uses the first bean's pattern, because that
+                    # bean's MBean exists in every version of Cassandra.
                     searches.setdefault(bean.search_key, bean.search)
         bodies = [json.dumps({"type": "search", "mbean": pattern}) for pattern in searches.values()]
         began_s = self._clock.monotonic_s()
@@ -262,7 +264,7 @@ class MBeanSource:
         def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
             return selection.scrape_interval(bean, labels, active)
 
-        # There may be thousands of tables, but only a few are read: filter them once per family, not once per bean.
+        # There may be thousands of tables, of which only a few are read, so filter them once per family, not per bean.
         labels_by_family = {
             family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()
         }

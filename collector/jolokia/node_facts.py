@@ -12,7 +12,7 @@ from collector.jolokia.mbean import MAX_NUMBER
 
 
 def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
-    """Return the node's facts; missing attributes stay empty. Raises JolokiaError as `Jolokia.post` does."""
+    """Return the node's facts; a missing attribute leaves a fact empty. Raises JolokiaError as `Jolokia.post` does."""
     attributes = {
         SERVICE: ["LocalHostId", "EndpointToHostId", "AllDataFileLocations"],
         "java.lang:type=Runtime": ["Name", "StartTime"],
@@ -35,7 +35,7 @@ def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
 
 
 def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
-    """Return the sorted addresses of all nodes in the ring. Raises JolokiaError as `Jolokia.post` does."""
+    """Return the sorted addresses of all nodes in the ring. Raises JolokiaError if there is no usable response."""
     request = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "EndpointToHostId"})
     (response,) = jolokia.post([request], timeout_s)
     host_ids = response.get("value")

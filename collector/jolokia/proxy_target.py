@@ -29,7 +29,7 @@ class ProxyError(Exception):
 
 
 class ProxyTarget:
-    """The node behind a proxy: adds its address to requests, and checks that the responses come from it."""
+    """Represents the node behind a proxy: adds its address to requests, and checks that the responses come from it."""
 
     def __init__(self, access: JolokiaAccess) -> None:
         self.url = service_url(access.target)

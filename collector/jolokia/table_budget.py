@@ -11,15 +11,15 @@ from collector.model.metric import ScrapeInterval, Series, Values
 from collector.sampling.selection import Selection, Table
 
 OTHERS = "(others)"
-"""The table name that stands for all tables of a keyspace that are not read."""
+"""The table name that stands for all of a keyspace's tables that are not read."""
 
-# The maximum number of tables to rank in one tick, the time until a table's second reading, and the time between
-# later readings.
+# The maximum number of tables to read for the ranking in one tick.
 PER_TICK = 50
+# The time until a table's second reading, and the time between later readings.
 FIRST_S, PERIOD_S = 10.0, 60.0
-# A table replaces an active one only if it is busier by this factor; otherwise the selection would keep changing.
+# A table replaces an active one only if it is busier by this factor, or the selection would keep changing.
 LEAD = 1.25
-# Until a table has a rate, its total since the node started, times this weight, takes the place of the rate.
+# Until a table has a rate, its score is its total since the node started, multiplied by this weight.
 TOTAL_WEIGHT = 1e-12
 
 
@@ -120,8 +120,8 @@ class Remainder:
         self._keyspaces: dict[Series, int] = {}
         self._remainders: dict[Series, int] = {}
         self._deficits: dict[Series, int] = {}
-        # For each table: its increase since its keyspace was last read, and its counter (None if it was not read in the
-        # last tick). Operations during a tick in which the table was not read are counted with the other tables'.
+        # Each table's increase since its keyspace was last read, and its counter (None if it was not read in the last
+        # tick). Operations during a tick in which the table was not read are counted as those of the other tables.
         self._tables: dict[Series, tuple[int, int | None]] = {}
 
     def counters(self, values: Values) -> Values:
@@ -139,7 +139,7 @@ class Remainder:
         return counters
 
     def _remainder(self, series: Series, value: int) -> int:
-        """Return the counter of this keyspace's other tables."""
+        """Return the updated counter of a keyspace's other tables; `value` is the keyspace's own counter."""
         name, keyspace, operation = series
         tables_increase = 0
         for table, (increase, last) in list(self._tables.items()):

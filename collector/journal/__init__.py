@@ -1,1 +1,1 @@
-"""The journal: a node's snapshots on disk, the input of replay, merges and shipping."""
+"""The journal: a node's snapshots on disk, which are the input for replay, merges and shipping."""

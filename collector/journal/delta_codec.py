@@ -1,6 +1,6 @@
 """The delta codec for histograms: encodes bucket increases as text.
 
-An increase from 0 to 25 is encoded as a letter from a to z, and any other as a decimal number followed by a comma. Most
+Increases of 0 to 25 are encoded as the letters a to z, and all others as a decimal number followed by a comma. Most
 increases are small, and their letters compress to about two bits each. Zeros before the first and after the last
 nonzero increase are omitted.
 """

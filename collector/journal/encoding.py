@@ -32,8 +32,8 @@ Line = dict[str, Any]
 class DeltaState:
     """The state that has accumulated since the last full record; it is the same in the writer and in the reader.
 
-    series, last      by series number: the source and the series, and the last value (None at first).
-    numbers           the number by source, series and bucket count (0 for all kinds except histograms).
+    series, last      for each series number, its source and series, and its last value (None at first).
+    numbers           the number for each source, series and bucket count (0 for all kinds except histograms).
     present           the numbers of the series that had a value in the last record.
     sources, origins  the last record's sources in order, and each source's last origin.
     at, node          the first source's last completion time in units of 10 µs, and the node's name.

@@ -21,7 +21,7 @@ class JournalFollower:
     """Follows a node's directory from its oldest file to its newest, which may still be growing."""
 
     def __init__(self, folder: Path, start: Position | None = None) -> None:
-        """Begin at `start`, a position returned by an earlier follower, or at the oldest file if it is None."""
+        """Begin at `start`, a position returned by an earlier follower; if it is None, begin at the oldest file."""
         self._folder = folder
         self._start = start
         self._path: Path | None = None
@@ -42,7 +42,7 @@ class JournalFollower:
                 yield Removed()
         while True:
             yield from self._read_more()
-            # Nothing more is appended to a file once the next one exists: read the rest, then move on.
+            # Nothing more is appended to a file once the next one exists, so read the rest, then move on.
             following = next(
                 (
                     path
@@ -54,7 +54,7 @@ class JournalFollower:
             if following is None:
                 return
             yield from self._read_more()
-            # The oldest file is always removed first, so while this one exists, none after it is missing.
+            # The oldest file is always removed first, so as long as this file exists, no later one is missing.
             was_removed = self._file is not None and not os.fstat(self._file.fileno()).st_nlink
             if self._file is not None:
                 yield from self._order.filtered(self._reader.end())

@@ -11,7 +11,7 @@ from collector.journal.frames import MAGIC, Frames
 from collector.journal.header import is_number
 from collector.journal.validation import MALFORMED, MAX_TIME_S, CodingError, texts_of
 
-# The maximum compressed size of a footer.
+# The maximum compressed size of a footer, including its frame.
 MAX_BYTES = 4096
 
 
@@ -44,7 +44,7 @@ class Footer:
 
 
 def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
-    """Return the footer in a record. Raises CodingError or one of the other errors in MALFORMED."""
+    """Return the footer in a record. Raises one of the errors in MALFORMED."""
     fields = {key: content[key] for key in Footer.__dataclass_fields__ if key != "offset"}
     footer = Footer(**fields, offset=offset)
     texts_of([footer.session, footer.file])
@@ -57,7 +57,7 @@ def footer_of(content: Mapping[str, Any], offset: int) -> Footer:
 
 
 def last_footer(path: Path) -> Footer | None:
-    """Return the footer at the end of a file; None if there is none or it is a copy from elsewhere. Raises OSError."""
+    """Return the footer at the end of a file; None if it is missing, malformed or a misplaced copy. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, SEEK_END)
         begin = file.seek(max(size - MAX_BYTES, 0))

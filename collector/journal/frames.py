@@ -23,7 +23,7 @@ CHECKSUM_BYTES = 4
 BLOCK_HEADER_BYTES = 3
 RLE, RESERVED = 1, 3
 MAX_BLOCK_BYTES = 128 << 10
-# A record with tens of thousands of series is smaller than this.
+# The maximum size of a line; even a record with tens of thousands of series is smaller.
 MAX_LINE_BYTES = 32 << 20
 # A line's uncompressed size may be up to MIN_LINE_LIMIT_BYTES plus MAX_RATIO times its compressed size. For comparison,
 # series names compress to a fiftieth of their size.
@@ -32,8 +32,9 @@ MAX_RATIO = 256
 # A recorder stays far below these limits, which bound the memory that malformed or malicious files can occupy.
 MAX_WINDOW_BYTES = 32 << 20
 MAX_FRAME_BYTES = 1 << 30
-# How many bytes may be read a second time after damage: a constant plus a multiple of the input size. After that, bytes
-# that have been read are no longer searched for frames, which keeps the running time linear in the input size.
+# The number of bytes that may be read a second time after damage: RETRY_BYTES plus RETRY_BYTES_PER_BYTE times the input
+# size. Beyond that, bytes that have been read are no longer searched for frames, so that the running time is linear in
+# the input size.
 RETRY_BYTES = 2 * MAX_LINE_BYTES
 RETRY_BYTES_PER_BYTE = 16
 
@@ -53,8 +54,8 @@ class Frames:
         """Begin at `offset`, the file offset of a frame."""
         self._buffer = bytearray()
         self._offset = offset
-        # Buffer positions: after the last verified line, after the last block read, and after the last block that the
-        # reader attempted to decompress.
+        # The buffer positions after the last verified line, after the last block read, and after the last block that
+        # the reader attempted to decompress.
         self._checked = 0
         self._read = 0
         self._attempted = 0

@@ -74,7 +74,7 @@ class Reader:
     def _records(self, lines: Iterable[bytes | Damage]) -> Iterator[Entry | Damage | Footer]:
         for line in lines:
             if isinstance(line, Damage):
-                # The next records contain only changes from a record that was lost, so skip them.
+                # The next records contain only changes since a record that was lost, so skip them.
                 self._head = None
                 yield line
             else:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 SEAL = b',"crc":"'
-# The checksum's key, its eight digits, the closing quote and brace, and the line end.
+# The size of the checksum's key and eight digits, the closing quote and brace, and the line end.
 _SEAL_BYTES = len(SEAL) + 8 + 3
-# A JSON escape for a surrogate. Two in sequence stand for one character; a single one is invalid.
+# A JSON escape for a surrogate. A pair of them stands for one character; a single one is invalid.
 HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -32,7 +32,7 @@ def is_multiple(time_s: float, interval_s: float) -> bool:
 
 
 class _Pending:
-    """The last entry, and from the entries before it, all events and the values of series that no later entry has."""
+    """Holds the last entry, all earlier events, and the latest values of series that the last entry lacks."""
 
     def __init__(self, entry: Entry) -> None:
         self._last = entry

@@ -18,7 +18,7 @@ from collector.journal.writer import LOCK, files_of, sort_key
 def journal_files(path: Path) -> Iterator[Path]:
     """Yield the files of a journal, oldest first: a single file, or the files of a directory and its subdirectories.
 
-    Raises OSError, also for a pipe or a device, because reading from it might never end.
+    Raises OSError, also for a pipe or a device, because reading from one might never end.
     """
     if path.is_dir():
         folders = sorted(child for child in path.iterdir() if child.is_dir())
@@ -58,7 +58,7 @@ def _start(path: Path) -> FileStart | None:
 
 
 class LockState(Enum):
-    """Whether a recorder holds a directory's lock; UNKNOWN if there is no permission to open the lock."""
+    """Whether a recorder holds a directory's lock; UNKNOWN if there is no permission to open the lock file."""
 
     FREE = "free"
     HELD = "held"
@@ -83,5 +83,5 @@ def lock_state(folder: Path) -> LockState:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Return whether a recorder holds the directory's lock; False if there is no permission to open the lock."""
+    """Return whether a recorder holds the directory's lock; False if there is no permission to open the lock file."""
     return lock_state(folder) is LockState.HELD

@@ -46,15 +46,15 @@ class Summary:
 
     @property
     def bits_per_point(self) -> float | None:
-        """The size of all files in bits, histograms included, per scalar value; None if there are no scalar values."""
+        """The size of all files, histograms included, in bits per scalar value; None if there are no scalar values."""
         return 8 * self.bytes / self.points if self.points else None
 
     @property
     def state(self) -> str:
         """The state as text: the defects if there are any, else "open" while a recorder is writing, else "complete".
 
-        "open or no footer" means that a session has no footer, and that without permission to open the lock, it is
-        unknown whether a recorder is still writing to it.
+        "open or no footer" means that a session has no footer. A recorder may still be writing to it, but without
+        permission to open the lock file, this cannot be checked.
         """
         defects = self.integrity
         descriptions = [
@@ -66,7 +66,7 @@ class Summary:
         return ", ".join(filter(None, descriptions)) or ("open" if self.open else "complete")
 
     def _unfinished_text(self) -> str:
-        # If none of the locks can be opened, recorders may still be writing to any of these directories.
+        # If none of the lock files can be opened, recorders may still be writing to these directories.
         is_unknown = all(lock_state(folder) is LockState.UNKNOWN for folder in self.unfinished)
         return "open or no footer" if is_unknown else "no footer"
 
@@ -105,7 +105,7 @@ def info(paths: Iterable[Path], max_series: int = MAX_SERIES) -> Summary:
 def _take_folder(
     summary: Summary, folder: Path, files: Iterable[Path], limit: SeriesLimit, *, is_directory: bool
 ) -> None:
-    """Add `files`: all files of a directory or, unless `is_directory` is set, possibly only some of them."""
+    """Add a directory's files; unless `is_directory` is set, `files` may contain only some of them."""
     order, damaged = TickOrder(), 0
     for path in files:
         size = path.stat().st_size
@@ -139,7 +139,7 @@ def without_open_session(integrity: Integrity, folder: Path, *, is_directory: bo
 
 
 def size_of(folder: Path) -> int | None:
-    """Return the size of a journal in bytes; None if its directory cannot be read."""
+    """Return a journal's size in bytes; None if its directory cannot be read."""
     try:
         files = files_of(folder)
     except OSError:

@@ -45,7 +45,7 @@ Finding = Damage | LostTicks | RepeatedTicks
 
 @dataclass(frozen=True)
 class Integrity:
-    """The numbers of defects in recordings: damaged sections, lost and repeated ticks, incomplete sessions.
+    """The number of defects of each kind in recordings: damaged sections, lost and repeated ticks, incomplete sessions.
 
     unfinished  sessions without a footer: they are still being written, the recorder was killed, or the file was
                 truncated.
@@ -77,9 +77,10 @@ class TickOrder:
     """
 
     def __init__(self, *, resumed: bool = False) -> None:
-        """If `resumed`, reading begins within a file, so the ticks before the first one read are not missing."""
+        """If `resumed`, reading begins within a file, so the ticks before the first one read do not count as lost."""
         self._resumed = resumed
-        # By session: the sequence number expected next, the first one according to the footers, and the last footer.
+        # Keyed by session: the next expected sequence number, the first one according to the footers, and the last
+        # footer.
         self._next: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._footers: dict[str, Footer] = {}

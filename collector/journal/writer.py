@@ -32,8 +32,8 @@ BEGUN = re.compile(r"\d{8}T\d{6}")
 MAX_DIGITS = 10
 # Linux limits file names to 255 bytes; leave room for a checksum and a suffix.
 MAX_NAME_CHARS = 200
-# This level's default tables take up 11 MB of memory. Tables of 1 MB compress equally well, because repetitions in
-# a journal are close together.
+# By default, zstd's tables take up 11 MB of memory at this compression level. Tables of 1 MB compress equally well,
+# because repetitions in a journal are close together.
 COMPRESSION = zstandard.ZstdCompressionParameters.from_level(
     12, window_log=19, chain_log=17, hash_log=17, write_content_size=0
 )
@@ -57,7 +57,7 @@ class Position:
 class Limits:
     """Limits on a file's size and age and on the total size, and when to sync to disk.
 
-    sync  "never", "frame" (whenever a frame ends) or "tick".
+    sync  "never", "frame" (whenever a frame ends) or "tick" (after every tick).
     """
 
     file_bytes: int = 64 << 20
@@ -267,13 +267,13 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         raise JournalError(f"cannot record to {folder}: {error.strerror}") from None
     with contextlib.suppress(PermissionError):
-        # The lock file may have been created by an earlier version, which let everyone open it.
+        # The lock file may have been created by an earlier version, which allowed everyone to open it.
         os.fchmod(lock, LOCK_MODE)
     for _ in range(LOCK_TRIES):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
-        # A reader holds the lock for a moment when it checks it, so try again.
+        # A reader that checks the lock holds it for a moment, so try again.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
     raise JournalError(f"{folder}: another casstat is recording there (hint: choose another directory)")

@@ -16,7 +16,7 @@ CHUNK_BYTES = 256 << 10
 MAX_BACKLOG_BYTES = 64 << 20
 # A removed file is kept open for this long, because it may still be written to or may reappear.
 REMOVED_GRACE_S = 10.0
-# How many bytes before the reading position to remember: if they have changed, the file has been rewritten.
+# The number of bytes before the reading position to remember. If they change, the file has been rewritten.
 SEAL_BYTES = 64
 
 
@@ -117,7 +117,7 @@ class FileFollower:
         self._lines.reset(skip_line=bool(file.seal) and not file.seal.endswith(b"\n"))
 
     def _is_replaced(self, file: _Open) -> bool:
-        """Return whether another file is at the path, or there has been none for the grace period."""
+        """Return whether the path now leads to another file, or there has been no file for the grace period."""
         try:
             status = self._path.stat()
         except OSError:

@@ -93,7 +93,7 @@ def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone with a Java name such as Europe/Paris or GMT+8. Raises ValueError if it is unknown."""
+    """Return the time zone for a Java zone name such as Europe/Paris or GMT+8. Raises ValueError if it is unknown."""
     if name in ("UTC", "GMT", "Z", "Etc/UTC"):
         return timezone.utc
     if match := _FIXED.fullmatch(name):

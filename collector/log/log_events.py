@@ -1,4 +1,4 @@
-"""Events in Cassandra's log. Each row describes one kind of message; the first row that matches defines the event.
+"""Events in Cassandra's log. Each row of ROWS describes one kind of message; the first row that matches is used.
 
 The messages are those of Cassandra 3.11.19, 4.0.17, 4.1.9 and 5.0.8, as logged by real nodes or found in Cassandra's
 jars; `docs/log.md` lists which log file contains which message.
@@ -111,7 +111,7 @@ def _integer(text: str) -> int:
 
 
 def _size(text: str) -> str:
-    """Reformat a size such as `12.345MiB` with one decimal, in the largest unit in which it is at least 1."""
+    """Format a size such as `12.345MiB` with one decimal (none for bytes), in the largest unit that gives 1 or more."""
     match = _PARTS.fullmatch(text)
     if match is None:
         return text

@@ -63,7 +63,7 @@ class LogSource:
         return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
 
     def _summary(self, omitted: Counter[str]) -> list[Event]:
-        """Return an event that counts omitted events by kind, and one for skipped bytes, if there are any."""
+        """Return an event that counts the omitted events by kind, and one for skipped bytes, if there were any."""
         summary = []
         if omitted:
             kinds = ", ".join(f"{number} {kind}" for kind, number in omitted.most_common())

@@ -1,4 +1,4 @@
-"""Clocks and ticks. Tick times come from the wall clock, and the time between ticks from the monotonic clock."""
+"""Clocks and ticks. Tick times come from the wall clock; the monotonic clock measures the time between ticks."""
 
 import time
 from collections.abc import Iterator
@@ -7,12 +7,13 @@ from typing import Protocol
 
 from collector.model.snapshot import Tick
 
-# While NTP is slowing the wall clock down, ticks may be early; those early by up to this much count as on time.
+# While NTP is slowing the wall clock down, ticks may be early. A tick that is early by at most this much counts as on
+# time.
 SLEW_MS = 50
 # Ticks are never exactly on time, so a source that is due within this time is read now rather than a tick later.
 EARLY_S = 0.5
 # The suspended time is the difference between two clocks, which cannot be read at exactly the same time. Apparent
-# suspensions up to this long are therefore measurement errors.
+# suspensions up to this long are therefore treated as measurement errors.
 MIN_SLEEP_S = 0.01
 
 
@@ -58,7 +59,7 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
     The grid starts at the next whole second, or earlier if the interval is shorter than one second.
     With `aligned`, points are multiples of the interval since the epoch, so that several nodes line up.
     Points that pass while the caller is busy or the process is stopped are skipped; the next tick counts them as
-    missed. Setting the wall clock changes the times of later points, but not the length of the current wait.
+    missed. Changing the wall clock changes the times of later points, but not the length of the current wait.
     """
     step = max(1, round(interval_s * 1000))
     phase = 0 if aligned else ceil(clock.wall_s()) * 1000 % step

@@ -2,8 +2,9 @@
 
 Cassandra's bucket offsets are 1, then max(previous + 1, round(previous * 1.2)). Bucket i counts the values v with
 offset[i-1] < v <= offset[i]; one more bucket counts the values above the last offset (EstimatedHistogram and
-DecayingEstimatedHistogramReservoir in Cassandra's source). Timers have 165 counts in nanoseconds in 3.11 and 4.0, and
-128 counts in microseconds since 4.1. Histograms of integers have 165 counts, or 166 with a bucket for zero.
+DecayingEstimatedHistogramReservoir in Cassandra's source). Timers have 165 counts, with offsets in nanoseconds, in 3.11
+and 4.0. Since 4.1, they have 128 counts, with offsets in microseconds. Histograms of integers have 165 counts, or 166
+with a bucket for zero.
 """
 
 from bisect import bisect_left, bisect_right
@@ -50,7 +51,7 @@ class Buckets:
     def is_integer(self) -> bool:
         """Whether the values are whole numbers.
 
-        Their first upper bound is 0 or 1, whereas that of times is at most a microsecond.
+        The first upper bound is 0 or 1 for whole numbers, and at most a microsecond for times.
         """
         return bool(self.upper_bounds) and self.upper_bounds[0] in (0.0, 1.0)
 
@@ -59,8 +60,8 @@ class Buckets:
 def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
     """Return the upper bounds, in `unit`, of a Cassandra histogram with `length` counts.
 
-    Raises LayoutError if a timer (unit "seconds") has a length that no supported Cassandra version uses, because the
-    unit of its offsets would be a guess, or if there are fewer than two counts.
+    Raises LayoutError if there are fewer than two counts. For timers (unit "seconds"), also raises it for a length that
+    no supported Cassandra version uses, because the unit of the offsets would be a guess.
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:
@@ -156,7 +157,7 @@ def _bounds(buckets: Buckets, index: int) -> tuple[float, float]:
 
 
 def merge(parts: Sequence[Buckets]) -> Buckets:
-    """Return the histogram of all values of `parts`, such as the nodes of a cluster or the intervals of a run.
+    """Return the histogram of all values in `parts`, which may come from a cluster's nodes or a run's intervals.
 
     If all layouts are equal, the counts are added exactly. Otherwise (one layout in nanoseconds and one in
     microseconds), the result has the bounds of all layouts, and each bucket's count is spread evenly over the finer
@@ -176,7 +177,7 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
 
 
 def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[float]:
-    """Return the counts of `part` spread over finer buckets; their bounds include those of `part`."""
+    """Return the counts of `part`, spread over finer buckets whose bounds include those of `part`."""
     counts = [0.0] * len(upper_bounds)
     index_of = {bound: index for index, bound in enumerate(upper_bounds)}
     for index, count in enumerate(part.counts):

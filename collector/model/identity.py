@@ -10,7 +10,7 @@ IDENTITY_LABELS = {
     ("cassandra_datacenter",): "dc",
     ("cassandra_rack",): "rack",
 }
-"""The name of each label, by the series that contains the label's value."""
+"""For each series that contains a label's value, the label's name."""
 
 
 @dataclass(frozen=True)

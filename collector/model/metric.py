@@ -56,7 +56,7 @@ class Aggregation(Enum):
 
 _DEFAULT_AGGREGATION = {
     Kind.COUNTER: Aggregation.SUM,
-    # Only for recorded gauges that this version's catalogue lacks: those in the catalogue have their own aggregation.
+    # Used only for recorded gauges that this version's catalogue lacks; those in the catalogue state their aggregation.
     Kind.GAUGE: Aggregation.MEAN,
     Kind.HISTOGRAM: Aggregation.MERGE,
     Kind.TEXT: Aggregation.EQUAL,
@@ -64,7 +64,7 @@ _DEFAULT_AGGREGATION = {
 
 
 class Owner(Enum):
-    """The entity that a metric describes. If nodes share one, such as a machine, its series count only once."""
+    """The entity that a metric describes. If nodes share one, such as a machine, its series are counted only once."""
 
     NODE = "node"
     MACHINE = "machine"

@@ -16,10 +16,12 @@ from collector.printable import count_text
 Catalogue = Mapping[str, Metric]
 Readings = dict[Series, Reading]
 
-# How far a histogram may differ from the counter of the same events, which is read a moment before or after it.
+# A histogram's count may differ from the counter of the same events by this share or this number of events, whichever
+# is larger, because the counter is read a moment before or after the histogram.
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
-# A wrong unit changes the mean by a factor of 1000; a slow request missing from the buckets changes it far less.
+# The buckets' mean may differ from the counters' mean by the factor MEAN_SLACK. A wrong unit changes the mean by a
+# factor of 1000, whereas a slow request that is missing from the buckets changes it far less.
 MEAN_SLACK = 30
 MEAN_SLACK_S = 2e-6
 MEAN_MIN_COUNT = 100
@@ -67,7 +69,7 @@ def restart_event(sources: Iterable[str]) -> Event:
 
 
 def _same_origin(before: str, now: str) -> bool:
-    """Return whether two origins may stand for the same epoch. An unknown origin ("") may stand for any.
+    """Return whether two origins may stand for the same epoch. An unknown origin ("") may stand for any epoch.
 
     If the counters of a source without an origin are reset, the reset shows as a decrease.
     """
@@ -202,7 +204,7 @@ def update_readings(before: Readings, now: Snapshot) -> None:
 
 
 class Summary:
-    """Combines consecutive intervals of one node into one."""
+    """Combines consecutive intervals of a node into a single interval."""
 
     def __init__(self) -> None:
         self._values: dict[Series, Derived] = {}

@@ -46,7 +46,7 @@ Derived = float | str | Rate | Buckets
 class Sample:
     """The values of one node in one interval, in base units.
 
-    elapsed_s   by source, the time that its rates cover.
+    elapsed_s   for each source, the time that its rates cover.
     last_known  stale values, from before this interval, of sources that are read at their own pace; never summed.
     age_s       the age of the `last_known` values; None if every source is read on every tick.
     spread      for each gauge that is the mean of several readings, their minimum and maximum.

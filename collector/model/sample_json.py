@@ -57,7 +57,7 @@ def encoded(sample: Sample, identity: Identity | None = None) -> dict[str, Any]:
 
 
 def decoded(content: Mapping[str, Any]) -> Sample:
-    """Return the sample that was passed to `encoded`. Unknown fields are ignored. Raises MalformedSampleError."""
+    """Return the sample that `content` encodes. Unknown fields are ignored. Raises MalformedSampleError."""
     try:
         return _sample(content)
     except MalformedSampleError:

@@ -7,7 +7,7 @@ from collector.model.metric import Series, Value
 
 TIME_UNITS_PER_S = 1e5
 COST_UNITS_PER_S = 1e4
-"""The resolution of times (10 µs) and of costs (0.1 ms), which the journal stores as integers."""
+"""The journal stores times and costs as integers, in units of 10 µs and 0.1 ms, respectively."""
 
 
 class SourceError(Exception):
@@ -19,7 +19,7 @@ class Event:
     """An event that is reported in a row of its own, such as a restart.
 
     kind    the type of event, one of a fixed set.
-    time_s  the event's own time in seconds since the epoch, as in a log line; None for most kinds.
+    time_s  the event's own time in seconds since the epoch, for example from a log line; None for most kinds.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Event:
 class Scrape:
     """The values that one source returned in one tick.
 
-    at_s      monotonic time at which the source finished; rates cover the difference between two scrapes' `at_s`.
+    at_s      monotonic time at which the source finished; rates cover the time between two scrapes' `at_s`.
     origin    identifies the counters' epoch, such as the start of a process; no rate spans two epochs. "" if
               unknown.
     problem   the reason for missing values, in one line; "" if no values are missing.

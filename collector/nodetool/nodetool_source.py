@@ -17,7 +17,7 @@ from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
 # Every report starts a JVM. At most PARALLEL reports run at once. The time from one start of a report to the next is at
-# least PACE times its duration. If there are many reports, it is longer, so that the average number of reports running
+# least PACE times its duration. With many reports, this time is longer, so that the average number of reports running
 # at once is at most SHARE.
 PARALLEL = 2
 PACE = 4.0
@@ -37,7 +37,7 @@ class ReportRequest:
 
     @property
     def name(self) -> str:
-        """The report's name as a source."""
+        """The name of the report's source."""
         return PREFIX + self.arguments[0]
 
     @property
@@ -60,7 +60,7 @@ def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list
 
 
 class ReportSource:
-    """One report as a source: returns each result once, in the first tick after the report has finished.
+    """A source for one report. It returns each result once, in the first tick after the report has finished.
 
     If a report fails, its problem is returned in every tick until a later report succeeds.
     """
@@ -80,13 +80,13 @@ class ReportSource:
         self._problem = ""
 
     def start(self) -> Future[tuple[Scrape, float]]:
-        """Start the report unless it is already running."""
+        """Start the report unless it is already running; return the future of its scrape and duration."""
         if self._running is None:
             self._running = self._pool.submit(self._timed)
         return self._running
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the report if it has finished since the last tick, else an empty scrape; start it again when due."""
+        """Return the report's scrape if it has finished since the last tick, else an empty one. Start a run if due."""
         now_s = self._clock.monotonic_s()
         scrape = Scrape(self.name, now_s, problem=self._problem)
         if self._running is not None and self._running.done():
@@ -122,7 +122,7 @@ class NodetoolSource:
         self._clock = clock
         self._find = find
         self._local = find()
-        # These mappings are replaced, never modified, because reports run in threads other than the reader's.
+        # These mappings are replaced rather than modified, because the threads that run the reports share them.
         self._node_info: Mapping[str, str] = {}
         self._addresses: Mapping[str, str] = {}
         self._lock = threading.Lock()

@@ -57,7 +57,7 @@ class Nodetool:
     """Runs nodetool against one node. Several threads may use it at once."""
 
     def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str], hint: str = "") -> None:
-        """Store the settings without starting nodetool; if it cannot be started, the error ends with `hint`."""
+        """Store the settings without starting nodetool. If a later start fails, the error ends with `hint`."""
         self.program = program
         self.connection = connection
         self._hint = f" (hint: {hint})" if hint else ""
@@ -68,7 +68,7 @@ class Nodetool:
         self._closed = False
 
     def run(self, arguments: Sequence[str], timeout_s: float) -> str:
-        """Return nodetool's output. Raises NodetoolError if nodetool fails, is not done in time or prints too much."""
+        """Return nodetool's output. Raises NodetoolError if it fails, takes too long, or prints nothing or too much."""
         report = f"nodetool {arguments[0]}"
         deadline_s = time.monotonic() + timeout_s
         process = self._start([str(self.program), *self.connection.flags(), *arguments], report)

@@ -60,7 +60,7 @@ class Transport(Protocol):
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all gossip members, live or not, as of the last reading; empty if that reading had none."""
+        """The addresses of all gossip members, live or not, from the last reading; empty if it contained none."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
         """Read the facts about the node and discover its metrics. Raises SourceError if the node does not answer."""
@@ -72,7 +72,7 @@ class Transport(Protocol):
         """Return whether the node is known to provide the metric."""
 
     def tables(self) -> Collection[Table]:
-        """Return (keyspace, table) pairs: each keyspace with "" and with each of its tables.
+        """Return (keyspace, table) pairs: each keyspace paired with "" and with each of its tables.
 
         Raises SourceError if the node does not answer.
         """
@@ -125,7 +125,7 @@ class NodeSampler:
     def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
         """Read the facts about the node and find its process; return whether the facts are complete.
 
-        A node that is starting answers before it knows its own address; earlier facts are kept until it does.
+        A starting node answers before it knows its own address; until it knows the address, earlier facts are kept.
         Raises SourceError if the node does not answer.
         """
         if self._transport is None:
@@ -150,7 +150,7 @@ class NodeSampler:
         return self._transport is not None and self._transport.provides(metric)
 
     def tables(self) -> Collection[Table]:
-        """Return (keyspace, table) pairs: each keyspace with "" and, if tables are read, with each of its tables.
+        """Return (keyspace, table) pairs: each keyspace with "" and, if its tables are read, with each of them.
 
         Raises SourceError if the node does not answer.
         """
@@ -158,7 +158,7 @@ class NodeSampler:
 
     @property
     def devices(self) -> tuple[str, str]:
-        """The names of the sampled disk and interface; "" for one that was not found."""
+        """The names of the sampled disk and interface; "" for one that was not found or is on a remote machine."""
         names = (self.host.disks[0], self.host.interfaces[0]) if self.host else ("", "")
         disk, interface = ("" if name == UNKNOWN else name for name in names)
         return disk, interface
@@ -225,7 +225,7 @@ class NodeSampler:
         try:
             complete = self.learn()
         except SourceError:
-            # The node has stopped again: retry on a later tick, once it is answering again.
+            # The node has stopped again: retry on a later tick, once it responds.
             complete = False
         if complete:
             self._learn_backoff.reset()
@@ -245,7 +245,7 @@ class NodeSampler:
         now_s = self._clock.monotonic_s()
         if not members or members == set(self.facts.peers) or not self._peers_backoff.is_due(now_s):
             return
-        # Back off whether or not the attempt succeeds; if a failure persists, the tick reports it.
+        # Back off whether or not the attempt succeeds; if the node keeps failing, the next ticks report it.
         self._peers_backoff.failed(now_s)
         with suppress(SourceError):
             self.facts = replace(self.facts, peers=transport.peers(PEERS_TIMEOUT_S))

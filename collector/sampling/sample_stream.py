@@ -11,7 +11,7 @@ from collector.sampling.last_known import LastKnown
 
 
 class SampleStream:
-    """Derives one node's samples, each from a snapshot and the readings before it."""
+    """Derives one node's samples, each from a snapshot and the previous readings."""
 
     def __init__(self, catalogue: Mapping[str, Metric], node_sources: Sequence[str], *, paced: bool, met: bool) -> None:
         """Create a stream for one node.

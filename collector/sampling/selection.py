@@ -9,14 +9,14 @@ from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
-"""The default number of most active tables to read."""
+"""The number of the most active tables that are read by default."""
 
 Table = tuple[str, str]
 """The names of a keyspace and one of its tables; the table is "" for the keyspace itself."""
 
 
 def slowest_interval(metric: Metric) -> ScrapeInterval:
-    """Return a metric's longest scrape interval when no keyspace or table is selected by name.
+    """Return the longest scrape interval that a metric has if no keyspace or table is selected by name.
 
     The keyspaces' operation counters are read every ten seconds, because the totals for all tables that are not among
     the most active ones are derived from them.
@@ -61,7 +61,7 @@ class Selection:
     def scrape_interval(
         self, bean: MBean, labels: Mapping[str, str], active: Collection[Table] = ()
     ) -> ScrapeInterval | None:
-        """Return the scrape interval of an MBean with these labels, or None to skip it.
+        """Return the scrape interval of an MBean with the given labels, or None to skip it.
 
         `active` holds the most active tables, which are read in addition to the named ones.
         """

@@ -1,4 +1,4 @@
-"""The names that scrapes and recordings use for the sources of a node's reads and writes."""
+"""The names, in scrapes and recordings, of the sources that provide a node's read and write counts."""
 
 JOLOKIA_SOURCE = "cassandra"
 NODETOOL_OPERATIONS_SOURCE = "nodetool tablestats"

@@ -11,7 +11,7 @@ from typing import Protocol
 from collector.model.clock import Clock
 from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
-# If a node does not answer, a tick waits for this share of the interval, but at most MAX_TIMEOUT_S.
+# Reading all sources of a tick may take this fraction of the interval, but at most MAX_TIMEOUT_S.
 SHARE_OF_INTERVAL = 0.8
 MAX_TIMEOUT_S = 10.0
 
@@ -28,7 +28,7 @@ class Source(Protocol):
 
 
 class SourceReader:
-    """Reads the sources of one node in the given order; those that cannot hang should come first."""
+    """Reads the sources of one node in the given order; sources that cannot hang should come first."""
 
     def __init__(self, sources: Sequence[Source], clock: Clock, interval_s: float) -> None:
         self._sources = sources

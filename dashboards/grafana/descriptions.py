@@ -33,7 +33,10 @@ def has_quantile(panel: Panel) -> bool:
 
 
 def may_be_undefined(line: Line) -> bool:
-    """Return whether a signal may be undefined (NaN in PromQL), such as 0 / 0 or a percentile without requests."""
+    """Return whether a signal may be undefined (NaN in PromQL).
+
+    For example, it may be 0 / 0 or a percentile of no requests.
+    """
     return _may_be_undefined(line.signal.expression)
 
 

@@ -1,8 +1,8 @@
 """Renders panel queries in InfluxQL, for InfluxDB 1.8 and 2.
 
-The points in InfluxDB have no histogram buckets: a panel shows the highest of the nodes' percentiles per interval, and
-its description says so. Panels that need buckets, the agents' self-metrics or load clients' metrics are omitted,
-because only Prometheus receives these.
+The points in InfluxDB have no histogram buckets, so a panel for a percentile shows the highest of the nodes'
+percentiles per interval, and its description says so. Panels that need buckets, the agents' self-metrics or load
+clients' metrics are omitted, because only Prometheus receives these.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,10 @@ class InfluxDB:
     )
 
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
-        """Return the dashboards without the panels that InfluxDB cannot fill, with a note on limits that matter."""
+        """Return the dashboards without the panels that InfluxDB cannot fill.
+
+        A note describes InfluxDB's limits on each dashboard that they affect.
+        """
         supported = []
         for dashboard in definitions:
             rows = tuple(Row(row.title, panels) for row in dashboard.rows if (panels := _supported_panels(row)))
@@ -157,9 +160,9 @@ class InfluxDB:
 
 
 def _supported_panels(row: Row) -> tuple[Panel, ...]:
-    """Return a row's panels with the lines that InfluxDB can fill, or () if only text would remain.
+    """Return a row's panels, reduced to the lines that InfluxDB can fill; () if only text would remain.
 
-    If panels of different sizes remain in a row that has lost a panel, all get the default size, to fill the space.
+    If a row has lost a panel and the remaining ones differ in size, all get the default size, to fill the space.
     """
     supported: list[Panel] = []
     for panel in row.panels:
@@ -214,8 +217,8 @@ def _append_query(
 ) -> str:
     """Append the query for an expression, and return its letter (see `ref_id`).
 
-    An expression over several metrics becomes one query per operand, which Grafana combines: InfluxQL has no arithmetic
-    across measurements. With `bounded`, values are limited to the range 0 to 1.
+    An expression over several metrics becomes one query per operand, and Grafana combines the results, because InfluxQL
+    has no arithmetic across measurements. With `bounded`, values are limited to the range 0 to 1.
     """
     if isinstance(expression, Ratio | Difference) and len(set(metrics_of(expression))) > 1:
         operator = "/" if isinstance(expression, Ratio) else "-"
@@ -237,8 +240,8 @@ def _worst_query(panel: Panel, line: Line, tables: bool) -> Query:
     tags = ", ".join(f'"{tag}"' for tag in by)
     inner = render(line.signal.expression, _scope(panel, line, tables))
     inner = clamped(inner, by) if line.signal.bounded else inner
-    # Only the inner query has a time condition: in the outer query, it would drop the first step of a time range that
-    # starts in the middle of that step.
+    # Only the inner query has a time condition. In the outer query, it would drop the first step whenever the time
+    # range begins in the middle of a step.
     worst = "min" if line.signal.low_is_worse else "max"
     text = f'SELECT {worst}("value") AS "Value" FROM ({inner}) GROUP BY {tags}'  # noqa: S608
     return Query(text, form="table")

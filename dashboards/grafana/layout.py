@@ -18,7 +18,7 @@ class GridPosition(NamedTuple):
 
 
 def arrange(panels: Sequence[Panel], y: int) -> Iterator[tuple[Panel, GridPosition]]:
-    """Yield panels with their positions, from grid line `y` downwards.
+    """Yield panels with their positions; the first one is at the vertical position `y`.
 
     Raises ValueError for a panel that is wider than the dashboard.
     """

@@ -63,7 +63,7 @@ class TimeSeries(Panel):
 
 @dataclass(frozen=True)
 class Spread(Panel):
-    """A percentile of all nodes combined, with those of the best and the worst node."""
+    """The percentile of all nodes combined, and the percentiles of the best and the worst node."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A dashboard; `tables` adds the variables for keyspaces and tables."""
+    """A dashboard. If `tables` is true, it has variables for keyspaces and tables."""
 
     name: str
     title: str

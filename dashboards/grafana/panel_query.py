@@ -13,7 +13,7 @@ class Query:
 
     legend        Grafana's template for the series names.
     form          "series" for values over time, "table" for one value per series, "buckets" for a heat map, or "math"
-                  for an expression over the panel's other queries, which Grafana evaluates.
+                  for an expression that Grafana evaluates over the panel's other queries.
     visible       whether the panel displays the result; False for an operand of a "math" query.
     min_interval  the minimum time between two values, such as "60s"; "" for the panel's minimum.
     """
@@ -75,7 +75,7 @@ class Store(Protocol):
 
     @property
     def by(self) -> Sequence[tuple[str, str]]:
-        """The choices for $by, each as its displayed text and its value in queries."""
+        """The displayed text of each choice for $by, and its value in queries."""
 
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
         """Return the dashboards without the panels that this store cannot fill."""

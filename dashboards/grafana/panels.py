@@ -29,8 +29,8 @@ from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
-# Every y axis extends at least to the value for its unit. Grafana's default for a series of zeros is 100, which is
-# 10,000 % for a ratio.
+# Every y axis extends at least to the value listed for its unit. Grafana's default for a series of zeros is 100, which
+# is 10,000 % for a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -109,8 +109,8 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
 def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
     """Yield transformations that name the series of math queries, which have no legends of their own.
 
-    They rename `C {cluster="a", node="b"}` to "b": the values of the panel's labels, followed by that of the most
-    specific node label of the series. Only the first pattern that matches takes effect.
+    For example, `C {cluster="a", node="b"}` becomes "b". The new name consists of the values of the panel's labels and
+    the value of the series' most specific node label. Only the first pattern that matches takes effect.
     """
     shared = [label for label in panel.labels if label in panel.lines[0].signal.labels]
     for index in (index for index, query in enumerate(queries) if query.form == "math" and query.visible):
@@ -127,7 +127,7 @@ def _math_legends(panel: Panel, queries: list[Query]) -> Iterator[Any]:
 
 
 def _colour(panel: Panel, number: int) -> Any:
-    """Return the colour of a query's lines: a fixed colour for a single line, shades of it if there may be several."""
+    """Return the colour of a query's lines: a fixed colour for a single line, or shades if there may be several."""
     value = {
         "mode": "fixed" if isinstance(panel, Spread) else "shades",
         "fixedColor": panel_colours.PALETTE[number % len(panel_colours.PALETTE)],

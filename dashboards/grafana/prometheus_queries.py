@@ -15,7 +15,7 @@ from dashboards.promql import NODE_LABELS, Scope, render, selector
 from dashboards.signals import load
 
 CLUSTER = 'cluster=~"$cluster"'
-# Selects casstat's jobs, because other exporters also serve node_* and process_* metrics, sometimes with equal labels.
+# Selects casstat's jobs. Other exporters also serve node_* and process_* metrics, sometimes with the same labels.
 JOB = 'job=~"$job"'
 NODE = ",".join((JOB, *(f'{label}=~"${label}"' for label in NODE_LABELS)))
 WINDOW = "$__rate_interval"
@@ -67,7 +67,7 @@ class Prometheus:
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
         """Return the variables in display order."""
-        # No fixed regular expression matches only the jobs that serve casstat's metrics, so "All" lists their names.
+        # No fixed regular expression matches only the jobs that serve casstat's metrics, so "All" is a list of them.
         variables = [Variable("job", "Job", f"label_values({BUILD_INFO}, job)", all_value="")]
         for depth, (label, title) in enumerate(_TITLES):
             before = ",".join((JOB, *(f'{parent}=~"${parent}"' for parent, _ in _TITLES[:depth])))
@@ -142,7 +142,7 @@ class Prometheus:
 
 
 def _match(line: Line, tables: bool) -> str:
-    """Return the label matchers for a signal's metrics. The load clients' series have no node labels."""
+    """Return the label matchers for a signal: only the cluster for load clients' series, which have no node labels."""
     if line.signal_name in CLIENT_SIGNALS:
         return CLUSTER
     selectable = [label for label in ("keyspace", "table") if tables and label in line.signal.labels]
@@ -180,7 +180,7 @@ def _worst(line: Line, text: str, at: str = "") -> str:
 
 
 def _window(line: Line) -> tuple[str, str]:
-    """Return the window for a line's rates and the minimum step of its query ("" for the data source's)."""
+    """Return the window for a line's rates, and its query's minimum step ("" for the data source's setting)."""
     intervals = [
         slowest_interval(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE
     ]
@@ -189,7 +189,7 @@ def _window(line: Line) -> tuple[str, str]:
 
 
 def _rate_metrics(expression: Expression) -> Iterator[str]:
-    """Yield the names of the metrics in an expression to which PromQL applies `rate`."""
+    """Yield the names of the metrics to which an expression applies `rate` in PromQL."""
     if isinstance(expression, Ratio | Difference):
         yield from _rate_metrics(expression.left)
         yield from _rate_metrics(expression.right)

@@ -15,7 +15,7 @@ MIN_VALUE = 1e-9
 
 
 def value_steps(line: Line) -> list[tuple[float | None, str]]:
-    """Return the steps that colour values as (lower bound, colour), in ascending order; the first bound is None."""
+    """Return the steps that colour values: pairs of lower bound and colour, ascending. The first bound is None."""
     threshold = THRESHOLDS.get(line.signal_name)
     if threshold is None:
         return [(None, GOOD)]
@@ -40,6 +40,9 @@ def line_steps(line: Line) -> list[tuple[float | None, str]]:
 
 
 def _first_beyond(line: Line, bound: float) -> float:
-    """Return the lower bound of the step beyond `bound`: one more for item counts, else `bound`, at least MIN_VALUE."""
+    """Return the lower bound of the step beyond `bound`: `bound + 1` for an item count, else `bound` itself.
+
+    The result is at least MIN_VALUE, so that a value of 0 is not beyond a bound of 0.
+    """
     counts_items = isinstance(line.signal.expression, Gauge) and line.signal.unit is Unit.COUNT
     return bound + 1 if counts_items else max(bound, MIN_VALUE)

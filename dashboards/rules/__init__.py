@@ -1,1 +1,1 @@
-"""Prometheus rules: recording rules, and alerts on the same expressions as the panels."""
+"""Prometheus rules: recording rules, and alerts that use the same expressions as the panels."""

@@ -36,9 +36,9 @@ class Alert:
     """An alert with one severity.
 
     threshold    the key of its row in `dashboards.thresholds`.
-    bound        the value from that row.
-    summary      a one-line Prometheus template without values.
-    description  a one-line Prometheus template with values.
+    bound        the value in that row for this severity.
+    summary      a one-line Prometheus template that does not use the value.
+    description  a one-line Prometheus template that may use the value.
     by           the labels of its series, which identify an instance of the alert.
     """
 
@@ -73,11 +73,12 @@ def threshold_alerts(
     only: str = "",
     also: str = "",
 ) -> tuple[Alert, ...]:
-    """Return the alerts on a query `value`: one for each severity of the threshold's row.
+    """Return the alerts on the query `value`: one for each severity in the threshold's row.
 
     by     the labels of the query's series.
     only   the single severity to return; "" for all.
-    also   a further condition that begins with `and` or `unless`; $bound and $ratio stand for the row's values.
+    also   a further condition that begins with `and` or `unless`; $bound and $ratio stand for the bound and the minimum
+           ratio of the alert's severity.
     """
     row = THRESHOLDS[threshold]
     bounds = {WARNING: row.warning, CRITICAL: row.critical}
@@ -113,7 +114,7 @@ def signal_alerts(
     """Return the alerts on a signal beyond its threshold; `labels` distinguish series in addition to those in `by`.
 
     The default summary is the signal's title. A signal that is bad when it is low needs a summary of its own, because
-    its title would state the opposite.
+    its title would suggest the opposite.
     """
     row = SIGNALS[signal]
     grouping = (*by, *labels)
@@ -137,7 +138,7 @@ def _traffic_condition(expression: Expression, signal: str, labels: Sequence[str
 
 
 def rule_query(expression: Expression, by: Sequence[str] = NODE_LABELS, window: str = WINDOW) -> str:
-    """Return an expression in PromQL, limited to the agents' scrape job."""
+    """Return the PromQL for an expression over series of the agents' scrape job."""
     return render(expression, Scope(MATCH, by, window))
 
 
@@ -152,7 +153,7 @@ def aggregate(function: str, query: str, by: Sequence[str] = NODE_LABELS) -> str
 
 
 def format_number(value: float) -> str:
-    """Return a number as PromQL text; an integer has no decimal point."""
+    """Return a number as PromQL text; a whole number has no decimal point."""
     return str(int(value)) if value == int(value) else f"{value:.12g}"
 
 

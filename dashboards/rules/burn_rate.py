@@ -1,4 +1,4 @@
-"""Burn rates of latency objectives: the ratio of slow requests, recorded over several windows.
+"""Recording rules for the burn rates of latency objectives: the ratio of slow requests over several windows.
 
 The first rule sums the buckets of all nodes. The other rules read the few series that it records, not those of every
 node.

@@ -1,4 +1,4 @@
-"""Recording rules that aggregate the metrics of `casstat top` per cluster, as the catalogue specifies."""
+"""Recording rules that aggregate the metrics in `casstat top` per cluster, as the catalogue specifies."""
 
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric
@@ -15,7 +15,7 @@ NODES = "cluster:casstat_nodes:count"
 
 
 def recording_rules() -> tuple[RecordingRule, ...]:
-    """Return a rule for each counter and gauge, except quantiles, that `top` needs, and one for the number of nodes."""
+    """Return a rule for the number of nodes, and one for each counter and gauge that `top` needs, except quantiles."""
     metrics = [CATALOGUE[name] for name in sorted(NEEDS)]
     return RecordingRule(NODES, aggregate("count", f"{ANSWERS} == 1", CLUSTER)), *map(
         _recorded, filter(_is_recorded, metrics)
@@ -34,7 +34,8 @@ def _recorded(metric: Metric) -> RecordingRule:
     operation = function = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Rate):
         operation = f"rate{WINDOW}" if function == "sum" else f"{function}_rate{WINDOW}"
-        # One node's series, such as the GC times of its collectors, are summed before nodes are averaged.
+        # If the functions differ, omit the labels, so that a node's series, such as its collectors' GC times, are
+        # combined before the nodes are averaged.
         labels = labels if function == expression.within_node else ()
     name = f"{'_'.join((*CLUSTER, *labels))}:{metric.name.removesuffix(TOTAL)}:{operation}"
     return RecordingRule(name, rule_query(expression, (*CLUSTER, *labels)))

@@ -1,4 +1,7 @@
-"""Self-metrics of the agents: cost, gaps and losses. For Prometheus only: see `exporters.prometheus.self_metrics`."""
+"""Signals for the agents' self-metrics: cost, gaps and losses.
+
+Only Prometheus receives these metrics: see `exporters.prometheus.self_metrics`.
+"""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Difference, Expression, Gauge, Quantile, Rate, where

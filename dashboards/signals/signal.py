@@ -1,4 +1,4 @@
-"""Signals as plain data. Panels show them, alerts compare them, and `casstat top` colours them."""
+"""Signals as plain data. Panels show them, alerts compare them with thresholds, and `casstat top` colours them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -26,7 +26,7 @@ class Signal:
     help          the meaning of the value, and of high or low values.
     labels        additional labels that panels may group by, such as the table.
     absent        a sentence that states when the signal has no value; "" if it always has one.
-    bounded       whether it is a ratio of at most 1; a ratio of rates that exceeds 1 by chance is clamped.
+    bounded       whether it is a ratio of at most 1; if measured rates yield a higher ratio, it is clamped to 1.
     low_is_worse  whether the worst series are those with the lowest values.
     """
 

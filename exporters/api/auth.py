@@ -1,4 +1,4 @@
-"""Access control: rate limit, Host header, password and write permission, checked before every request."""
+"""Access control: rate limit, Host header, password and write permission, checked for every request."""
 
 import time
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class Guard:
         headers = dict(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
         # With TLS or passwords, DNS rebinding fails anyway: the certificate does not match the name of the attacker's
-        # page, or the browser has no password for it.
+        # page, or the browser has no password for that name.
         if not config.users and config.tls is None:
             reason = self._hosts.refusal_reason(headers, scope["server"][0] if scope.get("server") else "")
             if reason:

@@ -132,7 +132,7 @@ class WebConfigReloader:
         return self._loaded.context
 
     def _reload_if_changed(self) -> None:
-        """Reload the files if one has changed; log an unusable file once, and keep the previous configuration."""
+        """Reload the files if one has changed. On failure, log the error once and keep the previous configuration."""
         if self._file is None:
             return
         state, now_s = _state(path for path, _ in self._seen), self._monotonic()

@@ -22,7 +22,10 @@ def is_loopback(host: str) -> bool:
 
 
 def client_of(peer: str) -> str:
-    """Return the client that an address stands for: an IPv4 address, an IPv6 /64 network or "loopback"."""
+    """Return the client that an address stands for: an IPv4 address, an IPv6 /64 network or "loopback".
+
+    A string that is not an IP address is returned unchanged.
+    """
     address = ip_of(peer)
     if address is None:
         return peer

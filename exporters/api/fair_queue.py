@@ -32,7 +32,7 @@ class FairQueue(Generic[T]):
 
 
 class _Lane(Generic[T]):
-    """Items by client and user; at both levels, the first key is the next to be served."""
+    """Items keyed by client and then by user; at both levels, the first key is the next to be served."""
 
     def __init__(self, max_waiting: int, max_waiting_per_client: int) -> None:
         self._max_waiting = max_waiting
@@ -61,7 +61,7 @@ class _Lane(Generic[T]):
         client, users = next(iter(self._clients.items()))
         user, items = next(iter(users.items()))
         item = items.popleft()
-        # If items remain, the user and the client move to the end.
+        # A user or client with remaining items moves to the end.
         del users[user], self._clients[client]
         if items:
             users[user] = items

@@ -40,7 +40,7 @@ class Hosts:
         return ip_of(name) is not None or name in self._names or name in (machine, machine.partition(".")[0])
 
     def refusal_reason(self, headers: Mapping[bytes, bytes], local: str) -> str:
-        """Return the reason to refuse a request to an agent without TLS and passwords; "" if it is allowed.
+        """Return the reason to refuse a request to an agent without TLS or passwords; "" if the request is allowed.
 
         `local` is the connection's local address. Unless it is a loopback address, an unknown name may be a DNS alias
         that a client such as Prometheus uses, so only requests from browsers are refused.

@@ -1,4 +1,4 @@
-"""`/api/v1/journal`: lists the journal's files, optionally by time, and serves them in whole or in part."""
+"""`/api/v1/journal`: lists the journal's files, optionally for a time range, and serves them in whole or in part."""
 
 import asyncio
 import os
@@ -33,6 +33,7 @@ class File:
     begin_s, end_s  the earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from
                     the file's name and `end_s` is None; the ticks may have any time, because the clock may have
                     been changed.
+    written         whether the journal is currently writing the file.
     """
 
     name: str
@@ -59,7 +60,7 @@ async def list_files(agent: AgentApi, request: Request) -> Response:
 
 
 def files_in(agent: AgentApi) -> list[File]:
-    """Return the journal's files, oldest first; none if its directory cannot be read."""
+    """Return the journal's files, oldest first; [] if its directory cannot be read."""
     try:
         paths = [path for path in files_of(agent.journal) if not path.is_symlink()]
     except OSError:

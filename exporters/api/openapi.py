@@ -62,7 +62,7 @@ def _post(name: str, description: str, status: str, body: Json | None, errors: J
 def _text(key: str, longest: int) -> Json:
     """Return the schema of a body with a single text field.
 
-    It contains no pattern, because no short pattern could express that the text must be printable.
+    The schema contains no pattern, because no short pattern could express that the text must be printable.
     """
     description = "One line of printable characters, not only spaces."
     text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}

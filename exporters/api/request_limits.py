@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 from exporters.api.connections import ClientConnection
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
-# The limit for a body including its chunk headers and trailers.
+# The limit for the bytes received of an incomplete message, including chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
 MAX_PIPELINED = 64
 
@@ -37,7 +37,7 @@ class BoundedProtocol(HttpToolsProtocol):
         is_admitted: Callable[[asyncio.Transport], bool],
         closed: Callable[[ClientConnection], None],
     ) -> None:
-        """Create a protocol that keeps `connection` up to date and calls `closed` when it ends."""
+        """Create a protocol that keeps `connection` up to date, and calls `closed` when the connection ends."""
         super().__init__(config, state, {}, loop)
         self.logger, self.access_log = log, False
         self._connection = connection
@@ -158,12 +158,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._connection.idle(self.loop.time())
 
     def pause_writing(self) -> None:
-        """Stop writing and start the time limit, because the client is not reading."""
+        """Stop writing and start the timeout, because the client is not reading."""
         super().pause_writing()
         self._connection.write_stalled(self.loop.time())
 
     def resume_writing(self) -> None:
-        """Continue writing and stop the time limit, because the client is reading again."""
+        """Resume writing and cancel the timeout, because the client is reading again."""
         super().resume_writing()
         self._connection.write_resumed()
 

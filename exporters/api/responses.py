@@ -62,7 +62,7 @@ def time_parameter(request: Request, key: str) -> float | None:
         value = float(text)
     except ValueError:
         value = float("nan")
-    # Excludes infinity and NaN, and times that a calendar cannot represent.
+    # Rejects infinity, NaN, and numbers that are too large to be plausible times.
     if not -1e11 < value < 1e11:
         raise ValueError(f"{key} must be a time, in seconds since the epoch")
     return value

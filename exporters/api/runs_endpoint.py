@@ -61,7 +61,7 @@ async def end(agent: AgentApi, request: Request) -> Response:
 
 
 async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Response:
-    """Apply a change in another thread, because it waits for the disk, and return the run."""
+    """Apply a change in another thread, because it waits for the disk; return a response with the run or an error."""
     try:
         return json_response(await asyncio.to_thread(change), status)
     except KeyError:

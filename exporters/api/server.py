@@ -224,7 +224,7 @@ class _Serving(uvicorn.Server):
             self._log(f"{peer}: TLS handshake failed: {_reason(error)}", kind="tls")
 
     def _is_admitted(self, transport: asyncio.Transport) -> bool:
-        """Return whether the client may connect; if names are configured, the client's certificate must have one."""
+        """Return whether the client may connect; if names are configured, its certificate must contain one of them."""
         tls = self._reloader.config.tls
         if tls is None or not tls.client_allowed_sans:
             return True

@@ -1,7 +1,7 @@
 """Parses the web configuration file, in the format of Prometheus' exporter-toolkit (`web.config.file`).
 
-Settings of that format that this server cannot honour are rejected with a reason, unless ignoring them is safe: HTTP/2
-is never offered, and the server always prefers its own cipher order.
+Settings that this server cannot honour are rejected with a reason, unless they can safely be ignored: whatever the file
+says, HTTP/2 is never offered, and the server always prefers its own cipher order.
 """
 
 import re

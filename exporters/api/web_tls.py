@@ -10,7 +10,7 @@ from exporters.api.web_values import WebConfigError, check_flag, one_of, section
 VERSIONS = ("TLS12", "TLS13")
 NO_CERTIFICATE, IF_GIVEN, REQUIRED = "NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 _UNVERIFIED = ("RequestClientCert", "RequireClientCert", "RequireAnyClientCert")
-# Maps Go's names, which the format uses, to OpenSSL's names for the same groups.
+# Maps Go's names for elliptic curves, which the format uses, to OpenSSL's names.
 CURVES = {"CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519"}
 CIPHERS = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -32,7 +32,7 @@ _CIPHERS_13 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS settings. `ciphers` (for TLS 1.2) and `curve` use OpenSSL's names; "" means OpenSSL's default curves."""
+    """TLS settings. `ciphers` (for TLS 1.2) and `curve` use OpenSSL's names; "" selects OpenSSL's default curves."""
 
     cert_file: Path
     key_file: Path

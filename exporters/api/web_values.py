@@ -1,4 +1,4 @@
-"""Type checks for values of the web configuration; errors name the key and the nearest valid name."""
+"""Type checks for the web configuration. Errors name the key; for an unknown name, they suggest the nearest one."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -42,7 +42,7 @@ def texts_at(content: Mapping[str, Any], key_path: str, key: str) -> tuple[str, 
 
 
 def check_flag(content: Mapping[str, Any], key_path: str, key: str) -> None:
-    """Raise WebConfigError for a value other than true or false; a valid value has no effect."""
+    """Raise WebConfigError if the key is present and its value is neither true nor false."""
     if not isinstance(content.get(key, True), bool):
         raise WebConfigError(f"{key_path}: {key}: must be true or false")
 

@@ -13,9 +13,9 @@ def write_refusal(
     """Return the reason why a request may not change the agent's state; "" if it may.
 
     peer                  the client's address.
-    requires_credentials  whether the configuration asks for a password or a certificate.
-    has_credentials       whether this request carries one of them.
-    known_host            whether its Host header contains an IP address or a name of this agent.
+    requires_credentials  whether the configuration requires a password or a certificate.
+    has_credentials       whether the request carries valid credentials.
+    known_host            whether the request's Host header contains an IP address or a name of this agent.
     """
     site = headers.get(b"sec-fetch-site", b"none").lower()
     if b"origin" in headers or site not in (b"none", b"same-origin"):

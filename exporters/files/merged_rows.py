@@ -53,7 +53,7 @@ class Table:
         return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
 
     def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
-        """Yield each of a node's intervals as its index and its row."""
+        """Yield the index and row of each of a node's intervals."""
         head = node.head
         for index, cluster in node.intervals.items():
             answered = int(any(source in cluster.sample.elapsed_s for source in head.sources))

@@ -1,4 +1,4 @@
-"""Recordings as Parquet, for query engines: merged rows, all values, and the increases of histogram buckets.
+"""Recordings as Parquet, for query engines: merged rows, all numeric values, and histogram bucket increases.
 
 Each table is partitioned by run and node (`run=…/node=…`). Sorting values by series and storing integers as differences
 (Parquet's DELTA_BINARY_PACKED) keep the files small. Needs pyarrow, which casstat[analysis] installs.
@@ -39,7 +39,7 @@ ROWS_A_GROUP = 1 << 20
 
 @dataclass
 class _TableParts:
-    """The arrays of one table, block by block; `series` numbers the series in order of first appearance."""
+    """The arrays of one table, one tuple per block; `series` numbers the series in order of first appearance."""
 
     series: dict[Series, int] = field(default_factory=dict)
     parts: list[tuple[Any, ...]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _TableParts:
 
 
 def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
-    """Write all recorded values of a node, with `offset_s` subtracted from their times; return the files' paths.
+    """Write a node's recorded numbers, with `offset_s` subtracted from their times; return the files' paths.
 
     Raises OSError, UnsupportedError, TooManySeriesError.
 
@@ -76,7 +76,10 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
 
 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
-    """Write the rows of a CSV file, grouped by node, and return the written files. Raises OSError."""
+    """Write the rows of a CSV file to one Parquet file per node, and return these files. Raises OSError.
+
+    In the CSV file, the rows of each node must be consecutive.
+    """
     # A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
     types = {"node": pa.string(), "time": pa.float64()}
     options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)

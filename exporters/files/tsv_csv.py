@@ -1,4 +1,4 @@
-"""Tables as TSV and CSV files with one header."""
+"""Tables as TSV and CSV files, each with one header line."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exporters.line.columns import Cell
 
-# Characters that would end a TSV cell or row become spaces: IANA's text/tab-separated-values has no quoting.
+# Characters that would end a TSV cell or row become spaces, because IANA's text/tab-separated-values has no quoting.
 _ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
 _TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
 _UNSAFE = re.compile(f"[{_ENDS}]")
@@ -19,12 +19,12 @@ Text = tuple[str, str]
 
 
 def header_text(header: Sequence[str]) -> Text:
-    """Return the header line."""
+    """Return the header line as TSV and as CSV."""
     return rows_text(header, [dict(zip(header, header, strict=True))])
 
 
 def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text:
-    """Return one line per row; absent values become empty cells."""
+    """Return the rows as TSV and as CSV, one line each; absent values become empty cells."""
     tsv, out = io.StringIO(), io.StringIO()
     writer = csv.writer(out)
     for row in rows:

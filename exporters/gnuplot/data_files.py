@@ -8,7 +8,7 @@ from exporters.gnuplot.plot_data import Run
 
 Values = Sequence[float | None]
 Columns = dict[str, Values]
-"""The columns of a data file by heading; all have the same length."""
+"""The columns of a data file, keyed by heading; all have the same length."""
 
 # gnuplot draws lines across empty fields, but breaks them at NaN.
 MISSING = "NaN"
@@ -55,16 +55,16 @@ def text(columns: Mapping[str, Values]) -> str:
 def _cell(value: float | None, digits: int) -> str:
     if value is None:
         return MISSING
-    # Times since the epoch have ten digits before the decimal point.
+    # Times since the epoch have ten digits before the decimal point, so large numbers are written with more digits.
     return f"{value:.{_EXACT_DIGITS if abs(value) >= _LARGE else digits}g}"
 
 
 def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns:
-    """Return the columns with at most about `limit` rows, as many as a plot can show; the first contains times.
+    """Return the columns with at most about `limit` rows, as many as a plot can show; the first column contains times.
 
-    Rows that share a pixel become two rows, with each column's lowest and highest value in their original order. In the
-    columns in `mean`, which are stacked, both rows have the mean instead, because extremes do not add up. If any of
-    these values is missing in a column, one of its two values is missing as well, to keep the gap visible.
+    Rows that share a pixel become two rows, with each column's lowest and highest value in their original order. For
+    the columns named in `mean`, which are stacked, both rows have the mean instead, because extremes do not add up. If
+    any of a column's combined values is missing, one of the two values is missing as well, to keep the gap visible.
     """
     names = list(columns)
     length = len(columns[names[0]])

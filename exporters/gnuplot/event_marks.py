@@ -45,7 +45,10 @@ class Group:
 
 
 def groups(marks: Sequence[Mark], axis: TimeAxis) -> list[Group]:
-    """Return the visible marks in groups; the maximum width of a group doubles until at most `_MAX` groups remain."""
+    """Return the visible marks in groups.
+
+    The maximum width of a group is doubled until at most `_MAX` groups remain, or it reaches the width of the axis.
+    """
     seen = sorted((mark for mark in marks if axis.begin_s <= mark.time_s <= axis.end_s), key=lambda mark: mark.time_s)
     near = _NEAR_PX
     while len(runs := _grouped(seen, axis, near)) > _MAX and near < axis.right - axis.left:

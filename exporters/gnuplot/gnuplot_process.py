@@ -26,7 +26,7 @@ def draw(
 ) -> list[Path]:
     """Run gnuplot on each script, two at a time; return the image files.
 
-    `environ` is gnuplot's environment; None means that of this process. Raises GnuplotError when gnuplot is missing,
+    `environ` is gnuplot's environment; None means that of this process. Raises GnuplotError if gnuplot is missing,
     fails, or takes longer than `timeout_s` for a script; the other plots are still drawn.
     """
 

@@ -13,7 +13,7 @@ _BETWEEN_PX = 8.0
 
 @dataclass(frozen=True)
 class PlacedLabel:
-    """A label with its colour, its row (counted from the lowest) and the position of its middle in pixels."""
+    """A label, its colour, its row (counted from the lowest), and the horizontal position of its middle in pixels."""
 
     text: str
     colour: str
@@ -36,7 +36,7 @@ class LabelLanes:
         return LANE_PX * len(self._taken)
 
     def add(self, text: str, colour: str, middle: float) -> None:
-        """Add a label as close to `middle` as the edges allow, in the lowest row with room."""
+        """Add a label as close to `middle` as the edges allow, in the lowest row that has room for it."""
         text = shortened(text, SMALL_PT, _LABEL_PX)
         half = width_px(text, SMALL_PT) / 2
         middle = max(min(middle, self.right - half), self.left + half)

@@ -23,7 +23,7 @@ VERSION = ("cassandra_release_version",)
 
 @dataclass(frozen=True)
 class NodeRows:
-    """One node's data for plotting: rows by interval index, marks, and Cassandra's version."""
+    """One node's data for plotting: rows keyed by interval index, marks, and Cassandra's version."""
 
     rows: dict[int, Row]
     marks: tuple[Mark, ...]
@@ -99,7 +99,7 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
 
 
 def clocks(heads: Sequence[Header]) -> str:
-    """Describe the nodes' clocks: one shared clock, the largest error, or an unknown error."""
+    """Describe the nodes' clocks: whether they are one clock; if not, their largest error, if it is known."""
     if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
         return "one clock"
     errors = [head.error_s for head in heads]

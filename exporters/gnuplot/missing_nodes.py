@@ -63,7 +63,7 @@ def _missing(run: Run) -> list[tuple[tuple[str, ...], int]]:
 
 
 def _is_silent(row: Row, cluster_row: Row | None) -> bool:
-    """Return whether the node has no value for any of the operation rates that the cluster has."""
+    """Return whether the cluster has operation rates and the node has none of them."""
     in_sums = [name for name in _OPERATIONS if cluster_row is not None and number(cluster_row.get(name)) is not None]
     return bool(in_sums) and all(number(row.get(name)) is None for name in in_sums)
 

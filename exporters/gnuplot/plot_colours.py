@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of a plot; each is a variable of the script.
+    """The colours of a plot; each becomes a variable in the gnuplot script.
 
     dark  whether the background is dark; colour scales then omit their darkest colours, which would be invisible.
     """

@@ -8,12 +8,12 @@ from collector.model.histogram import Buckets
 CLUSTER = "cluster"
 
 Row = Mapping[str, float | str | None]
-"""The cells of one node and interval, by column name (see `exporters.line.view`)."""
+"""A node's cells for one interval, keyed by column name (see `exporters.line.view`)."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """An event on a node at one moment; the node "" stands for all nodes."""
+    """An event on a node at one moment. If `node` is "", the event concerns all nodes."""
 
     time_s: float
     node: str
@@ -23,7 +23,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Phase:
-    """A named part of the run; totals in plots exclude a warm-up."""
+    """A named part of the run. If it is a warm-up, plots exclude it from their totals."""
 
     begin_s: float
     end_s: float
@@ -37,8 +37,8 @@ class Run:
 
     name      the run's name, which is also the title of its plots.
     times     the end of each interval of the grid, in seconds since the epoch, ascending and `interval_s` apart.
-    rows      by node, including CLUSTER: one row for each time, None where the node has no data.
-    buckets   by operation ("read", "write"): the merged latency histogram of each interval, None where unknown.
+    rows      keyed by node, including CLUSTER: one row for each time, None where the node has no data.
+    buckets   keyed by operation ("read", "write"): each interval's merged latency histogram, None where unknown.
     marks     events to mark along the time axis.
     phases    named parts of the run, which do not overlap.
     zone_s    offset of local time from UTC, in seconds.

@@ -35,7 +35,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle, in pixels from the left and the top."""
+    """A rectangle, measured in pixels from the page's left and top edges."""
 
     left: float
     top: float
@@ -97,7 +97,7 @@ class Page:
         ]
 
     def label(self, text: str, x: float, y: float, style: str, tag: int | None = None) -> str:
-        """Return the command that writes a label, which replaces any label with the same tag."""
+        """Return the command that writes a label; it replaces any earlier label with the same tag."""
         return f"set label {f'{tag} ' if tag else ''}{quoted(text)} at screen {self.x(x)}, screen {self.y(y)} {style}"
 
     def labels(self, subtitle: str) -> list[str]:
@@ -135,7 +135,7 @@ def span_text(run: Run) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a readable duration: 45 s, 10 min, 1 h 5 min."""
+    """Return a readable duration, such as 45 s, 10 min or 1 h 5 min."""
     if seconds < 120:
         return f"{seconds:.4g} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -33,8 +33,8 @@ class LineStyle:
 class Line:
     """One line of a panel.
 
-    value   the gnuplot expression that is drawn.
-    values  the values that it yields.
+    value   the gnuplot expression to draw.
+    values  the values of this expression.
     second  whether the line uses the axis on the right.
     """
 
@@ -88,7 +88,7 @@ def lines_panel(
 def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
     """Return the `plot` elements that add tooltips to the last titled line, in the SVG only.
 
-    A tooltip shows the values of up to `_HOVER_LINES` lines at its time.
+    Each tooltip shows the values of up to `_HOVER_LINES` lines at one time.
     """
     titled = [line for line in lines if line.title][-_HOVER_LINES:]
     if not titled:
@@ -113,7 +113,7 @@ def _all(lines: Iterable[Line]) -> list[float]:
 
 
 def axis(page: Page, box: Box, label: str, scale: Scale, *, numbers: bool = True) -> list[str]:
-    """Return the commands for the axis on the left; its label never overlaps the numbers."""
+    """Return the commands for the left axis; its label never overlaps the numbers."""
     return [*rotated_label(page, box, label, box.left - LEFT_PX + 16, 9001), *scale.commands("y", numbers)]
 
 
@@ -130,7 +130,10 @@ def legend(page: Page, box: Box, beside_px: float = 12) -> list[str]:
 
 
 def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
-    """Return the `plot` command for these parts, after the commands in `before`; without parts, draw "no data"."""
+    """Return the commands in `before` and a `plot` command with these parts.
+
+    If there are no parts, return commands that write "no data" instead.
+    """
     if not parts:
         return [
             f"set label 9999 'no data' at graph 0.5, graph 0.5 center font ',{TEXT_PT + 2}' tc rgb faint front",
@@ -142,7 +145,7 @@ def plot(parts: Sequence[str], before: Sequence[str] = ()) -> list[str]:
 
 
 def stack(area: Box, number: int) -> list[Box]:
-    """Return the boxes of `number` panels, one above the other."""
+    """Return the boxes of `number` panels that fill `area`, one above the other."""
     height = (area.height - _GAP_PX * (number - 1)) / number
     return [
         Box(area.left, top, area.right, top + height)

@@ -33,7 +33,7 @@ def hypertext(lines: Iterable[str]) -> str:
 
 
 def heading(text: str) -> str:
-    """Return the text as a column heading of a data file; quotes are replaced, because gnuplot would interpret them."""
+    """Return the text as a column heading; double quotes are replaced, because gnuplot would interpret them."""
     return cleaned(text, 80).replace('"', "”")
 
 

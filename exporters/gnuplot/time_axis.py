@@ -71,7 +71,7 @@ class TimeAxis:
         return next((step for step in _STEPS_S if step >= least), least)
 
     def _format(self, step: float) -> tuple[str, str]:
-        """Return the time format of the tics' labels and its description."""
+        """Return the time format for the tic labels, and its description for the axis title."""
         if step >= 86400:
             return "%Y-%m-%d", "date"
         if self.end_s - self.begin_s > 86400:

@@ -29,7 +29,7 @@ class Timeline:
         self._place_labels()
 
     def _place_labels(self) -> None:
-        """Place the labels: gaps first, then the rarest events, which are the most informative."""
+        """Place the labels: gaps first, then events, starting with the rarest kinds, which are the most informative."""
         for gap in sorted(self.gaps, key=lambda gap: gap.begin_s - gap.end_s):
             middle = (self.axis.px(gap.begin_s) + self.axis.px(gap.end_s)) / 2
             self.lanes.add(gap.text(len(self.page.run.nodes)), "alarm", middle)
@@ -88,9 +88,9 @@ class Timeline:
 
 
 def _visible(gaps: Sequence[Gap], axis: TimeAxis) -> list[Gap]:
-    """Return the gaps, merging two that are less than two pixels apart if the drawing hardly changes.
+    """Return the gaps, merging those that are less than two pixels apart if this hardly changes the drawing.
 
-    That is the case if the same nodes are missing in both, or if the earlier one is less than two pixels wide.
+    Two gaps are merged if the same nodes are missing in both, or if the earlier one is less than two pixels wide.
     """
     lines: list[Gap] = []
     for gap in gaps:

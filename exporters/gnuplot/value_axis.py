@@ -1,11 +1,11 @@
-"""Value axes: range and tics at round numbers, as gnuplot commands."""
+"""Value axes: their range, and tics at round numbers, as gnuplot commands."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
 _TIC_PX = 26.0
-# Numbers outside this range cannot be measurements, and arithmetic with them could overflow.
+# Positive numbers outside this range cannot be measurements, and arithmetic with them could overflow.
 _MIN, _MAX = 1e-30, 1e30
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -20,7 +20,7 @@ class Scale:
     log: bool = False
 
     def commands(self, axis: str, labels: bool = True) -> list[str]:
-        """Return the commands that set up `axis` (x, y or y2); without `labels` the tics have no numbers."""
+        """Return the commands that set up `axis` (x, y or y2); if `labels` is false, the tics have no numbers."""
         span = f"set {axis}range [{self.low:.6g}:{self.high:.6g}]"
         # gnuplot rejects a logarithmic axis whose range includes zero, so the order of these commands matters.
         both = [span, f"set logscale {axis}"] if self.log else [f"unset logscale {axis}", span]
@@ -32,7 +32,7 @@ class Scale:
 
 
 def short(value: float) -> str:
-    """Return a short form of a number: 0.5, 200, 20k."""
+    """Return a short form of a number, such as 0.5, 200 or 20k."""
     for power, letter in _PREFIXES:
         if value >= max(power, 1e4):
             return f"{value / power:.4g}{letter}"

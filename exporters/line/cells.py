@@ -11,7 +11,7 @@ DIGITS = 4
 
 
 def rounded(value: Cell, digits: int = DIGITS) -> Cell:
-    """Return the value; a float is rounded to `digits` places, or an integer if whole, and None if it is not finite."""
+    """Return the value; floats are rounded to `digits` places, whole ones become integers, and non-finite ones None."""
     if not isinstance(value, float):
         return value
     if not isfinite(value):

@@ -92,7 +92,7 @@ def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") ->
 
 
 def cpu_columns() -> list[Column]:
-    """Return the CPU columns as iostat defines them: interrupts belong to %system."""
+    """Return the CPU columns as iostat defines them: %system includes the time spent on interrupts."""
     return [
         _cpu_column("user", ("user",), 7),
         _cpu_column("nice", ("nice",), 1),

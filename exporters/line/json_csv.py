@@ -16,7 +16,7 @@ from exporters.line.view import View, events_text, interval_s, running
 
 
 def row(view: View, sample: Sample) -> dict[str, Any]:
-    """Return the row, by column name, as values that JSON can represent; absent values are None."""
+    """Return the row as values that JSON can represent, keyed by column name; absent values are None."""
     content: dict[str, Any] = {
         "time": rounded(sample.tick.time_s),
         "interval_s": rounded(interval_s(sample), 6),
@@ -52,7 +52,7 @@ def csv_header(view: View) -> str:
 
 
 def csv_row(view: View, sample: Sample) -> str:
-    """Return the row as CSV: absent values are empty, events are separated by semicolons.
+    """Return the row as CSV: absent values are empty, and events are separated by semicolons.
 
     Text is made printable but is otherwise unchanged: a spreadsheet must import it as text, or it may evaluate some of
     it as formulas.

@@ -1,4 +1,4 @@
-"""Reads and writes of the node, or of keyspaces or tables, and their columns."""
+"""The reads and writes of a node, of keyspaces or of tables, and the columns that show them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Operations:
 
     keyspace  name or pattern of the keyspaces whose local operations are shown; "" for coordinated operations.
     table     name or pattern of the tables to which the local operations are restricted.
-    local     whether all local operations are shown if no keyspace is given, because coordinated ones are unknown.
+    local     whether the node reports only local operations; without a keyspace, all of them are then shown.
     """
 
     keyspace: str = ""
@@ -92,7 +92,7 @@ class Operations:
         return number(sample, (*self.series(self.decayed, operation), f"{q:g}")) or None
 
     def is_decayed(self, sample: Sample) -> bool:
-        """Return whether the row shows decaying percentiles, as it does when interval percentiles are not available."""
+        """Return whether the row shows decaying percentiles, which it does if interval percentiles are unavailable."""
         return not any(self.buckets(sample, operation) for operation in ("Read", "Write")) and any(
             series[0] in DECAYED for series in sample.values
         )

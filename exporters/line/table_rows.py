@@ -1,4 +1,4 @@
-"""Rows for individual tables: those selected by name, the most active ones, and each keyspace's other tables summed."""
+"""Rows for individual tables: those selected by name, the most active ones, and the sum of each keyspace's others."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from exporters.line.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
-# Includes the keyspace counters, from which the row of the other tables is computed.
+# The metrics that the rows need, including the keyspace counters, from which the other tables' row is computed.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}
@@ -40,7 +40,7 @@ COLUMNS = (
     TableColumn("WrtLat", "write_mean_ms", 3),
     TableColumn("Wrt99th", "write_p99_ms", 3),
 )
-# Columns that a narrow terminal hides, the least important first.
+# Columns that are hidden on a narrow terminal, the least important first.
 _DROPPED_FIRST = ("write_mean_ms", "read_mean_ms", "write_p99_ms", "read_p99_ms", "writes_per_s", "reads_per_s")
 
 

@@ -7,8 +7,8 @@ from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number
 from exporters.line.view import View, interval_s, problems, running
 
-# A row gets a remark if its tick is late by more than LATE_SHARE intervals, or if its rates cover more than GAP_SHARE
-# intervals.
+# A row gets a remark if its tick is late by more than LATE_SHARE intervals, or if its rates cover more than
+# GAP_SHARE intervals.
 LATE_SHARE = 0.1
 GAP_SHARE = 1.5
 ABSENT = "-"

@@ -28,7 +28,7 @@ from exporters.line.table_rows import NEEDS as TABLE_METRICS
 DECAYED_MARK = "~"
 _OPERATION_SOURCES = (JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE)
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
-# Kinds of events about the sampling itself; all others come from the node's log.
+# Kinds of events about the sampling itself; all others come from the node's log or from load test runs.
 _ROW_EVENTS = {"missed", "suspended", "no_answer", "restart", "disagreement"}
 _NICE = "cpu_nice_pct"
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
@@ -47,7 +47,7 @@ class View:
     tables   whether individual tables are shown below the row.
     picked   names of the text columns; () for the usual ones. JSON and CSV include these columns as well.
     source   the transport through which the node is read.
-    decayed  whether decaying percentiles are shown, as they are when interval percentiles are not available.
+    decayed  whether decaying percentiles are shown, which they are if interval percentiles are not available.
     """
 
     operations: Operations = field(default_factory=Operations)
@@ -78,7 +78,7 @@ class View:
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """The names of the watched disk and interface, by cell name."""
+        """The names of the watched disk and interface, keyed by cell name."""
         return {DISK: self.disk, INTERFACE: self.interface}
 
     @cached_property
@@ -118,7 +118,7 @@ class View:
 
     @cached_property
     def promised(self) -> list[Column]:
-        """The columns with stable names and order."""
+        """The columns whose names and order are stable."""
         return [
             *operation_columns(self.operations, "Read", "Rd"),
             *operation_columns(self.operations, "Write", "Wrt"),
@@ -173,12 +173,12 @@ def with_held(sample: Sample) -> Sample:
 
 
 def problems(sample: Sample) -> str:
-    """Return the events about the sampling itself as one line; "" if there are none. Log events are excluded."""
+    """Return the events about the sampling itself as one line; "" if there are none."""
     return " ".join("; ".join(event.text for event in sample.events if event.kind in _ROW_EVENTS).split())
 
 
 def logged(sample: Sample) -> list[Event]:
-    """Return the events from the node's log."""
+    """Return the events from the node's log and from load test runs."""
     return [event for event in sample.events if event.kind not in _ROW_EVENTS]
 
 
@@ -188,7 +188,7 @@ def events_text(sample: Sample) -> str:
 
 
 def running(sample: Sample) -> list[dict[str, Any]]:
-    """Return type, keyspace, table and done_pct of each running compaction, the most advanced first."""
+    """Return the type, keyspace, table and done_pct of each running compaction, the most advanced first."""
     tasks = []
     for series, size in sample.values.items():
         if series[0] == _SIZE and len(series) == 5 and isinstance(size, float) and size:

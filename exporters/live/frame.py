@@ -36,7 +36,7 @@ class NodeFrame:
 class Frame:
     """One interval. A node has the same index in `nodes` in every frame.
 
-    counted  number of nodes in the cluster's row.
+    counted  number of nodes whose values the cluster's row includes.
     tables   rows of `exporters.line.table_rows`, keyed by node index or ALL; only those requested.
     running  the running compactions, with the same keys.
     """

@@ -9,8 +9,9 @@ from exporters.live.live_columns import COLUMNS
 
 MAX_BYTES = 120 << 20
 MAX_FRAMES = 3600
-# Estimated bytes for a node in a frame, in addition to its numbers, and for a table, a compaction or an event.
+# Estimated bytes per node in a frame, in addition to its numbers.
 NODE_BYTES = 250
+# Estimated bytes per table, compaction or event.
 ROW_BYTES = 400
 
 

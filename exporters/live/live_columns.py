@@ -55,7 +55,7 @@ def columns_of(*, local: bool) -> tuple[Column, ...]:
 
 COLUMNS = columns_of(local=False)
 COLUMN_INDEX: Mapping[str, int] = {column.name: index for index, column in enumerate(COLUMNS)}
-"""Index in a row by column name."""
+"""Indexes into a row, keyed by column name."""
 NEEDS = frozenset(need for column in COLUMNS for need in column.needs)
 SUMMED = frozenset(
     name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_summed_over_nodes(CATALOGUE[name])
@@ -78,7 +78,7 @@ def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVE
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
-    """Return the names of the metrics that these columns read, and that of the node's operation mode."""
+    """Return the names of the metrics that these columns read, and the name of the operation mode's metric."""
     coordinated = {need for name in names for need in COLUMNS[COLUMN_INDEX[name]].needs}
     local = {need for name in names for need in columns_of(local=True)[COLUMN_INDEX[name]].needs}
     return frozenset({OPERATION_MODE[0], *coordinated, *local})
@@ -120,7 +120,7 @@ def _chosen(name: str, rows: object) -> object:
 
 
 def _labels() -> dict[str, set[tuple[object, ...]]]:
-    """For each metric of which the columns read only certain series, return the label values of those series."""
+    """Return, for each metric of which the columns read only some series, the label values of those series."""
     labels: dict[str, set[tuple[object, ...]]] = {}
     several = {need for column in COLUMNS if not column.alone for need in column.needs}
     for column in COLUMNS:
@@ -132,7 +132,7 @@ def _labels() -> dict[str, set[tuple[object, ...]]]:
 
 
 def is_whole(cells: Cells) -> bool:
-    """Return whether a request rate is known; the first interval has no rates."""
+    """Return whether the read or write rate is known; the first interval has no rates."""
     return not all(isnan(cells[COLUMN_INDEX[name]]) for name in ("reads_per_s", "writes_per_s"))
 
 

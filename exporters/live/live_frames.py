@@ -53,7 +53,7 @@ class LiveFrames:
         self._cluster.start()
 
     def stop(self) -> None:
-        """Disconnect; the frames remain."""
+        """Disconnect from the nodes; the frames remain available."""
         self._cluster.stop()
 
     def want(self, wanted: Wanted) -> None:

@@ -86,7 +86,7 @@ class HistogramCache:
         except LayoutError:
             return None
         labels = labels_text(zip(metric.labels, series[1:], strict=True))
-        # Build the text that all lines share only once, because a new table adds about a hundred lines.
+        # The text that all lines share is built only once, because a new table adds about a hundred lines.
         before, _, after = (
             named(f"{metric.name}_bucket", self._common, labels, "le=?").replace("%", "%%").rpartition("?")
         )

@@ -10,12 +10,13 @@ from exporters.bounded_labels import BoundedLabels
 
 # A series becomes stale this many periods after its last reading.
 PERIODS = 2.5
-# Minimum period assumed until the second reading, and the maximum period; a longer one is reduced to MAX_PERIOD_S.
+# Until the second reading of a series, its period is assumed to be at least this.
 FIRST_S = 10.0
+# A longer period is reduced to this.
 MAX_PERIOD_S = 300.0
 # All values are stale after this time without a tick, or after PERIODS intervals if that is longer.
 STALL_S = 30.0
-# Stale values are deleted after this time.
+# Values that have been stale for longer than this are deleted.
 FORGET_S = 600.0
 
 

@@ -10,10 +10,10 @@ from collector.model.metric import Kind, Metric, ScrapeInterval
 INFO = "cassandra_info"
 INFO_HELP = "The node's versions and names as labels; always 1."
 PLACEMENT = "casstat_placement"
-"""The metric with a node's machine and network as labels, with which queries can count shared metrics once."""
+"""The metric with a node's machine and network as labels; queries use it to count shared metrics only once."""
 TOTAL = "_total"
 QUANTILE = "quantile"
-# A NUL character would end a scrape early.
+# NUL is replaced, because it would end a scrape early.
 _NUL = {0: "\ufffd"}
 
 

@@ -85,7 +85,7 @@ class Rendering:
         return [part for part in parts if part.body.series]
 
     def _grouped(self, current: CurrentValues) -> dict[str, Group]:
-        """Return the series by family, in the order of the families."""
+        """Return the series, keyed by family name, in the order of the families."""
         groups: dict[str, Group] = {name: [] for name in self._families}
         groups.update({name: groups[INFO] for name, metric in self._catalogue.items() if is_info(metric)})
         without_family: Group = []

@@ -34,7 +34,7 @@ class SelfMetrics(Collector):
         return generate(self._registry).decode()
 
     def describe(self) -> Iterable[Metric]:
-        """Return no metrics, because they depend on the sources and sinks."""
+        """Return no metrics, because their number and names depend on the sources and sinks."""
         return []
 
     def collect(self) -> Iterator[Metric]:

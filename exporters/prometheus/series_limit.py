@@ -23,7 +23,7 @@ class SeriesLimit:
     def left_out(self, sizes: Mapping[str, int], others: int) -> dict[str, int]:
         """Return the metrics to leave out, each with its number of series.
 
-        `sizes` holds the number of series of each metric, `others` the number of series that are always present.
+        `sizes` holds the number of series of each metric; `others` is the number of series that are always present.
         Table metrics are left out first, then keyspace metrics, then all others; within each group, the largest first.
         A metric that is left out is replaced by one series that reports it.
         """

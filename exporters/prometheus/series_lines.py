@@ -53,7 +53,7 @@ class SeriesLines:
         return _body(self._texts(metric, group) if metric.kind is Kind.TEXT else self._numbers(metric, group))
 
     def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Body:
-        """Return one series, always 1, with these texts as labels."""
+        """Return one series with these names and values as labels; its own value is always 1."""
         return _body([f"{named(name, self._common, labels_text(texts))}1\n"])
 
     def keep(self, current: CurrentValues) -> None:

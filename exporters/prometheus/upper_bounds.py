@@ -1,10 +1,10 @@
 """Upper bounds of histograms on `/metrics`, with the same `le` labels for all versions of Cassandra.
 
 Counts are exact because the bounds are a subset of Cassandra's bucket bounds. Timer bounds differ between the layout of
-Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had its own labels, `sum by (le)` over nodes with both
-layouts would add counts of different requests, and the sums would no longer ascend. Every bound therefore carries the
-label of 4.1, and a node with the older layout counts up to its own closest bound, which is at most 2.7 % away for the
-default bounds.
+Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had its own labels, each `sum by (le)` in a
+cluster with both layouts would cover only the nodes with one of them, and the sums would no longer ascend. Every bound
+therefore carries the label of 4.1, and a node with the older layout counts up to its own closest bound, which is at
+most 2.7 % away for the default bounds.
 """
 
 from bisect import bisect_left
@@ -63,7 +63,7 @@ class UpperBounds:
             )
 
     def bounds(self, unit: str, length: int) -> tuple[Bound, ...]:
-        """Return the finite upper bounds of a histogram with `length` counts, ascending.
+        """Return the finite upper bounds of a histogram with `length` counts, in ascending order.
 
         All timer layouts get the same labels. Raises LayoutError for an unknown layout.
         """

@@ -26,7 +26,7 @@ class Checkpoint:
     """The last tick that the store has received.
 
     time_s, session  identify the tick.
-    position         where to resume reading to get correct rates for the following ticks.
+    position         where to resume reading, far enough back for correct rates in the following ticks.
     identity         the node's identity at that tick.
     """
 

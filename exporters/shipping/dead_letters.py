@@ -11,7 +11,7 @@ MODE = 0o640
 
 
 class DeadLetters:
-    """Appends refused points to a file until it is full; later ones are dropped, because the first explain the most.
+    """Appends refused points to a file until it is full, and drops later ones, because the first are the most useful.
 
     If the path is None, nothing is written.
     """

@@ -18,7 +18,7 @@ GIVE_UP_AFTER_S = 3600.0
 # Before concluding that the store refuses every point, send up to this many evenly spaced pending points, each in its
 # own request.
 PROBES = 20
-# Parts that differ between refusals for the same reason: the quoted point, and numbers.
+# The parts of a message that may differ even if the reason for refusing is the same: the quoted point, and numbers.
 DETAILS = re.compile(r"['\"].*|\d+")
 
 Points = Sequence[bytes]
@@ -55,7 +55,7 @@ class Delivery:
     def send(self, stopped: Callable[[], bool]) -> None:
         """Send all pending points, or stop when `stopped` returns True.
 
-        Raises UnavailableError; the points that were not sent remain pending, so call it again later.
+        Raises UnavailableError if the store is not accepting points; unsent points stay pending until the next call.
         """
         while self._pending and not stopped():
             points = self._pending[0]

@@ -15,7 +15,7 @@ from exporters.shipping.checkpoint import Checkpoint
 class PreviousTick:
     """The tick before the current one.
 
-    at_s  when it was read, by the monotonic clock; None if unknown.
+    at_s  when it was read, on the monotonic clock; None if unknown.
     lost  number of ticks that its writer had failed to write by then; None if unknown.
     """
 

@@ -12,9 +12,9 @@ class Runtime:
     """Clocks, waiting and randomness.
 
     wait    waits for a number of seconds or until shipping is stopped; returns True if stopped.
-    wall_s  seconds since the epoch.
+    wall_s  the wall clock, in seconds since the epoch.
     cpu_s   CPU time of the current thread.
-    random  a number from 0 to 1.
+    random  a random number between 0 and 1.
     """
 
     wait: Callable[[float], bool]

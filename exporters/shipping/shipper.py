@@ -24,8 +24,9 @@ from exporters.shipping.sink_health import SinkHealth
 from exporters.shipping.tick_queue import Journal, ShipTick, TickQueue
 from exporters.sinks.sink import Sink, UnavailableError
 
-# The pause at the end of the journal, and after a failed read.
+# The pause at the end of the journal.
 POLL_S = 0.25
+# The pause after a failed read.
 READ_RETRY_S = 5.0
 SAVE_S = 1.0
 # The share of a core that shipping may use to catch up; limited so that shipping does not delay sampling.
@@ -37,7 +38,7 @@ class Plan:
     """The ticks to ship, and the files that keep the state.
 
     open_journal    opens the journal at a position; None for its beginning.
-    start           the position to start at without a checkpoint; None for the beginning.
+    start           the position to start at if there is no checkpoint; None for the beginning.
     identity        the node's identity at `start`.
     state_folder    the folder for checkpoints and dead-letter files; None to keep neither.
     recent          recent ticks in memory, if any.
@@ -127,7 +128,7 @@ class Shipper:
                     selected += 1
                     points += self._encode(tick, tick.sample)
         finally:
-            # Send the ticks read before an error: they will not be read again.
+            # Even after an error, send the ticks read before it, because they will not be read again.
             if last is not None:
                 self._behind = tick is not None
                 self._deliver(points, last)

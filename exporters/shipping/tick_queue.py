@@ -193,7 +193,7 @@ class TickQueue:
                     self._last = tick
             else:
                 if not isinstance(item, RepeatedTicks):
-                    # The last tick sent may be among the missing ones: stop looking for it, and send all that follow.
+                    # The last tick sent may be among the missing ones: stop looking for it, and send all later ticks.
                     self._seek_to = None
                 self._gaps.note(item)
         self._polled = None
@@ -206,7 +206,7 @@ class TickQueue:
             self._restarts.checkpoint()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._seek_to is None:
-            # The entries up to the last tick sent are older than the checkpoint, so keep the checkpoint's identity.
+            # Entries up to the last tick sent are no newer than the checkpoint, so keep the checkpoint's identity.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
         return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
@@ -243,7 +243,7 @@ class TickQueue:
             return bool(self._buffered)
         number = recent.at(last.time_s)
         ticks = None if number is None else recent.after(number - 1)
-        # Before a clock adjustment, another tick may have had the same time.
+        # Before a clock adjustment, another tick may have had the same time, so compare the positions as well.
         if number is None or not ticks or ticks[0].number != number or ticks[0].position != last.position:
             return False
         self._number = number

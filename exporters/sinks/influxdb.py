@@ -38,7 +38,7 @@ def connect(target: Target) -> "InfluxDB":
 
 
 class InfluxDB:
-    """Writes line protocol with influxdb_client, without its point objects and its retries."""
+    """Writes line protocol with influxdb_client, bypassing its point objects and retries."""
 
     def __init__(self, target: Target, bucket: str) -> None:
         """Create the client; it connects with the first request."""
@@ -85,7 +85,7 @@ class InfluxDB:
                 return
         except ApiException as error:
             if not error.status and isinstance(error.__context__, Exception):
-                # The library wraps TLS errors this way.
+                # The library turns a TLS error into an ApiException without a status.
                 raise connection_error(error.__context__, self._host) from None
             response = self._answer(error.response)
         except FAILURES as error:

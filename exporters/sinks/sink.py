@@ -1,4 +1,4 @@
-"""The interface of a sink, and the errors that its store may cause; `exporters.shipping` does everything else.
+"""The sink interface, and the errors that its store may cause; `exporters.shipping` does everything else.
 
 A module in this folder is a sink if it defines `SCHEMES`, its URL schemes, and `connect`, which creates the sink for
 an `exporters.sinks.parts.sink_url.Target` or raises SinkUrlError.

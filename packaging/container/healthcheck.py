@@ -25,7 +25,7 @@ def problem(host: str, port: str) -> str:
     try:
         return _problem(f"http://{host}:{port}/-/healthy")
     except (http.client.HTTPException, ConnectionResetError):
-        # The agent uses TLS, so it closes a plain HTTP connection; it is responding.
+        # An agent that uses TLS closes plain HTTP connections. That it does so shows that it is running.
         return ""
     except OSError as error:
         return f"{host}:{port}: {error}"

@@ -302,7 +302,7 @@ def attached() -> Iterator[FakeJolokia]:
 
 
 class FakeTask(Task):
-    """A task with a fake launcher that returns `result` and keeps its arguments."""
+    """A task with a fake launcher, which returns `result` and stores the arguments that it received."""
 
     result: Done
     launched_with: tuple[str, ...] = ()
@@ -334,7 +334,7 @@ def test_attaching_reports_the_node_and_the_command_to_run(
     )
     assert launched.launched_with[:4] == ("--host", "127.0.0.1", "--port", str(attached.port))
     assert (launched.launched_with[4], launched.launched_with[6]) == ("--config", "start")
-    # An agent with the default URL is found without an option.
+    # An agent with the default URL is found without the option --jolokia.
     monkeypatch.setattr(attach_steps, "DEFAULT_URL", url)
     assert launched.attach(agent).endswith(" (hint: run 'casstat')")
     # With several nodes, the option is required.

@@ -65,7 +65,7 @@ def hostile(name: str) -> list[Snapshot]:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that contains a hostile recording, and a malformed file with a hostile name."""
+    """A directory that contains a hostile recording, which includes a malformed file with a hostile name."""
     folder = tmp_path_factory.mktemp("hostile")
     record(folder / "x", hostile(NAME), metrics=tuple(CATALOGUE.values()), disk=NAME, interface=NAME)
     (folder / "x" / f"{NAME[:60].replace(chr(0), '')}.jsonl.zst").write_bytes(b"\xfd\x2f\xb5 nothing")

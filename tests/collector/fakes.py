@@ -35,7 +35,7 @@ class Disturbance:
 
 
 class FakeClock:
-    """A wall clock and a monotonic clock in whole nanoseconds, which never advance on their own."""
+    """A wall clock and a monotonic clock that never advance on their own; both count whole nanoseconds."""
 
     def __init__(self, wall_s: float = 1_700_000_000.0, sleeps: Iterable[Disturbance] = ()) -> None:
         self._wall_ns = round(wall_s * NS)
@@ -106,7 +106,7 @@ class FakeJolokia(Jolokia):
 
     refusing    the reason for refusing searches, or "" to allow them.
     forbidding  the reason for refusing operations, or "" to allow them.
-    finds       the names that every search returns; if None, it returns the matching ones.
+    finds       the names that every search returns; if None, each search returns the matching names.
     down        whether all requests fail.
     takes_s     the number of seconds that each bulk request takes on `clock`.
     meanwhile   a function called before each part of a bulk request is answered.

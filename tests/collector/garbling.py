@@ -19,7 +19,7 @@ FIXED = {
     "netstats": r"Read Repair|Pool Name|\s*$",
     "status": r"Datacenter|=|Status|\|/|--|\s*$",
 }
-# Prefixes of a report that look like complete reports, because the number of pools, messages, keyspaces and running
+# Patterns of truncated reports that look complete, because the number of pools, messages, keyspaces and running
 # compactions varies.
 LOOKS_COMPLETE = {
     "tpstats": re.compile(r".*^Message type.*\n", re.DOTALL | re.MULTILINE),

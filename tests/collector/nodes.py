@@ -62,7 +62,7 @@ def table(keyspace: str, name: str) -> Beans:
 
 
 def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return a table's MBeans that the real catalogue reads: latencies, the number of SSTables and disk space."""
+    """Return the MBeans of a table that the real catalogue reads: latencies, the number of SSTables and disk space."""
     prefix = TABLE.format(keyspace=keyspace, table=name)
     beans: Beans = {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
@@ -73,7 +73,7 @@ def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Bea
 
 
 def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return a keyspace's MBeans that the real catalogue reads."""
+    """Return the keyspace MBeans that the real catalogue reads."""
     prefix = KEYSPACE.format(keyspace=keyspace)
     return {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}

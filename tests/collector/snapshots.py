@@ -48,7 +48,7 @@ def counted(at_s: float, value: Value, origin: str = "1") -> Snapshot:
 
 
 def samples(snapshots: Iterable[Snapshot]) -> list[Sample]:
-    """Return the sample derived from each snapshot and the readings before it."""
+    """Return one sample per snapshot, derived from the snapshot and the readings before it."""
     before: Readings = {}
     derived = []
     for now in snapshots:
@@ -72,7 +72,7 @@ def kinds(sample: Sample) -> list[str]:
 
 
 def bucket_counts(length: int, filled: dict[int, int]) -> tuple[int, ...]:
-    """Return `length` counts, all of them 0 except the `filled` ones."""
+    """Return `length` bucket counts, all of them 0 except those given by index in `filled`."""
     return tuple(filled.get(index, 0) for index in range(length))
 
 

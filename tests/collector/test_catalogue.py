@@ -14,7 +14,7 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# This counter keeps the name that it has in node_exporter.
+# Counters that keep their node_exporter names, which do not end in "_total".
 NOT_IN_TOTAL = {"node_netstat_Tcp_RetransSegs"}
 UNITS = {"seconds", "bytes", "1", "ratio", ""}
 OPERATIONS = [Operations(), Operations("ks"), Operations("ks", "t1")]

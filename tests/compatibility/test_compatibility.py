@@ -25,7 +25,7 @@ from tests.faults.fake_store import FakeStore
 HERE = Path(__file__).parent
 RECORDINGS, STATE, EXPECTED = HERE / "recordings", HERE / "state", HERE / "expected"
 FORMATS = ("format_1", "format_2")
-# Replay itself generates the texts of these events, so their wording may change.
+# The texts of these events are not recorded but generated during replay, so their wording may change.
 DERIVED_EVENTS = ("restart",)
 
 Casstat = Callable[..., str]
@@ -63,7 +63,7 @@ def assert_includes(actual: Sequence[Json], expected: Sequence[Json]) -> None:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Return the values inside nested objects and lists, in order."""
+    """Return the values inside nested objects and lists, in order, with paths as strings."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -95,7 +95,7 @@ def test_merge_output_is_unchanged(
 
 
 def without_restart_texts(rows: list[dict[str, Any]]) -> list[Json]:
-    """Remove the texts of restart events, which are generated when a recording is read and may change."""
+    """Remove the texts of restart events, because those are generated when a recording is read and may change."""
     return [row | {"events": re.sub(r"restarted: [^;]*", "restarted", row["events"])} for row in rows]
 
 

@@ -24,7 +24,7 @@ ABSENCE: Mapping[str, dict[str, Any]] = {
     NAME: {
         "name": NAME,
         "interval": "1m",
-        # Two clusters exist until minute 10, one until minute 20 and none until minute 40; then the first one returns.
+        # Cluster "a" is present until minute 10 and again from minute 40, and cluster "b" until minute 20.
         "input_series": [_series("a", "1x10 stale _x28 1x20"), _series("b", "1x20 stale _x50")],
         "promql_expr_test": [
             _expected(19, fires=False),

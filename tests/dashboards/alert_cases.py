@@ -12,7 +12,7 @@ NODE = {"job": "casstat", "dc": "dc1", "rack": "r1", "node": "n1"}
 
 @dataclass(frozen=True)
 class Line:
-    """A series: its value in each minute (for a counter, its rate over the previous minute); None while absent."""
+    """A series; `at` returns its value in a given minute (for a counter, its rate), or None if it is absent then."""
 
     metric: str
     labels: tuple[tuple[str, str], ...]
@@ -37,14 +37,14 @@ class Case:
     series    returns the series for a given value; its second argument is the minute by which the alert must fire.
     bad       returns a value just beyond a given threshold.
     good      returns a value just within a given threshold.
-    settle    the number of minutes after which the alert must have ended once its cause has ended.
+    settle    the number of minutes within which the alert must end after its cause has ended.
     lead      the number of minutes until the alert's condition is met and its `for` duration begins.
     harmless  returns similar series that must not fire the alert.
     calm      returns the series after the cause has ended; by default, those for a good value.
     traffic   returns the traffic series for a rate in events per second, if the alert compares errors with traffic.
-    event     returns series with a single event; by default, a value far beyond the threshold in one minute.
+    event     returns series with a single event; by default, the value is far beyond the threshold in one minute.
     lasts     whether the alert keeps firing after all of the cluster's series have ended.
-    special   additional clusters.
+    special   additional clusters, each of which tests only the alert with one severity.
     """
 
     series: Callable[[float, int], Sequence[Line]]
@@ -113,7 +113,7 @@ def switch(metric: str, /, **labels: str) -> Case:
 
 
 def quantile(metric: str, /, **labels: str) -> Case:
-    """Return the case for a histogram in which all events are just below the value."""
+    """Return the case for a histogram in which all events are just below the tested value."""
 
     def series(value: float, _: int) -> list[Line]:
         cumulative_per_s = {f"{value * 0.98:.6g}": 0.0, f"{value:.6g}": 10.0, "+Inf": 10.0}
@@ -157,7 +157,7 @@ def _burn(objective: Objective) -> Case:
 
 
 def _agents(missing: int, total: int, unreachable: float | None = None) -> list[Line]:
-    """Return the series of `total` agents, of which the first `missing` stop after minute 3."""
+    """Return the series of `total` agents; those of the first `missing` agents end after minute 3."""
     lines = [
         moving("casstat_build_info", _until(3) if number < missing else _always, node=f"n{number}", version="1.0")
         for number in range(total)
@@ -218,7 +218,7 @@ def _live(value: float, _: int) -> list[Line]:
 
 
 def _restarts(value: float, _: int) -> list[Line]:
-    """Return the start time series of a node that restarts about `value` times per half hour."""
+    """Return the series for the start time of a node that restarts about `value` times per half hour."""
     every = {0: 10_000, 1: 20, 2: 16, 3: 8}[int(value)]
     return [moving("cassandra_jvm_start_time_seconds", lambda minute: 1.7e9 + minute // every)]
 

@@ -1,4 +1,4 @@
-"""The queries of the committed dashboards, with variables interpolated as in Grafana.
+"""The queries of the committed dashboards, with variables interpolated as in Grafana. For example:
 
 for dashboard in dashboards("prometheus"):
     for query in prometheus(dashboard):
@@ -15,13 +15,13 @@ from dashboards.grafana import dashboard_files
 
 Json = dict[str, Any]
 _VARIABLE = re.compile(r"\$\{(?P<braced>\w+)(?::(?P<form>\w+))?\}|\$(?P<plain>__\w+|[a-zA-Z]\w*)")
-# The characters that Grafana escapes in a value that it inserts into a Prometheus or InfluxDB regular expression.
+# The characters that Grafana escapes in values inserted into Prometheus or InfluxDB regular expressions.
 _SPECIAL = re.compile(r"[\\^$.*+?()[\]{}|/]")
 
 
 @dataclass(frozen=True)
 class Query:
-    """A panel's query.
+    """The query of a panel or an annotation.
 
     form  "series" over time, a "table" of values at one time, or the "buckets" of a heat map.
     by    the choices of the dashboard's variable $by, and the query text that each inserts.
@@ -36,7 +36,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Choice:
-    """The selected values of the variables, where () means All. Times are in seconds since the epoch."""
+    """The selected values of the variables, where () means "All". Times are in seconds since the epoch."""
 
     job: tuple[str, ...] = ("casstat",)
     cluster: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def annotations(dashboard: Json) -> Iterator[Query]:
 
 
 def all_queries(dashboard: Json) -> Iterator[Query]:
-    """Yield the queries of a dashboard's panels and annotations, whichever store it is for."""
+    """Yield the queries of a dashboard's panels and annotations, for either store."""
     yield from influxdb(dashboard) if "influxdb" in dashboard["tags"] else prometheus(dashboard)
     yield from annotations(dashboard)
 
@@ -127,7 +127,7 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
 
 
 def _any_of(values: tuple[str, ...], *, influx: bool) -> str:
-    """Return the regular expression for the selected values; () means All, which the dashboards define as `.+`."""
+    """Return the regular expression for the selected values; () means "All", which the dashboards define as `.+`."""
     if not values:
         return ".+"
     # PromQL requires backslashes to be doubled in double-quoted strings.

@@ -16,7 +16,7 @@ BURST = 20
 class Scenario(NamedTuple):
     """A cluster's series before and after t1, the minute of the first check; `after` is None if they end at t1.
 
-    reset   whether its counters are reset in the middle of both periods.
+    reset   whether the counters are reset in the middle of each of the two periods.
     fires   whether the alert must be firing at t1.
     stays   whether the alert must still be firing at the end.
     """
@@ -30,7 +30,7 @@ class Scenario(NamedTuple):
 
 
 def checks_of(alerts: Sequence[Alert]) -> Iterator[dict[str, Any]]:
-    """Yield the promtool tests for these alerts, one per name."""
+    """Yield the promtool tests for these alerts, one per alert name."""
     for name in dict.fromkeys(alert.name for alert in alerts):
         yield ABSENCE[name] if name in ABSENCE else _test(name, [alert for alert in alerts if alert.name == name])
 
@@ -69,14 +69,14 @@ def _test(name: str, alerts: Sequence[Alert]) -> dict[str, Any]:
 
 
 def _never(name: str, severity: str, scenarios: Sequence[Scenario], t2: int) -> dict[str, Any]:
-    """Return the check that the alert never fired in the scenarios in which it must not."""
+    """Return the check that the alert never fired in the scenarios in which it must not fire."""
     quiet = "|".join(f"{severity}-{scenario.name}" for scenario in scenarios if not scenario.fires)
     alert = f'ALERTS{{alertname="{name}",alertstate="firing",severity="{severity}",cluster=~"{quiet}"}}'
     return {"expr": f"count by (cluster) (count_over_time({alert}[{t2}m]))", "eval_time": f"{t2}m", "exp_samples": []}
 
 
 def _labels(name: str, by: Sequence[str], t1: int) -> dict[str, Any]:
-    """Return the check that the alert's series have no labels other than those in `by`."""
+    """Return the check that a firing alert has no labels other than those in `by` and the ones that all alerts have."""
     without = ", ".join(("alertname", "alertstate", "severity", *by))
     return {
         "expr": f'group without ({without}) (ALERTS{{alertname="{name}",alertstate="firing",severity!=""}})',
@@ -128,7 +128,7 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return the case's series with a single event. By default, alerts without `for` and alerts on gauges have none."""
+    """Return the case's series with a single event, or none by default if the alert has no `for` or is on a gauge."""
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):

@@ -13,7 +13,7 @@ from tests.exporters.prometheus.parsed import parsed
 
 @cache
 def families() -> dict[str, tuple[str, frozenset[str]]]:
-    """Return the kind and labels, by name, of every metric served by an agent or by the demo's load generator."""
+    """Return, by name, the kind and labels of every metric served by an agent or by the demo's load generator."""
     labels_by_name: dict[str, tuple[str, frozenset[str]]] = {}
     for page in (parsed(complete_page(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
         labels: dict[str, set[str]] = {}
@@ -26,7 +26,7 @@ def families() -> dict[str, tuple[str, frozenset[str]]]:
 
 @cache
 def series() -> frozenset[str]:
-    """Return the names of all series that the metrics in `families()` have in Prometheus."""
+    """Return the Prometheus names of all series of the metrics in `families()`."""
     names: set[str] = set()
     for name, (kind, _) in families().items():
         names |= {f"{name}_bucket", f"{name}_count", f"{name}_sum"} if kind == "histogram" else {name}

@@ -157,7 +157,8 @@ def test_variables_narrow_the_selection_from_cluster_to_table(store: str, dashbo
     for depth, variable in enumerate(variables[1 : len(chosen) + 1]):
         # Each variable is refreshed when the time range changes, and allows several or all values to be selected.
         assert (variable["refresh"], variable["multi"], variable["includeAll"]) == (2, True, True)
-        # All must not match series without the label. For jobs, All is the list of jobs that serve casstat's metrics.
+        # "All" must not match series that lack the label. For jobs, "All" is the list of jobs that serve casstat's
+        # metrics.
         assert variable.get("allValue") == (None if variable["name"] == "job" else ".+")
         text = variable["query"]["query"] if store == "prometheus" else variable["query"]
         assert text.startswith("label_values(" if store == "prometheus" else "SHOW TAG VALUES")
@@ -198,7 +199,7 @@ def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(qu
     text = query.text
     names = NAME.findall(text)
     assert names
-    # This detects renamed metrics.
+    # This assertion detects renamed metrics.
     assert set(names) <= served_metrics.series(), set(names) - served_metrics.series()
     for name, matchers in SELECTOR.findall(text):
         expected = ("cluster",) if name.startswith("casstat_load_") else ("job", *NODE_LABELS)

@@ -119,7 +119,8 @@ def test_promql_counts_series_shared_by_nodes_on_one_machine_once(expression: Ex
     assert "placement" not in promql.render(expression, promql.Scope())
 
 
-# Metrics shared by the nodes on one machine, their aggregation across nodes, and the grouping that keeps one copy.
+# Each entry is a metric shared by the nodes on one machine, its aggregation across nodes, and the tags by which it is
+# grouped so that only one copy per machine is counted.
 SHARED = (
     (Gauge("node_memory_Cached_bytes"), "sum", '"cluster", "machine"'),
     (Rate("node_network_receive_bytes_total"), "sum", '"cluster", "machine", "network", "device"'),
@@ -134,7 +135,7 @@ def test_influxql_counts_series_shared_by_nodes_on_one_machine_once(
     query = influxql.render(expression, influxql.Scope(by=("cluster",)))
     assert query.startswith(f'SELECT {across_nodes}("v0") AS "value" FROM (SELECT max("v0") AS "v0" FROM (')  # noqa: S608
     assert f"GROUP BY time($__interval), {groups} fill(none)" in query
-    # Points without the tag are from nodes on unknown machines, or from earlier versions of the agent.
+    # Points without the "machine" tag are from nodes on unknown machines, or from earlier versions of the agent.
     assert query.index("\"machine\" != ''") < query.index("\"machine\" = ''")
     assert "machine" not in influxql.render(expression, influxql.Scope(by=promql.NODE_LABELS))
 

@@ -127,7 +127,7 @@ def test_bounded_signals_are_clamped() -> None:
         if name not in PROMETHEUS_ONLY:
             *_, last = InfluxDB().queries(TimeSeries(lines(name)), tables=False)
             assert last.text.startswith(("SELECT (abs(", "(abs(")) == signal.bounded, name
-    # These are sums over several collectors, sources or nodes, and may exceed 1.
+    # The ratios listed below are sums over several collectors, sources or nodes, and may exceed 1.
     unbounded = {name for name, signal in SIGNALS.items() if signal.unit is Unit.RATIO and not signal.bounded}
     assert unbounded == {"gc_share", "gc_pause_share", "source_wall"}
 

@@ -38,7 +38,7 @@ NAMES = list(dict.fromkeys(alert.name for alert in alert_list()))
 # A metric in a query, with its matchers.
 SELECTED = re.compile(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}")
 RATE = re.compile(r"(?:rate|increase|deriv)\([^[]*\[(\d+)([mh])\]")
-# These alerts, which are only warnings, fire on a single event, because lost data cannot be restored.
+# Alerts that fire on a single event, because lost data cannot be restored. They are only warnings.
 EVENT_ALERTS = ("CasstatSinkLosing", "CasstatJournalLosing")
 MATCHED = re.compile(r"(\w+)(?:=~|!~|!=|=)\"")
 ids = [f"{alert.name}-{alert.severity}" for alert in alert_list()]
@@ -48,13 +48,14 @@ each_name = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture(scope="module")
 def series_labels() -> Mapping[str, set[str]]:
-    """Return the labels of all series that an agent may serve, by metric name."""
+    """Return, by metric name, the labels of all series that an alert may select."""
     labels_of: dict[str, set[str]] = {"up": {"job", "instance"}}
     for name, labels in parsed(complete_page(openmetrics=False)).values:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # The page lacks these: one is served only after a series was refused, the other only while a source is being read.
+    # The page lacks two metrics: casstat_series_refused is served only after a series was refused, and
+    # casstat_source_up only while a source is being read.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
     labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
     return labels_of
@@ -166,7 +167,7 @@ def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
 
 @each_alert
 def test_an_alert_on_a_rate_waits_longer_than_its_window(alert: Alert) -> None:
-    """A single event raises a rate for the whole window, so it would fire an alert with a shorter `for` duration."""
+    """A single event raises a rate for the whole window, so an alert with a shorter `for` duration would fire."""
     compared = alert.expr.partition(f" {format_number(alert.bound)}")[0]
     if RATE.search(compared) and alert.name not in EVENT_ALERTS:
         windows = RATE.findall(alert.expr)

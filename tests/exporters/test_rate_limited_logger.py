@@ -1,4 +1,4 @@
-"""The rate-limited logger: new lines appear at once, repeated ones once a minute, and their total is bounded."""
+"""The rate-limited logger: new lines appear at once, repeated ones once a minute; the number of lines is bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st

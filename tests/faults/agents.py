@@ -24,7 +24,7 @@ SERVING = re.compile(r"casstat: serving (\S+):(\d+)")
 
 
 class RunningAgent:
-    """An agent on a free port; killed when the `with` block ends."""
+    """An agent on a free port. It is killed when the `with` block ends."""
 
     def __init__(self, journal: Path, *arguments: str, listen: str = "127.0.0.1:0", **environ: str) -> None:
         self.journal = journal
@@ -109,14 +109,14 @@ class RunningAgent:
             return json.loads(answer.read())
 
     def series(self) -> dict[str, float]:
-        """Return the values on /metrics by series."""
+        """Return the values of all series on /metrics, keyed by series."""
         status, body = self.get("/metrics")
         assert status == 200
         lines = (line for line in body.decode().splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def values(self, name: str, *labels: str) -> list[float]:
-        """Return the values of all series of a metric that have these labels, such as `operation="Read"`."""
+        """Return the values of those series of a metric that have these labels, such as `operation="Read"`."""
         series = self.series().items()
         return [v for s, v in series if s.partition("{")[0] == name and all(label in s for label in labels)]
 

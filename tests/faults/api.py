@@ -67,7 +67,7 @@ def read_all(stream: socket.socket | ssl.SSLSocket) -> bytes:
 
 
 def read_until(stream: socket.socket | ssl.SSLSocket, *ends: bytes) -> bytes:
-    """Receive until the data ends with one of `ends`, and return it."""
+    """Receive data until it ends with one of `ends`, and return it."""
     received = stream.recv(1 << 16)
     while not received.endswith(ends):
         more = stream.recv(1 << 16)

@@ -32,7 +32,7 @@ def _openssl(*arguments: str | Path) -> None:
 
 
 class Authority:
-    """Signs certificates; all files are in `folder`."""
+    """A certificate authority that keeps all its files in `folder`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self.folder = folder

@@ -23,7 +23,7 @@ class Exchange:
         self.stream.sendall(data)
 
     def wait(self, seconds: float) -> bool:
-        """Wait, and return whether the server is still running."""
+        """Wait up to `seconds`, and return whether the server is still running."""
         return not self.over.wait(seconds)
 
 
@@ -54,7 +54,7 @@ class FakeJolokia:
         self.posts = 0
         self._lock = threading.Lock()
         self._streams: set[socket.socket] = set()
-        # Reserve the port while the server is not listening.
+        # Keep the port reserved even while the server is not listening.
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._reserved.bind(("127.0.0.1", 0))
@@ -84,7 +84,7 @@ class FakeJolokia:
         self._reserved.close()
 
     def drop_connections(self) -> None:
-        """Close all connections, as a proxy does with idle ones."""
+        """Close all connections, as a proxy closes idle ones."""
         with self._lock:
             for stream in self._streams:
                 _shut(stream)
@@ -107,7 +107,7 @@ class FakeJolokia:
                 if self.greeting is None or self.greeting(Exchange(stream, b"", over)):
                     self._converse(stream, incoming, over)
             except OSError:
-                # The client or `drop_connections` closed the connection.
+                # Either the client or `drop_connections` has closed the connection.
                 pass
             finally:
                 with self._lock:
@@ -125,7 +125,7 @@ class FakeJolokia:
 
 
 def _post(incoming: BinaryIO) -> list[Json] | None:
-    """Return the requests in the next POST, or None at the end of the connection."""
+    """Return the Jolokia requests in the next POST request, or None if no POST request follows."""
     if not incoming.readline().startswith(b"POST "):
         return None
     length = 0

@@ -11,9 +11,9 @@ METRICS = "org.apache.cassandra.metrics:"
 SERVICE = "org.apache.cassandra.db:type=StorageService"
 RUNTIME = "java.lang:type=Runtime"
 ADDRESS = "192.0.2.7"
-# Before the start of any process on this machine, so that none of them is mistaken for the node.
+# Earlier than the start of any process on this machine, so that no process is mistaken for the node.
 FIRST_START_MS = 1_000_000_000_000
-# Operations before the first scrape. If they were attributed to an interval, the spike would be obvious.
+# The number of operations before the first scrape. If an interval included them, the spike would be obvious.
 PAST = 1_000_000_000
 PAST_US = 400
 
@@ -207,5 +207,5 @@ def _fits(pattern: str, value: str) -> bool:
 
 
 def is_about(request: Mapping[str, Any], kind: str, fragment: str) -> bool:
-    """Return whether a request has this type and its MBean's name contains all properties in `fragment`."""
+    """Return whether a request is of type `kind`, for an MBean whose name contains all properties in `fragment`."""
     return request["type"] == kind and set(fragment.split(",")) <= set(request["mbean"].partition(":")[2].split(","))

@@ -1,4 +1,7 @@
-"""An HTTP store that sends scripted responses, then `FakeStore.always`, or accepts everything if that is None."""
+"""An HTTP store that sends scripted responses.
+
+After those, it responds with `FakeStore.always`; if that is None, it accepts everything.
+"""
 
 import socket
 import ssl

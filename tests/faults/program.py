@@ -37,7 +37,7 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 class Program:
-    """A running `casstat ARGUMENTS`; killed when the `with` block ends."""
+    """A running `casstat ARGUMENTS`. It is killed when the `with` block ends."""
 
     def __init__(self, *arguments: str, **environ: str) -> None:
         self._process = subprocess.Popen(

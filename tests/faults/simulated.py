@@ -23,7 +23,7 @@ BEGAN_S = 1_700_000_000.25
 
 
 class ManualClock:
-    """A clock that advances only in `sleep`, after a call to `on_sleep(seconds)`, which may set the wall clock."""
+    """A clock that advances only in `sleep`, which first calls `on_sleep`. That function may set the wall clock."""
 
     def __init__(self) -> None:
         self.wall = BEGAN_S
@@ -43,7 +43,7 @@ class ManualClock:
     def sleep(self, seconds: float) -> None:
         assert seconds > 0
         assert len(self.slept) < 100_000, "endless wait"
-        # A real clock advances during every wait.
+        # A real clock advances at least a little during every wait.
         seconds = max(seconds, 1e-6)
         self.slept.append(seconds)
         self.on_sleep(seconds)
@@ -52,7 +52,7 @@ class ManualClock:
 
 
 class Simulation:
-    """The default command's rows, with a simulated clock. Entering the block produces the first one, without load."""
+    """The default command's rows, with a simulated clock. Entering the `with` block produces a row without load."""
 
     def __init__(self, fake: FakeJolokia, interval_s: float = 1.0, keyspace: str = "", table: str = "") -> None:
         self.fake = fake

@@ -35,7 +35,7 @@ def test_setting_the_clock_between_ticks_loses_no_row_and_adds_no_spike(
             line.next()
         line.clock.wall += step_s
         rows = [line.next() for _ in range(6)]
-    # Ticks are aligned to the wall clock, so the step makes one interval shorter, or at most twice as long.
+    # Ticks are aligned to the wall clock, so the step makes one interval shorter or longer, but at most twice as long.
     assert all(0 < row["interval_s"] <= 2 * interval_s + 0.001 for row in rows)
     assert all(row["interval_s"] == pytest.approx(interval_s, abs=1.1e-5) for row in rows[2:])
     assert all(row["reads_per_s"] == pytest.approx(PER_S, rel=0.05) for row in line.rows[1:])

@@ -91,7 +91,7 @@ def test_rows_of_failed_scrapes_have_no_values_and_no_read_is_lost(name: str, ru
         assert "no_answer" in event_kinds(row)
         assert re.search(words, event_texts(row))
         assert is_one_line(event_texts(row))
-    # The first row after the gap covers the whole gap.
+    # The first row after the gap must cover the whole gap.
     assert recovered["interval_s"] > 2 * float(INTERVAL)
     assert (recovered["read_mean_ms"], recovered["events"]) == (0.5, [])
     load.check()

@@ -1,4 +1,4 @@
-"""The real program records with a full disk, a second recorder or a faulty node."""
+"""Recording with the real program when the disk is full, another recorder is running, or the node is faulty."""
 
 import json
 import resource

@@ -121,7 +121,7 @@ def test_the_once_option_waits_for_a_slow_jolokia(fake: FakeJolokia) -> None:
     fake.node.do_reads(1)
 
     def late(exchange: Exchange) -> bool:
-        # The first four scrapes, after identification and discovery, take longer than an interval.
+        # After two requests for identification and discovery, the first four scrapes take longer than an interval.
         if 2 < fake.posts <= 6:
             exchange.wait(1.5)
         exchange.send(chunked(exchange.body))

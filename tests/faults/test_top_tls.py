@@ -21,7 +21,7 @@ CLIENT = "extendedKeyUsage=clientAuth\nsubjectAltName=DNS:operator.example"
 
 @dataclass(frozen=True)
 class SecuredAgent:
-    """An agent's port and authority, credentials that the agent accepts, and an unrelated authority."""
+    """An agent's port and certificate authority, credentials that it accepts, and an authority unknown to it."""
 
     port: int
     authority: Authority

@@ -15,7 +15,7 @@ PATIENCE_S = 30.0
 
 
 class Screen:
-    """`casstat ARGUMENTS` on a tmux screen of `width` by `height` cells; killed when the `with` block ends."""
+    """`casstat ARGUMENTS` on a tmux screen of `width` by `height` cells. It is killed when the `with` block ends."""
 
     def __init__(self, width: int, height: int, *arguments: str, **environ: str) -> None:
         self._server = f"casstat-{uuid.uuid4().hex[:12]}"

@@ -29,7 +29,7 @@ class BareNode:
         self._node = Node(spec_of(VERSION, ADDRESS, home, JMX_PORT, bare=True, cluster="casstat-access"))
 
     def for_jolokia(self, version: str) -> Node:
-        """Return the node; restart it if it has loaded the classes of another version of Jolokia."""
+        """Return the node; restart it if it has loaded the classes of another Jolokia version."""
         if self._version not in ("", version):
             self._node.kill()
         self._version = version

@@ -83,13 +83,13 @@ def three_nodes(start_cluster: StartNodes) -> list[Node]:
 
 @pytest.fixture(params=WITH_JOLOKIA)
 def jolokia_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a running node, once for each version that supports Jolokia."""
+    """Return a running node; the test runs once for each version that supports Jolokia."""
     return start_node(request.param)
 
 
 @pytest.fixture(params=list(VERSIONS))
 def any_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a running node, once for each version, whether or not it supports Jolokia."""
+    """Return a running node; the test runs once for each version, whether or not it supports Jolokia."""
     return start_node(request.param)
 
 
@@ -106,5 +106,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real)
             # The first test may have to download Cassandra.
             item.add_marker(pytest.mark.timeout(1500))
-    # The cluster is started last, so that it takes no CPU time away from the other tests.
+    # The cluster is started last, so that it takes no CPU time from the other tests.
     items.sort(key=lambda item: "start_cluster" in getattr(item, "fixturenames", ()))

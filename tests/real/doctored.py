@@ -19,14 +19,15 @@ from tests.real.programs import PATIENCE_S
 Finding = dict[str, str]
 CASSTAT = (sys.executable, "-m", "cli")
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
-# Matches a suggested addition: its text, its XML element (None if the file is not XML) and its file.
+# Matches advice to add text to a file. The groups are the text, the XML element to add it to (None if the file is not
+# XML), and the file.
 ADVICE = re.compile(r"add (.+?) (?:inside <(\w+)> in|to) (.+), and restart the node")
-# Like Cassandra's script, it starts the JVM with the options that cassandra-env.sh adds to JVM_OPTS.
+# This script, like Cassandra's own, starts the JVM with the options that cassandra-env.sh adds to JVM_OPTS.
 SCRIPT = """#!/bin/sh
 . {env}
 exec {java} $JVM_OPTS {rest}
 """
-# Like Cassandra's script, it finds Java in JAVA_HOME or on the PATH.
+# This nodetool, like Cassandra's own, finds Java in JAVA_HOME or on the PATH.
 STOCK_NODETOOL = """#!/bin/sh
 if [ -n "$JAVA_HOME" ]; then JAVA="$JAVA_HOME/bin/java"; else JAVA="`command -v java`"; fi
 if [ "x$JAVA" = "x" ]; then
@@ -98,7 +99,7 @@ class ScriptedNode:
         self.start()
 
     def stock_nodetool(self) -> Path:
-        """Return a nodetool for this node that finds Java in the same way as Cassandra's own script."""
+        """Write a nodetool for this node that finds Java as Cassandra's own nodetool does, and return its path."""
         rest = self.spec.nodetool.read_text().partition(f"exec {self.spec.java} ")[2]
         port = f"port={self.spec.jmx_port}\n" + '[ "$1" = -p ] && port=$2 && shift 2\n'
         path = self.spec.nodetool.with_name("stock-nodetool")
@@ -170,7 +171,7 @@ def advised_doctor(line: str, **more: Any) -> Doctor:
 
 
 def apply_advice(line: str, *, instead: Path | None = None) -> None:
-    """Add the text that the advice suggests to the suggested file or to `instead`; in XML, to the suggested element."""
+    """Apply advice to add text to a file (or to `instead`); in XML, add it to the element that the advice names."""
     match = ADVICE.fullmatch(line)
     assert match is not None, line
     text, element, name = match.groups()
@@ -183,7 +184,7 @@ def apply_advice(line: str, *, instead: Path | None = None) -> None:
 
 
 def without_java(folder: Path) -> str:
-    """Fill a directory with links to the programs that scripts need, except java, and return a value for PATH."""
+    """Fill a directory with links to the programs that scripts need, except `java`, and return a value for PATH."""
     folder.mkdir()
     for name in ("sh", "command", "env", "cat", "dirname"):
         if program := shutil.which(name):

@@ -46,7 +46,7 @@ class FilledStores:
         return tuple(node.spec.address for node in self.nodes)
 
     def merged(self, into: Path, interval_s: int = SPAN_S) -> Mapping[tuple[str, float], Cells]:
-        """Return the rows of `casstat merge` by node (or "cluster") and end time."""
+        """Return the rows of `casstat merge`, keyed by node (or "cluster") and end time."""
         result = run("merge", str(self.journals), "-o", str(into), "-i", str(interval_s))
         assert result.returncode == 0, result.stderr
         with (into / "rows.tsv").open(newline="") as file:

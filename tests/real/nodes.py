@@ -23,7 +23,7 @@ SLACK_NS = 1_000_000
 
 @contextmanager
 def light(*options: str) -> Iterator[None]:
-    """Within the block, start nodes with settings that save CPU time, and with additional JVM options."""
+    """Within the block, nodes are started with settings that save CPU time, and with additional JVM options."""
     slack = Path("/proc/self/timerslack_ns")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", " ".join([FAST_START, *options]))

@@ -6,7 +6,7 @@ from tests.real.stores import Points
 
 
 def by_field(points: Points) -> dict[str, dict[int, float]]:
-    """Return the values by VictoriaMetrics' series name and by time in milliseconds."""
+    """Return the values, keyed by VictoriaMetrics' series name and then by time in milliseconds."""
     values: dict[str, dict[int, float]] = {}
     for series, times in points.items():
         metric, labels = series.split(" ", 1)
@@ -17,5 +17,5 @@ def by_field(points: Points) -> dict[str, dict[int, float]]:
 
 
 def as_stored(values: dict[int, float]) -> object:
-    """Return an object that equals the values up to the twelve significant digits that are sent and stored."""
+    """Return an object that equals the values when rounded to the twelve digits that are sent and stored."""
     return pytest.approx(values, rel=1e-11)

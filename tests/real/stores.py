@@ -18,7 +18,7 @@ from tests.waiting import eventually
 INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"
 HOST = "127.0.62.4"
 BUILD_S, START_S, STOP_S = 1200.0, 60.0, 30.0
-# Maps each series name to its fields by time in milliseconds.
+# The fields, keyed by series name and then by time in milliseconds.
 Points = dict[str, dict[int, dict[str, float]]]
 
 
@@ -118,7 +118,7 @@ class InfluxDB(StoreProcess):
             for time_ms, *values in series["values"]:
                 fields = zip(series["columns"][1:], values, strict=True)
                 assert time_ms not in times
-                # Text fields are not compared.
+                # Leave out text fields, which are not compared, and fields that the point does not have.
                 times[time_ms] = {field: value for field, value in fields if not isinstance(value, str | None)}
         return points
 
@@ -144,7 +144,7 @@ class VictoriaMetrics(StoreProcess):
         super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/health") == b"OK")
 
     def points(self) -> dict[str, dict[int, float]]:
-        """Return the values by series, with the field in the metric name, and by time in milliseconds."""
+        """Return the values, keyed by series (whose metric name includes the field), then by time in milliseconds."""
         fetched(f"{self.address}/internal/force_flush")
         points: dict[str, dict[int, float]] = {}
         for line in fetched(f"{self.address}/api/v1/export?" + urlencode({"match[]": '{__name__!=""}'})).splitlines():
@@ -209,7 +209,7 @@ class Carbon(StoreProcess):
         super().__init__(command, folder / "log", lambda: _listens(port))
 
     def points(self) -> dict[str, dict[int, float]]:
-        """Return the values on disk by dotted series name and time in seconds."""
+        """Return the values on disk, keyed by dotted series name and then by time in seconds."""
         whisper = self._folder / "whisper" / "casstat"
         files = sorted(whisper.rglob("*.wsp")) if whisper.exists() else []
         result = subprocess.run(["/usr/bin/python3", "-c", FETCH, *files], capture_output=True, text=True, check=True)

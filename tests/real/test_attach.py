@@ -87,7 +87,7 @@ def test_an_attached_node_is_read_only(node: Node) -> None:
         '{"type": "list"}',
         '{"type": "exec", "mbean": "org.apache.cassandra.metrics:type=CommitLog,name=WaitingOnCommit",'
         ' "operation": "values()"}',
-        # The agent is not a proxy either: it ignores the target and reads its own JVM.
+        # The agent does not act as a proxy: it ignores the target and reads its own JVM.
         '{"type": "read", "mbean": "java.lang:type=Runtime", "attribute": "Name", ' + target + "}",
     ]
     try:

@@ -10,7 +10,7 @@ from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 
-# These metrics appear only after an event, such as the first hint, stream or compaction, or need SSTables.
+# These metrics appear only after an event such as the first hint, stream or compaction, or once there are SSTables.
 ON_FIRST_USE = {
     "cassandra_hints_succeeded_total",
     "cassandra_hints_failed_total",
@@ -37,7 +37,7 @@ SINCE_4_1 = {
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
 KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "timekeeping") for metric in part.metrics}
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
-# Metrics that only nodetool reads, and decaying percentiles, which are read only if a policy denies buckets.
+# Metrics that only nodetool reads, and decaying percentiles, which are read only if a policy denies access to buckets.
 OTHER_SOURCES = set(CATALOGUE) - BY_JOLOKIA | {bean.metric.name for bean in BEANS if bean.metric.name in DECAYED}
 
 

@@ -23,15 +23,15 @@ from tests.waiting import eventually
 ADDRESSES = ["127.0.174.1", "127.0.174.2"]
 URL = f"http://{ADDRESSES[0]}:9090"
 PATIENCE_S = 240.0
-# Every alert's `for` is divided by this.
+# The number that every alert's `for` is divided by.
 SPEED_UP = 60
 # Alerts that may fire because of the machine that runs the tests.
 OF_THE_MACHINE = {alert.name for alert in ALERTS["machine"]} | {"CasstatTicksLate", "CasstatTicksMissed"}
-# These alerts use the requests of a whole day, including the slow ones during startup.
+# These alerts may fire, too: they cover a whole day's requests, including the slow ones during startup.
 OF_THE_MACHINE |= {"CassandraReadsSlow", "CassandraWritesSlow"}
 # Matches a metric with its labels in a query.
 SELECTOR = re.compile(r"[a-z_:][\w:]*\{[^}]*\}")
-# These metrics are present only after an event, with an option, or on some kernels.
+# These metrics are present only after certain events, with certain options, or on certain kernels.
 NOT_YET: tuple[str, ...] = (
     "cassandra_hints_",
     "cassandra_operation_mode",
@@ -120,7 +120,7 @@ def test_alerts_fire_and_resolve_on_a_real_cluster(demo: Demo) -> None:
     assert set(demo.cluster.running()) == {"node1", "node2", "load", "agent-node1", "agent-node2", "prometheus"}
     demo.shorten_waits()
     _check_scrapes_and_rules()
-    # The alerts' rates cover five minutes, and therefore still include errors that occurred during startup.
+    # Other alerts may fire at first, because their rates cover five minutes and thus include errors during startup.
     eventually(lambda: names() <= OF_THE_MACHINE, 2 * PATIENCE_S)
     _check_metrics_of_alerts()
     _kill_a_node(demo)
@@ -178,7 +178,7 @@ def _kill_a_node(demo: Demo) -> None:
 
 
 def _remove_the_node(demo: Demo) -> None:
-    """Remove the node from the cluster and from the scrape configuration."""
+    """Remove the node from the cluster and then from the scrape configuration; its alerts must resolve."""
     nodetool = demo.folder / "node1" / "bin" / "nodetool"
     subprocess.run([nodetool, "assassinate", ADDRESSES[1]], capture_output=True, check=True, timeout=PATIENCE_S)
     eventually(lambda: "CassandraNodesUnreachable" not in names(), PATIENCE_S)

@@ -29,7 +29,7 @@ NO_EXEC = "<restrict>\n<commands><command>read</command><command>search</command
 NO_SEARCH = "<restrict>\n<commands><command>read</command><command>exec</command></commands>\n</restrict>\n"
 NO_READ = "<restrict>\n<commands><command>search</command><command>exec</command></commands>\n</restrict>\n"
 NOT_US = "<restrict>\n<remote><host>192.0.2.1</host>\n</remote>\n</restrict>\n"
-# Allows reads of a few MBeans only.
+# A policy that allows reads of only some MBeans.
 CHOSEN = """<restrict>
 <commands><command>search</command><command>exec</command></commands>
 <allow><mbean><name>java.lang:*</name><attribute>*</attribute></mbean>
@@ -75,7 +75,7 @@ def scripted(the_node: ScriptedNode, node: Node) -> ScriptedNode:
 
 
 def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> None:
-    """Attach as suggested; responses are slow until the suggested JVM option is set and the node is restarted."""
+    """Attach Jolokia as suggested. Its responses are slow until the node is restarted with the suggested JVM option."""
     report = Doctor("-m", PORT)
     missing = report.finding("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
@@ -97,7 +97,7 @@ def test_fixing_slow_nodetool(scripted: ScriptedNode) -> None:
     finding = Doctor("-m", PORT).finding("nodetool", "responds in")
     assert finding["state"] == "warning"
     advised = advised_doctor(*fixes(finding))
-    # On a busy machine, the next reports may take longer than those on which the advice is based.
+    # On a busy machine, nodetool may be slower now than when the advice was given, so that new advice is needed.
     if advised.has("nodetool", "responds in"):
         advised = advised_doctor(*fixes(advised.finding("nodetool", "responds in")))
     advised.assert_fixed("nodetool")
@@ -158,7 +158,7 @@ def test_fixing_a_host_without_a_node(scripted: ScriptedNode, agents: JolokiaLau
 
 
 def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLauncher) -> None:
-    """In another user namespace, as in a container, even root may not read the process; outside it, root may."""
+    """In another user namespace, as in a container, not even root may read the process. Outside it, root may."""
     options = ("-m", PORT, "--jolokia", URL)
     within = ["unshare", "--user", "--map-root-user"]
     with agents.within(scripted.pid, AGENT_PORT):
@@ -304,7 +304,7 @@ def test_fixing_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
 
 
 def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted: ScriptedNode, tmp_path: Path) -> None:
-    """Fix four faults with one restart: no Jolokia, JMX passwords, a second device, an address without an interface."""
+    """Fix four faults with one restart: no Jolokia, JMX passwords, data on two devices, an unassigned address."""
     before = scripted.env.read_text()
     apply_advice(fixes(Doctor("-m", PORT).finding("jolokia", "started without"))[-1])
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"

@@ -38,7 +38,7 @@ POOLS = {"type": "search", "mbean": f"{METRICS}type=ThreadPools,path=*,scope=*,n
 
 @dataclass(frozen=True)
 class AttachableNode:
-    """A node, and a version of Jolokia that each test attaches to it with its own options."""
+    """A node, and the Jolokia version that the tests attach to it, each test with different options."""
 
     node: Node
     version: str
@@ -56,7 +56,7 @@ class AttachableNode:
         return str(caught.value)
 
     def with_policy(self, folder: Path, restrictions: str) -> tuple[str, str]:
-        """Return the agent's options for a policy with these restrictions."""
+        """Write a policy with these restrictions, and return the agent's options for it."""
         path = folder / "jolokia-access.xml"
         path.write_text(f'<?xml version="1.0" encoding="utf-8"?>\n<restrict>{restrictions}</restrict>\n')
         return "--policyLocation", f"file:{path}"
@@ -70,7 +70,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BareNode]:
 
 @pytest.fixture(scope="module", params=JOLOKIA_VERSIONS)
 def host(request: pytest.FixtureRequest, bare: BareNode) -> AttachableNode:
-    """Return the node and a version of Jolokia, once for each version."""
+    """Return the node and a Jolokia version; the tests run once for each version."""
     node = bare.for_jolokia(request.param)
     Load(node, 200, 1).wait()
     return AttachableNode(node, request.param, jar_of(request.param))

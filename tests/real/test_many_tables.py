@@ -59,13 +59,13 @@ def samples(big: Node) -> Iterator[Iterator[Sample]]:
 
 
 def selected_tables(sample: Sample) -> set[str]:
-    """Return the tables that have a row of their own, with a read rate."""
+    """Return the tables that have their own row, with a read rate."""
     rows = tables(sample)
     return {row["table"] for row in rows if row["table"] != OTHERS and row["reads_per_s"] is not None}
 
 
 def operations(sample: Sample, metric: str) -> float:
-    """Return the keyspace's reads and writes in this interval, summed over all series of a metric."""
+    """Return the number of operations on keyspace `big` in the interval, summed over the series of a metric."""
     return sum(
         rate.increase
         for series, rate in sample.values.items()
@@ -77,9 +77,9 @@ def operations(sample: Sample, metric: str) -> float:
 
 
 def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
-    """Return whether to count a rate.
+    """Return whether a rate belongs in the sum over all series.
 
-    A table's rate that covers more than the interval has operations that the remainder has already included.
+    If a table's rate covers more than this interval, it includes operations already counted as those of other tables.
     """
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 

@@ -109,7 +109,8 @@ def test_every_rule_is_evaluated_and_records_a_value(stores: FilledStores) -> No
     assert empty == ONLY_THROUGH_NODETOOL
 
 
-# The signal, whether it is compared per node or for the cluster, the merge's column, and the factor between the two.
+# The signal, the level at which it is compared (node or cluster), the merge's column, and the factor that converts the
+# signal's unit to the column's.
 EQUAL: tuple[tuple[str, str, str, float], ...] = (
     ("reads", "cluster", "reads_per_s", 1),
     ("writes", "cluster", "writes_per_s", 1),
@@ -148,9 +149,9 @@ def test_query_results_match_the_merge(
     for store, found in answers.items():
         scaled = {node: scale * value for node, value in found.items()}
         for node, value in wanted.items():
-            # InfluxDB's points have the times of their ticks. The other stores have the times of their scrapes, and a
-            # scrape close to a tick may still return the previous one: one end of the window then moves by a second,
-            # which changes the mean by at most that second's share of the window.
+            # InfluxDB's points are timestamped with their ticks. In the other stores, they are timestamped with their
+            # scrapes, and a scrape close to a tick may still return the previous tick. One end of the window then moves
+            # by a second, which changes the mean by at most that second's share of the window.
             stray = 0.0 if isinstance(store, InfluxDB) else max(seconds[node]) / SPAN_S
             assert scaled[node] == pytest.approx(value, rel=0.01, abs=0.01 * value + stray), (
                 type(store).__name__,
@@ -162,8 +163,8 @@ def test_query_results_match_the_merge(
 def prometheus_values(
     store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: FilledStores
 ) -> dict[str, float]:
-    # A tick is scraped up to a second late. Unlike VictoriaMetrics, Prometheus does not use the last value before the
-    # window, so its window must be one scrape longer.
+    # A tick may be scraped up to a second after it was taken. Unlike VictoriaMetrics, Prometheus does not use the last
+    # value before the window, so its window must be longer by one scrape interval.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     series_list = query_at(store, text, of.to_s + SCRAPE_S)
@@ -171,7 +172,7 @@ def prometheus_values(
 
 
 def influxdb_values(store: InfluxDB, expression: Expression, by: str, of: FilledStores) -> dict[str, float]:
-    # The window excludes its start, because that tick belongs to the previous window.
+    # The window excludes its start, because a tick at that time belongs to the previous window.
     time = f"time > {round(MS * of.from_s)}ms and time <= {round(MS * of.to_s)}ms"
     text = influxql.render(expression, influxql.Scope("", (by,), time, "1000d"))
     series_list = store.query(text)["series"]

@@ -24,7 +24,7 @@ from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
 
 RATE = 300
-# The length of each third of the load: before a node is killed, without it, and while it is starting again.
+# The load has three phases of this length: before a node is killed, while it is down, and while it is starting again.
 THIRD_S = 12
 KILLS = 25
 AT_ONCE = 5
@@ -82,7 +82,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return the operations that a restarted node counted before its first scrape; no interval includes them."""
+    """Return how many operations a restarted node counted before it was first scraped; no interval includes them."""
     counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
@@ -202,7 +202,7 @@ def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, flo
 
 
 def readable(folder: Path) -> list[float]:
-    """Return the times of all ticks; only the last record may be damaged."""
+    """Return the times of all readable ticks; no record but the last may be damaged."""
     records = [record for path in journal_files(folder) for record in read(path)]
     damage = [record for record in records if isinstance(record, Damage)]
     assert damage in ([], records[-1:])

@@ -40,7 +40,7 @@ def test_promtool_reports_no_problem_in_the_rules(folder: Path) -> None:
 
 @pytest.mark.parametrize("subject", ALERTS)
 def test_every_alert_passes_its_rule_tests(folder: Path, subject: str) -> None:
-    """Each alert gets its own rule file, because promtool evaluates all rules in a test's files for every minute."""
+    """Each alert gets its own rule file: promtool evaluates all of a test's rule files at every simulated minute."""
     (group,) = yaml.safe_load((folder / f"casstat-{subject}.yml").read_text())["groups"]
     paths = []
     for test in checks_of(ALERTS[subject]):
@@ -54,7 +54,7 @@ def test_every_alert_passes_its_rule_tests(folder: Path, subject: str) -> None:
         tests = {
             "rule_files": [f"{name}.rules.json", *(f"{group_name}.yml" for group_name in recording)],
             "evaluation_interval": "1m",
-            # The alert may use series from the recording group.
+            # The recording group must be evaluated first, because the alert may use its series.
             "group_eval_order": [*recording, name],
             "tests": [test],
         }

@@ -53,7 +53,7 @@ def test_the_old_command_line_works(any_node: Node, source: str, tmp_path: Path)
     prepare(any_node)
     write(any_node)
     events = tmp_path / "events.txt"
-    # A rate needs two nodetool reports.
+    # Rates take longer to appear with nodetool, because they need two reports.
     rows = 6 if source == "nodetool" else 3
     command = [sys.executable, "-m", "cli", *old_command(any_node, events, rows), "--source", source]
     with (

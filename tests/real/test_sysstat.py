@@ -29,7 +29,7 @@ from tests.real.programs import PATIENCE_S
 FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")
 INTERVAL_S = 5.0
 
-# If the file system has no disk (an overlay), use any disk with activity.
+# If the file system is not on a disk, as with an overlay, use any disk with activity.
 DISK = disk_of(Path.cwd(), Path("/proc/self")) or next(iter(parse_disks(Path("/proc/diskstats").read_text(), ())))[1]
 INTERFACE = interface_of("127.0.0.1", Path("/proc/self/net"))
 
@@ -43,7 +43,7 @@ def capture(root: Path) -> float:
         to.write_bytes(Path("/proc", name).read_bytes())
     (folder / "self").mkdir(exist_ok=True)
     shutil.copytree(folder / "net", folder / "self" / "net", dirs_exist_ok=True)
-    # iostat prefers /sys/block/DISK/stat, which lacks the device numbers and the name but has the same statistics.
+    # iostat prefers /sys/block/DISK/stat, which has the disk's statistics without its device numbers and name.
     disk = next(line.split()[3:] for line in (folder / "diskstats").read_text().splitlines() if line.split()[2] == DISK)
     (root / "block" / DISK).mkdir(parents=True)
     (root / "block" / DISK / "stat").write_text(" ".join(disk) + "\n")
@@ -138,7 +138,7 @@ def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: s
 
 
 def table(text: str, first: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of sysstat's tables that have a column called `first`."""
+    """Yield the rows of those tables in sysstat's output that have the column `first`."""
     header: list[str] = []
     for line in text.splitlines():
         words = line.split()

@@ -65,7 +65,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return the first row that has all nodes and roughly the load's rate; while catching up, the load is faster."""
+    """Return the first row with all nodes and about the nominal rate, which the load exceeds while it catches up."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()

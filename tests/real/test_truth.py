@@ -111,7 +111,10 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
         return 0.7 * LIGHT / 2 < (row["reads_per_s"] or 0) < 1.3 * LIGHT / 2
 
     def median_p99_ms(line: Casstat, rate: float, is_of_phase: Callable[[Row], bool], number: int) -> float:
-        """Return the median p99 of a phase's last 12 of `number` rows; in earlier rows, the JVM is still compiling."""
+        """Wait for `number` rows of a phase, and return the median p99 of the last 12.
+
+        Earlier rows may be slower, because the JVM is still compiling.
+        """
         start = len(line.rows)
         with load(node, rate):
             line.wait_for(lambda rows: sum(map(is_of_phase, rows[start:])) >= number)

@@ -20,7 +20,8 @@ from collector.model.snapshot import Tick
 
 Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
-# The function that combines two nodes' values, and its neutral element. Means are kept as sums until the end.
+# For each aggregation, the function that combines two nodes' values, and its neutral element. Means are kept as sums
+# until the end.
 _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
     Aggregation.SUM: (np.add, 0.0),
     Aggregation.MEAN: (np.add, 0.0),
@@ -255,7 +256,7 @@ class ClusterSums:
         layouts: Mapping[int, Ints],
         values: dict[int, dict[Series, Derived]],
     ) -> None:
-        """Add a histogram to the intervals in which every node whose counter increased also has buckets."""
+        """Add a histogram to each interval, unless a node on which its counter increased lacks its buckets."""
         metric = self.metrics[series[0]]
         counter = self.counters.get((metric.count, *series[1:]))
         total: Bools = np.asarray(self.histogram_nodes[series] > 0)
@@ -273,7 +274,7 @@ Key = TypeVar("Key", Series, str)
 
 
 def _join_arrays(target: dict[Key, Array], addends: Mapping[Key, Array], combine: np.ufunc) -> None:
-    """Combine arrays with equal keys, element by element."""
+    """Combine each array in `addends`, element by element, with the one in `target` that has the same key."""
     for key, array in addends.items():
         target[key] = combine(target[key], array) if key in target else array
 
@@ -282,7 +283,7 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def _join_series(target: dict[Series, Arrays], series: Series, addends: Arrays, functions: Sequence[np.ufunc]) -> None:
-    """Combine a series' arrays with those in `target`, each pair with the corresponding function."""
+    """Combine a series' arrays with those in `target`, using one of `functions` for each pair."""
     if series not in target:
         target[series] = addends
         return

@@ -63,7 +63,10 @@ def histogram_increases(
     elapsed: Floats,
     present: Bools,
 ) -> HistogramIncreases:
-    """Return a block's histogram increases where `continues` is true. Raises CodingError and ValueError."""
+    """Return a block's histogram increases for the lines and columns for which `continues` is true.
+
+    Raises CodingError and ValueError.
+    """
     all_increases, counted = block.bucket_increases(), continues.copy()
     result = HistogramIncreases([], counted, {}, {}, [])
     column_indices = {key: column_index for column_index, key in enumerate(block.series)}
@@ -103,7 +106,7 @@ def histogram_increases(
 
 
 def _layouts_by_column(block: Block) -> dict[int, list[tuple[int, int]]]:
-    """Return each histogram's layouts by column: the line on which a layout begins, and its number of buckets."""
+    """Return each histogram's layouts, keyed by column: the first line and number of buckets of each layout."""
     layouts: dict[int, list[tuple[int, int]]] = {}
     for line, column_index, length in block.lengths:
         layouts.setdefault(column_index, []).append((line, length))

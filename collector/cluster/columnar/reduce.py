@@ -74,7 +74,7 @@ class _NodeReducer:
         self._carry, self._begins = {}, True
 
     def _end(self) -> None:
-        """End a session."""
+        """End the current session."""
         self._integrity += self._sequence.integrity()
         self._sequence = TickOrder()
 
@@ -162,7 +162,10 @@ def is_repeated(block: Block, sequence: TickOrder) -> bool:
 
 
 def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> _BlockSums:
-    """Return a block's sums; `order` sorts its lines by interval, and each interval begins at one of `starts`."""
+    """Return a block's sums.
+
+    `order` sorts the block's lines by interval; `starts` contains the index in `order` at which each interval begins.
+    """
     metrics = block.head.catalogue
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in rates.keys]
     scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in rates.keys], np.float64)
@@ -219,7 +222,7 @@ def _histograms(
 
 
 def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: Ints, height: int) -> None:
-    """Add a block's sums; each interval must occur only once in `rows`."""
+    """Add a block's sums to the rows of its intervals; `rows` must not contain duplicates."""
     for column_index, series in enumerate(part.counters[0]):
         if series not in sums.counters:
             sums.counters[series] = np.zeros(height), np.zeros(height)

@@ -105,7 +105,7 @@ def _presence(block: Block) -> Bools:
 
 
 class _Previous:
-    """For each line and series, the time since its previous reading, and whether the series continues from there."""
+    """For each line and series, the time since the previous reading, and whether no reset has occurred since then."""
 
     def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
         lines, number = present.shape
@@ -231,7 +231,7 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
 
 
 def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> list[float]:
-    """Return the number on each line of a series that mixes integers with other values; NaN stands for text.
+    """Return the numbers of a series that mixes integers with other values, one per line; NaN stands for text.
 
     Raises CodingError.
     """

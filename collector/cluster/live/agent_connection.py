@@ -38,7 +38,7 @@ class Response:
 
 
 class AgentConnection(asyncio.Protocol):
-    """A client connection that its owner closes after `deadline_s`, a time on `clock`, the event loop's clock."""
+    """A client connection. Its owner closes it after `deadline_s`, a time on the event loop's clock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -59,7 +59,7 @@ class AgentConnection(asyncio.Protocol):
         """Send a request and return a future for its response.
 
         With `on_event`, the response for an event stream is complete once its head has arrived; `on_event` is then
-        called with the data of each event.
+        called with each event's data.
         """
         self._parser = httptools.HttpResponseParser(self)
         self._response = asyncio.get_running_loop().create_future()
@@ -99,7 +99,7 @@ class AgentConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
-            # The exception raised by one of the callbacks below: an AgentError or an unexpected one.
+            # One of the callbacks below raised the exception in `__context__`: an AgentError or an unexpected one.
             cause = error.__context__
             self.fail(cause if isinstance(cause, Exception) else AgentError("malformed HTTP response"))
         except httptools.HttpParserError:

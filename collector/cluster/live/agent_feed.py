@@ -30,7 +30,7 @@ EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.Tim
 
 
 class FeedListener(Protocol):
-    """Receives samples, properties and failures from feeds, in any thread; `key` identifies the node."""
+    """Receives samples, properties and failures from feeds, which may run in any thread; `key` identifies the node."""
 
     def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
         """Receive a sample; `is_last` marks the agent's latest sample from before the connection was made."""
@@ -45,7 +45,7 @@ class FeedListener(Protocol):
 class AgentFeed:
     """Follows one agent until cancelled.
 
-    connections    the set of open connections, shared with the owner for deadline checks.
+    connections    the set of open connections, shared with the feed's owner, which checks their deadlines.
     select_values  filters a sample's values before they are decoded.
     """
 
@@ -99,7 +99,7 @@ class AgentFeed:
             except Exception as error:
                 # Report the error, because the task must not end silently.
                 self._listener.on_failure(self._key, unexpected_text(error))
-            # A different node may answer at this address the next time.
+            # After reconnecting, a different node may be answering at this address.
             self._is_introduced = False
             if loop.time() - began_s > STEADY_S:
                 self._delay_s = MIN_DELAY_S

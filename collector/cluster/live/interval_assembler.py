@@ -58,7 +58,7 @@ class _Node:
         self._reported: frozenset[Series] = frozenset()
 
     def missing_gauges(self, sample: Sample) -> frozenset[Series]:
-        """Return the summed gauges that the node has reported before but not in this sample; none if it is silent."""
+        """Return the summed gauges that the node reported earlier but not in this sample; none if it is silent."""
         current = {series for series in sample.values if series[0] in self._summed_gauges}
         before = self._reported
         self._reported = before | current
@@ -135,7 +135,7 @@ class IntervalAssembler:
         del node.events[:-MAX_EVENTS]
 
     def add_last_sample(self, key: str, sample: Sample, now_s: float) -> None:
-        """Add the agent's most recent sample to the first interval, which then need not wait for the next tick."""
+        """Add the agent's last sample to the first interval, so that this interval need not wait for the next tick."""
         node = self._nodes[key]
         node_interval_s = node.info.interval_s or self._interval_s
         if abs(now_s - sample.tick.time_s) <= GONE_AFTER * node_interval_s:
@@ -159,7 +159,7 @@ class IntervalAssembler:
         return self._closed if index is None else index
 
     def is_complete(self, index: int, *, first: bool = False) -> bool:
-        """Return whether all reachable nodes have reported for an interval; `first` includes those that are new."""
+        """Return whether all reachable nodes have reported for an interval; new nodes count only if `first` is true."""
         self._open = index
         nodes = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
         return all(index in node.open for node in nodes)

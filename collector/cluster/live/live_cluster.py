@@ -56,7 +56,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """The nodes to follow, including the peers of `seeds`, and how to connect; `access` and `tls` apply to agents."""
+    """The nodes to follow and how to connect to them.
+
+    The peers of `seeds` are followed as well. `access` and `tls` apply to casstat agents, `connect` to Jolokia agents.
+    """
 
     nodes: tuple[NodeAddress, ...]
     seeds: tuple[NodeAddress, ...]

@@ -17,9 +17,10 @@ from collector.sampling.source_names import JOLOKIA_SOURCE
 OPERATION_MODE: Series = ("cassandra_operation_mode",)
 REQUEST_COUNTERS = frozenset({"cassandra_client_requests_total", "cassandra_local_operations_total"})
 MAX_EVENTS, MAX_NAME_CHARS, MAX_TEXT_CHARS = 20, 64, 256
-# Larger values and histograms with more buckets are implausible; sums of larger values may also overflow.
+# Values above MAX_VALUE are implausible, and their sums may overflow. Histograms with more than MAX_BUCKETS buckets are
+# also implausible.
 MAX_VALUE, MAX_BUCKETS = 1e30, 512
-# The latest plausible time on any clock, which is in the year 2096.
+# The latest plausible time on any clock (in the year 2096).
 MAX_TIME_S = 4e9
 
 

@@ -42,7 +42,7 @@ _MIB = 2**20
 
 
 def parse(text: str) -> Report:
-    """Return the values and the node's properties; sizes are as exact as nodetool prints them, that is, rounded."""
+    """Return the values and the node's properties; sizes are inexact, because nodetool rounds them."""
     draft = Draft(text)
     values = unique(draft.lines, ("Load", _HEAP, "Exceptions", *_CACHES, *_PROPERTIES), draft)
     if "Load" in values:
@@ -52,7 +52,7 @@ def parse(text: str) -> Report:
     if _HEAP in values:
         _heap(draft, values[_HEAP])
     if values and not any(parted(line)[0] == "Token" for line in draft.lines):
-        # Every version prints this line last, so if it is present, no cache is missing because of truncation.
+        # Every version prints this line last. Without it, the report is truncated, and caches may be missing.
         draft.problem("missing 'Token', the last line of a complete report")
     chunks = unique(draft.lines, (_CHUNKS,), draft)
     for label, cache in {**_CACHES, _CHUNKS: "ChunkCache"}.items():

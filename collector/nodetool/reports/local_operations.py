@@ -26,7 +26,7 @@ _SUM_OF = {
 
 
 def sums(values: Values) -> Values:
-    """Return, for each operation, the sums of the keyspaces' counters; system keyspaces are left out."""
+    """Return the sums of the keyspaces' counters for each operation, leaving out system keyspaces."""
     totals: dict[Series, int] = {}
     for (name, *labels), value in values.items():
         if name in _SUM_OF and isinstance(value, int) and not is_system_keyspace(labels[0]):

@@ -60,7 +60,7 @@ class Draft:
             locations.append(location)
 
     def put(self, series: Series, value: Value | None) -> None:
-        """Add a value, unless it is None because the report declares it unknown, such as the mean of no operations."""
+        """Add a value. None stands for a value that the report declares unknown, such as the mean of no operations."""
         self.recognised = True
         if value is None or series in self._doubtful:
             return
@@ -72,7 +72,7 @@ class Draft:
     def take(
         self, series: Series, convert: Callable[[object], Value | None], raw: object, subject: str, location: str = ""
     ) -> None:
-        """Convert and add a value. If `convert` raises ValueError, add a problem with its message instead."""
+        """Convert and add a value. If `convert` raises ValueError, add a problem with the error's message instead."""
         try:
             self.put(series, convert(raw))
         except ValueError as error:
@@ -149,7 +149,7 @@ def parted(line: str) -> tuple[str, str]:
 
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
-    """Return the value of each label. If any label is present, missing and conflicting values are added as problems."""
+    """Return the value of each label. If any label is present, add a problem for each missing or ambiguous one."""
     values_by_label: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
         if label in values_by_label:
@@ -229,7 +229,7 @@ def objects(text: str) -> list[dict[str, Any]]:
             content, end = _JSON.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             continue
-        # If text follows the object's end, one of the object's lines is missing, so its content may be nested wrongly.
+        # If text follows the object's end, one of the object's lines is missing, so values may be at the wrong level.
         if not _CONTINUES.match(text, end):
             result.append(content)
         position = end

@@ -53,7 +53,7 @@ def parse(text: str) -> Report:
     draft = Draft(text)
     for histogram in histograms(draft, _HEADING, _LABELS):
         keyspace, table = histogram.heading.groups()
-        # A name such as TABLE.INDEX is that of an index.
+        # A name of the form TABLE.INDEX belongs to an index.
         if "." in table:
             continue
         for column, operation in _OPERATIONS.items():

@@ -44,7 +44,7 @@ FILLS = frozenset(
 
 
 def arguments(keyspace: str, table: str) -> tuple[str, ...]:
-    """Return nodetool's arguments for one table or keyspace, or for all keyspaces if none is given by name."""
+    """Return nodetool's arguments for one table or keyspace, or for all keyspaces if no keyspace is given by name."""
     if not keyspace or is_pattern(keyspace):
         return ARGUMENTS
     return (*ARGUMENTS, f"{keyspace}.{table}" if table and not is_pattern(table) else keyspace)
@@ -85,7 +85,7 @@ _OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "P
 
 @dataclass(frozen=True)
 class Section:
-    """The values of a keyspace (with `table` "") or a table, by label; a well-formed report has one value per label."""
+    """The values by label of a keyspace (`table` is "") or a table; a well-formed report has one value per label."""
 
     keyspace: str
     table: str
@@ -120,7 +120,7 @@ def parse(text: str) -> Report:
 def _take(draft: Draft, section: Section) -> None:
     labels = _OF_TABLE if section.table else _OF_KEYSPACE
     if any(len(values) > 1 for values in section.values.values()):
-        # A heading must be missing, so two tables look like one.
+        # A heading must be missing, which makes two tables look like one.
         draft.problem("duplicate label; all values are ignored", section.name)
         return
     values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}
@@ -203,7 +203,7 @@ def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: I
 
 
 class _Reader:
-    """Reads the text report line by line and assigns its values to headings, except values of indexes."""
+    """Reads the text report line by line and assigns its values to headings, except the values of indexes."""
 
     def __init__(self, draft: Draft) -> None:
         self.sections: list[Section] = []

@@ -20,7 +20,7 @@ FILLS = frozenset(
     }
 )
 
-# Each row: the metric, its column in the text, and its key in the JSON.
+# Each row contains the metric, its column in the text report, and its key in the JSON report.
 _POOL = (
     ("cassandra_pool_active", "Active", "ActiveTasks"),
     ("cassandra_pool_pending", "Pending", "PendingTasks"),
@@ -32,8 +32,8 @@ _DROPPED = "cassandra_messages_dropped_total"
 _POOL_COLUMNS = ("Pool Name", *(column for _, column, _ in _POOL))
 _MESSAGE_COLUMNS = ("Message type", "Dropped", "50%", "95%", "99%", "Max")
 
-# The report lacks a pool's path, which is part of the MBean name. These are all pools of Cassandra 3.11 to 5.0 except
-# those with numbered names.
+# Maps paths to pools, because the report lacks a pool's path, which is part of its MBean name. All pools of Cassandra
+# 3.11 to 5.0 are listed, except those with numbered names.
 _PATHS = {
     "request": (
         "CounterMutationStage",
@@ -75,13 +75,14 @@ _PATHS = {
 }
 _PATH = {pool: path for path, pools in _PATHS.items() for pool in pools}
 _MESSAGE = re.compile(r"[A-Z0-9_]+")
-# The line above the message table's header. It must be skipped, because an empty line does not end the pool table.
+# The title above the message table. It must be skipped, or else it would be parsed as a row of the pool table, which
+# continues until the next header.
 _TITLE = "Latencies waiting in queue"
 _NUMBERED = ("PerDiskMemtableFlushWriter_", "Repair#")
 
 
 def parse(text: str) -> Report:
-    """Return thread pools and dropped messages, from JSON or text."""
+    """Return the thread pools and dropped messages in a report, which is either JSON or text."""
     draft = Draft(text)
     reports = [content for content in objects(text) if isinstance(content.get("ThreadPools"), dict)]
     if len(reports) == 1:

@@ -1,4 +1,4 @@
-"""Alerts on the agents: without their data, no other alert can fire."""
+"""Alerts on the agents. The alerts on Cassandra depend on the agents' data."""
 
 from dashboards.promql import NODE_LABELS
 from dashboards.rules.alert import MATCH, WHERE, WINDOW, agent_series, aggregate, threshold_alerts

@@ -25,11 +25,11 @@ _UNREACHABLE = rule_query(SIGNALS["nodes_unreachable"].expression, CLUSTER)
 _RECENT = aggregate("max", f"last_over_time({agent_series('casstat_source_up', OF_THE_NODE)}[1h])")
 _LOST = aggregate("count", f"{_RECENT} unless {ANSWERS} == 1", ("cluster", "dc", "rack"))
 _LIVE = "cassandra_endpoints_live"
-# One series per agent, except agents that have not reached their nodes yet: these have no cluster label.
+# One series per agent. Agents that have not reached their nodes yet have no cluster label and are excluded.
 _AGENT = f'casstat_build_info{{{MATCH},cluster!=""}}'
 _RECENT_AGENTS = aggregate("count", f"last_over_time({_AGENT}[1h])", (*CLUSTER, "node"))
 _CURRENT_AGENTS = aggregate("count", _AGENT, (*CLUSTER, "node"))
-# `unless` also works when no agent is left, whereas a count of the remaining agents would be absent.
+# `unless` works even if no agent is left, whereas a count of the remaining agents would then be absent.
 _GONE = aggregate("count", f"{_RECENT_AGENTS} unless {_CURRENT_AGENTS}", CLUSTER)
 _MISSING = f"{_GONE} / {aggregate('count', _RECENT_AGENTS, CLUSTER)}"
 _MISSING_SUMMARY = "Agents of {{ $labels.cluster }} are missing"
@@ -42,7 +42,7 @@ def _in(*modes: str) -> str:
     return aggregate("count", selector(_MODE, where(operation_mode=modes), MATCH), (*NODE_LABELS, "operation_mode"))
 
 
-# Joining and drained nodes need not accept clients.
+# Limits an alert to nodes in service, because joining and drained nodes need not accept clients.
 _IN_SERVICE = f"and on ({', '.join(NODE_LABELS)}) {_in('NORMAL')}"
 _RUNNING = rule_query(SIGNALS["native_running"].expression)
 
@@ -89,7 +89,8 @@ ALERTS = (
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
         f"The agent of {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
-        # While the other nodes see the node as up, CasstatNodeUnread fires instead: only casstat cannot read it.
+        # If the other nodes see the node as up, CasstatNodeUnread fires instead: the node is running, but casstat
+        # cannot read it.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
     ),
     *threshold_alerts(

@@ -20,14 +20,14 @@ ALERTS = (
     *threshold_alerts(
         "CassandraDiskFilling",
         "disk_fills",
-        # The linear trend of the last six hours, extrapolated to zero free space.
+        # The time until no space is free, if the linear trend of the last six hours continues.
         f"{aggregate('sum', _FREE, (*NODE_LABELS, *_MOUNT))} / "
         f"({aggregate('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
         "A disk of {{ $labels.node }} is filling up",
         f"At the current rate, {{{{ $labels.mountpoint }}}} of {WHERE} will be full in "
         "{{ $value | humanizeDuration }}.",
         by=(*NODE_LABELS, *_MOUNT),
-        # Does not fire for a disk that is still half empty or has stopped filling up.
+        # Does not fire for a disk that is at least half empty or has stopped filling up.
         also=f"and {_FREE_SHARE} < 0.5 and {aggregate('sum', f'deriv({_FREE}[1h])', (*NODE_LABELS, *_MOUNT))} < 0",
     ),
     *signal_alerts(

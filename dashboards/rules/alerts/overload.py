@@ -50,7 +50,7 @@ ALERTS = (
         _HINTS,
         "Hints are accumulating on {{ $labels.node }}",
         f"{WHERE} is writing {_VALUE} hints per second and delivering fewer.",
-        # The counter of delivered hints is absent before the first delivery.
+        # `unless` is needed, because the counter of delivered hints is absent before the first delivery.
         also=f"unless {_DELIVERED} >= {_HINTS}",
     ),
     *signal_alerts(

@@ -18,7 +18,7 @@ _VIRIDIS = (
     *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
 )
 _MS = 1000.0
-# Narrower cells would be indistinguishable and slow to draw.
+# Approximate minimum width of a cell, in pixels: narrower cells would be indistinguishable and slow to draw.
 _CELL_PX = 1.5
 
 

@@ -77,7 +77,7 @@ def _subtitle(run: Run) -> str:
 
 
 def _grid(nodes: int) -> tuple[int, int]:
-    """Return the numbers of columns and rows in which the cells are arranged."""
+    """Return the number of columns and the number of rows in the grid of cells."""
     columns = max(nodes, 1) if nodes <= 3 else 2 if nodes == 4 else 3 if nodes <= 9 else 4
     return columns, ceil(max(nodes, 1) / columns)
 
@@ -129,7 +129,7 @@ def _node(page: Page, cell: Cell, lines: Sequence[Line], scales: tuple[Scale, Sc
         "unset arrow; unset object",
         *Timeline(page, x_axis, run.phases, gaps_of(run, node), marks).lines(),
         page.label(name, (box.left + box.right) / 2, box.top - 8, "center tc rgb ink"),
-        # Only phase names: there is no room for other labels.
+        # Label only the phases, because there is no room for other labels.
         *(Timeline(page, x_axis, run.phases, (), ()).label_commands(box.top - _NAME_PX / 2) if cell.upper else ()),
         *(legend(page, Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
     ]

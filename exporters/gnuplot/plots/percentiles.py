@@ -11,7 +11,8 @@ from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
 from exporters.gnuplot.text_escaping import quoted
 
 _STEPS = 20
-# Maximum length of the axis, in decades: nine decades end at 99.9999999 %, all but one of a billion operations.
+# Maximum length of the axis, in decades: nine decades end at 99.9999999 %, that is, at all but one
+# of a billion operations.
 _MAX_DECADES = 9.0
 _WORDS = (("read", "reads", 7), ("write", "writes", 9))
 _NAMED = (0.0, 50.0, 90.0, 95.0)
@@ -90,7 +91,7 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
 
 
 def _decades(buckets: Buckets) -> float:
-    """Return the highest percentile that this many operations support, as a number of nines (3 for 99.9 %)."""
+    """Return the highest percentile that this number of operations supports, as a number of nines (3 means 99.9 %)."""
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 

@@ -66,7 +66,7 @@ def _data(page: Page) -> Columns:
 
 
 def _visible(columns: Columns) -> Columns:
-    """Return the rows; if there are many, only those with a point that no earlier point of the same kind covers."""
+    """Return the rows; if there are many, omit those whose points all lie close to earlier points of the same kind."""
     rows = list(zip(*columns.values(), strict=True))
     if len(rows) <= _MANY:
         return columns

@@ -14,8 +14,8 @@ from exporters.sinks.parts.points import EVENTS, events, histogram_fields, owner
 # Characters that become spaces: a line feed would end the point, and the others are not allowed in names.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
-# Backslashes that become slashes: InfluxDB and VictoriaMetrics interpret them differently at the end and before another
-# backslash or an escaped character.
+# Backslashes that become slashes: at the end of a name or value, and before another backslash or an escaped character,
+# InfluxDB and VictoriaMetrics interpret them differently from each other.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
 MAX_TEXT_CHARS = 1000
@@ -36,7 +36,7 @@ class LineEncoder:
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
-        """Return a line, without its line feed, for each series that `rows` would yield and each kind of event."""
+        """Return a line, without its line feed, for each series that `points.rows` yields and each kind of event."""
         self._prepare(catalogue, identity, sample, placement)
         lines = []
         tail = b" %d000000" % time_ms(sample)
@@ -87,7 +87,7 @@ class LineEncoder:
 def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
     """Yield a line for each kind of event.
 
-    The line has the texts, for annotations, and their count, for stores that accept only numbers.
+    The line contains the texts, for annotations, and their number, for stores that accept only numbers.
     """
     for kind, texts in events(sample).items():
         words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]
@@ -107,7 +107,7 @@ def _head(catalogue: Mapping[str, Metric], identity: Identity, placement: Placem
     metric = catalogue.get(series[0])
     if metric is None or len(series) != len(metric.labels) + 1:
         return b""
-    # A series label takes precedence over a node label.
+    # A series label takes precedence over a node label with the same name.
     labels = dict([*identity.labels().items(), *owner_tags(metric, placement), *tags(metric, series)])
     words = [f"{key(name)}={key(value)}" for name, value in labels.items()]
     head = ",".join([NO_NAME.sub("_", metric.name), *words]) + " "

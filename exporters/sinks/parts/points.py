@@ -50,7 +50,7 @@ def histogram_fields(metric: Metric, series: Series, buckets: Buckets, sample: S
 
 
 def events(sample: Sample) -> dict[str, list[str]]:
-    """Return the event texts by kind, without the kind `no_answer`, which occurs on every tick of an outage."""
+    """Return the event texts, keyed by kind, without the kind `no_answer`, which occurs on every tick of an outage."""
     fields: dict[str, list[str]] = {}
     for event in sample.events:
         if event.kind != NO_ANSWER:

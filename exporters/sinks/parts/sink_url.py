@@ -58,7 +58,7 @@ class Target:
         return value == "1"
 
     def secret(self, name: str) -> str:
-        """Return the first line of the file that a parameter names; "" if the URL lacks it. Raises SinkUrlError."""
+        """Return the first line of the file that a parameter names; "" if it is not set. Raises SinkUrlError."""
         if name not in self.parameters:
             return ""
         try:
@@ -77,7 +77,7 @@ class Target:
 
 
 def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
-    """Parse a URL. Raises SinkUrlError; its message never quotes a secret from the URL."""
+    """Parse a URL. Raises SinkUrlError with a message that never quotes a secret from the URL."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -1,4 +1,4 @@
-"""HTTP requests to a store, made with urllib3, with a deadline and a size limit for responses, without redirects.
+"""HTTP requests to a store, made with urllib3, with a deadline and a response size limit; redirects are not followed.
 
 The deadline covers the whole request, even if bytes trickle in; only the system's name resolution is not bounded.
 """
@@ -34,7 +34,7 @@ VERDICTS = (207, 400, 413, 422)
 TOO_LARGE = 413
 STORED = (200, 201, 204)
 TAG = re.compile(r"<[^<>]*>")
-# Exceptions of urllib3 and http.client, including those caused by malformed responses.
+# Exceptions that urllib3 and http.client raise, including those caused by malformed responses.
 FAILURES = (HTTPError, http.client.HTTPException, OSError, ValueError)
 
 
@@ -203,7 +203,7 @@ class _Reading:
         finally:
             # A connection with unread data cannot be reused.
             response.close() if response.length_remaining or not response.isclosed() else response.release_conn()
-        # influxdb_client decodes the body as UTF-8 without handling errors.
+        # Replace invalid bytes, because influxdb_client decodes the body as UTF-8 without handling errors.
         text = body.decode(errors="replace").encode()
         return urllib3.HTTPResponse(
             io.BytesIO(text), response.headers, response.status, enforce_content_length=False, decode_content=False

@@ -1,4 +1,4 @@
-"""The agent's settings: a flag takes precedence over an environment variable, and that over an entry in the file."""
+"""The agent's settings: flags take precedence over environment variables, which take precedence over the file."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -67,7 +67,7 @@ def test_an_unusable_file_does_not_stop_the_agent(tmp_path: Path) -> None:
     stored = LastIdentity(tmp_path)
     stored.update(IDENTITY)
     assert LastIdentity(tmp_path).identity == Identity()
-    # The next update writes the file.
+    # Once the path is usable, the next update writes the file.
     (tmp_path / FILE / "x").unlink()
     (tmp_path / FILE).rmdir()
     stored.update(IDENTITY)

@@ -110,7 +110,7 @@ def size_of(runs: list[Run]) -> int:
 
 
 def fill(runs: RunStore, identifier: str, marks: int = 10_000) -> int:
-    """Mark a run until it is full; return the number of marks."""
+    """Add up to `marks` marks to a run, until it is full; return the number of marks added."""
     for number in range(marks):
         if number % MAX_EVENTS == 0:
             runs.read(1.0)
@@ -177,7 +177,7 @@ def test_the_end_of_a_huge_file_is_read_and_the_file_is_compacted(
     log_lines: list[str] = []
     monkeypatch.setattr("cli.agent.run_store.MAX_READ_BYTES", 6 << 20)
     with (tmp_path / FILE).open("wb") as file:
-        # Zeros without a newline; most of them are never read.
+        # The file begins with zeros without a newline; most of them are never read.
         file.truncate(12 << 20)
         file.seek(0, 2)
         file.write(b'\n{"run": "a", "begin_s": 1, "name": "kept"}\n')

@@ -85,5 +85,5 @@ def test_a_new_transport_is_closed_when_the_node_answers_meanwhile(answers: bool
     transports.answers = answers
     transports.tick(EVERY_S)
     assert transports.tick(1, answered=True) == ""
-    # The transport that answers is closed too, because it is no longer needed.
+    # A transport that answers is closed too, because it is no longer needed.
     assert sorted(transports.closed) == ["jolokia", "nodetool"]

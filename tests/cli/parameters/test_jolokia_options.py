@@ -77,7 +77,7 @@ def test_without_a_file_the_password_comes_from_the_environment(tmp_path: Path) 
     assert access_from(JolokiaSettings(jolokia_user="me"), environ).password == OTHER_SECRET
     both = JolokiaSettings(jolokia_user="me", jolokia_password_file=password_file(tmp_path))
     assert access_from(both, environ).password == SECRET
-    # The variable may be set for another command, so it is ignored if there is no user.
+    # The variable may be set for another command, so it is ignored if no user is specified.
     assert access_from(JolokiaSettings(), environ) == JolokiaAccess()
 
 

@@ -1,4 +1,4 @@
-"""`merge` and `plot` on the command line: errors are one line, and hostile or damaged input does no other harm."""
+"""`merge` and `plot` as commands: every error is a single line, and bad input causes nothing worse than an error."""
 
 import csv
 import gzip

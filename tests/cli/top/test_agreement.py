@@ -163,7 +163,7 @@ def top_rows(folder: Path, interval_s: float) -> dict[float, Row]:
 
 
 def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
-    """Return, by time, the cluster rows that `casstat top` would show live for the nodes' samples."""
+    """Return, by time, the cluster rows that live `casstat top` would show for the nodes' samples."""
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)

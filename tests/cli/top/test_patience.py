@@ -1,4 +1,4 @@
-"""`casstat top --once` waits until every node has responded, or until failures persist."""
+"""`casstat top --once` waits until every node has responded or failed repeatedly, but only for a limited time."""
 
 from dataclasses import replace
 

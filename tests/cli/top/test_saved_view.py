@@ -1,4 +1,4 @@
-"""The view that top saves when it exits: what is saved, where, and how damaged files are handled."""
+"""The view that `top` saves when it exits: what is saved, where, and how damaged files are handled."""
 
 import json
 import os

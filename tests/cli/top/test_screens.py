@@ -1,4 +1,4 @@
-"""top's screens match their golden files and fill the terminal exactly."""
+"""The screens of `top` match their golden files and fill the terminal exactly."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""top derives every severity from the same thresholds as alerts and panels."""
+"""`top` derives every severity from the thresholds that alerts and panels also use."""
 
 import pytest
 

@@ -17,7 +17,7 @@ FRAMES = frames(12)
 
 
 class FakeSource:
-    """A source whose frame history tests can extend; it records the requests that it receives."""
+    """A source that records the requests it receives; tests can add frames to its history."""
 
     def __init__(self, count: int = 10) -> None:
         self.history = History()

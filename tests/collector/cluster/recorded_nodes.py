@@ -24,7 +24,7 @@ from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 
-# A multiple of every interval used in the tests.
+# The default start of a recording, a multiple of every interval used in the tests.
 BEGIN_S = 1_795_000_000.0
 READS = ("cassandra_client_requests_total", "Read")
 READ_TIME = ("cassandra_client_request_seconds_total", "Read")
@@ -115,13 +115,13 @@ def _is_close(expected: Derived, actual: Derived) -> bool:
 
 
 def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
-    """Return the increase in reads and the seconds that it covers, by interval index."""
+    """Return, by interval index, the increase in reads and the seconds that it covers."""
     rates = {index: interval.sample.values.get(READS) for index, interval in intervals.items()}
     return {index: (rate.increase, rate.elapsed_s) for index, rate in rates.items() if isinstance(rate, Rate)}
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return the cluster's reads and the number of responding nodes by interval; the first interval has number 0."""
+    """Return, by interval, the cluster's reads and the number of responding nodes; intervals are numbered from 0."""
     reads = {}
     for index, interval in merged.cluster.items():
         rate = interval.sample.values.get(READS)

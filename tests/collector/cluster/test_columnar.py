@@ -55,7 +55,7 @@ METRICS = (
     ),
 )
 NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
-# Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). The layout changes only at a restart.
+# Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). A node's layout changes only at a restart.
 LAYOUTS = (165, 128)
 COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
 VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
@@ -80,7 +80,7 @@ EVENTS = st.lists(st.builds(Event, st.sampled_from(["gc", "flush"]), st.sampled_
 
 
 def with_full_layouts(snapshot: Snapshot) -> Snapshot:
-    """Extend the short generated histograms to the full length of their layout by repeating them."""
+    """Extend the short generated histograms to the full length of their layout by repeating their counts."""
     scrapes = []
     for scrape in snapshot.scrapes:
         length = LAYOUTS[scrape.origin[-1:] in "02468"]

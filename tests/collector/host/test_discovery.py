@@ -41,7 +41,7 @@ def test_facts_that_a_starting_node_does_not_report_stay_empty() -> None:
 
 
 class PathOnDevice(PosixPath):
-    """A path that appears to be on a given device."""
+    """A path for which `stat` reports that it is on `device`."""
 
     device = os.makedev(8, 1)
 
@@ -77,7 +77,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def process(root: Path, *mounts: tuple[str, str]) -> Path:
-    """Return the `/proc` directory of a process with these mount points and their devices."""
+    """Return the `/proc` directory of a process with these mounts, each given as a mount point and a device."""
     folder = root / "proc/7"
     folder.mkdir(parents=True)
     lines = [f"36 35 0:40 / {point} rw,noatime shared:1 - btrfs {source} rw,space_cache\n" for point, source in mounts]
@@ -150,7 +150,7 @@ def test_the_data_directory_is_looked_up_in_the_mount_namespace_of_the_process(r
     (folder / "root/data").mkdir(parents=True)
     path = PathOnDevice("/data")
     path.device = os.makedev(8, 1)
-    # `path` is on sda here, but not in the process's mount namespace.
+    # `path` is on sda in this process's mount namespace, but not in that of the examined process.
     assert disk_of(path, folder, root) != "sda"
 
 

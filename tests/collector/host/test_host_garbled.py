@@ -67,7 +67,7 @@ def read(name: str, root: Path, pid: int) -> Values | None:
 
 
 def sound(name: str, values: Values | None) -> bool:
-    """Return whether every series has its metric's number of labels and every value is a number."""
+    """Return whether every series has as many labels as its metric, and every value is a number."""
     arity = {metric.name: len(metric.labels) for metric in PARTS[name].metrics}
     return all(
         len(series) == 1 + arity[series[0]] and isinstance(value, int | float)

@@ -228,7 +228,7 @@ def test_inside_a_container_the_mounted_control_group_is_read(tmp_path: Path) ->
 
 @pytest.mark.parametrize("path", ["/", "/../cri-containerd-0123.scope", "/kubepods/pod1/0123"])
 def test_in_a_sidecar_cassandras_control_group_is_read(tmp_path: Path, path: str) -> None:
-    # These are the files of the agent's own control group, which must not be read.
+    # These files belong to the agent's own control group and must not be read.
     agents = {V2 + "memory.max": "1000\n", V2 + PROCESSES: "7\n8\n", f"proc/{CASSANDRA}/cgroup": f"0::{path}\n"}
     assert read("cgroup", tree(tmp_path / "hidden", agents)) == {}
     cassandras = {PROCESS_ROOT + V2 + "memory.max": "2000\n", PROCESS_ROOT + V2 + PROCESSES: MEMBER}

@@ -8,7 +8,7 @@ from tests.collector.nodes import Beans, Node
 
 
 def beans(version: str) -> Beans:
-    """Return the captured node's MBeans with the attributes that were requested."""
+    """Return the captured node's MBeans with the values of the requested attributes."""
     attributes_of: Beans = {}
     for pair in captures.bulk(version):
         attribute, value = pair["request"].get("attribute"), pair["response"]["value"]

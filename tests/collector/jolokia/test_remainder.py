@@ -115,7 +115,7 @@ def test_other_series_and_texts_are_ignored() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One tick: the tables' increases before the keyspace and its tables are read, and between the two readings."""
+    """One tick: the tables' increases before the keyspace and its tables are read, and between these two readings."""
 
     increases: Increases
     between: Increases
@@ -181,7 +181,7 @@ class Reader:
 
 
 def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return the counts of the keyspace, the shown tables and the remainder at each reading of the keyspace."""
+    """Return, for each reading of the keyspace, its count, the total increase in shown tables, and the remainder."""
     keyspace, remainder, reader = Keyspace(), Remainder(), Reader()
     readings = []
     for step in played:

@@ -101,7 +101,7 @@ def test_the_busiest_tables_are_found_whatever_their_rates(per_s: list[int]) -> 
     active = world.run(two_passes(len(per_s)) + round(PERIOD_S) + 5)[-1]
     shown = [rate for (_, name), rate in world.rates.items() if name in active]
     others = [rate for (_, name), rate in world.rates.items() if name not in active]
-    # An active table is replaced only by a clearly busier one; adding 1 allows for rounded counts.
+    # An active table is replaced only by a clearly busier one; the added 1 allows for the rounding of counts.
     assert len(shown) == 3
     assert max(others) <= LEAD * min(shown) + 1
 

@@ -188,7 +188,7 @@ class _Reading:
         self.reads = 0.0
         self._truth = truth
         self._order, damaged = TickOrder(), 0
-        # For each session: its next expected tick number, the first tick number in its files, and its last read count.
+        # Keyed by session: the next expected tick number, the first tick number in its files, and its last read count.
         self._last: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._counts: dict[str, float] = {}
@@ -237,9 +237,9 @@ def truth_of(folder: Path) -> Truth:
 
 
 def verdict(truth: Truth, folder: Path, *, by_all: bool) -> Verdict:
-    """Check that a directory's contents are right, or reported as damaged with the correct number of lost ticks.
+    """Check whether a directory's contents are right, or reported as damaged with the correct number of lost ticks.
 
-    If `by_all` is set, also check that `casstat journal check` and both merges report the same result.
+    If `by_all` is set, also check whether `casstat journal check` and both merges report the same result.
     """
     reading = _Reading(truth, folder)
     problems, integrity, unstated = list(reading.problems), reading.integrity, reading.unstated()

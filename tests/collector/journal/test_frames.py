@@ -1,4 +1,4 @@
-"""Bytes that only look like frames: reading takes work proportional to their size, and finds later valid frames."""
+"""Bytes that only look like frames: reading takes work proportional to their size and still finds valid frames."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Replaying a recording at a longer interval loses no values, at a cost proportional to the recording's length."""
+"""Replaying a recording at a longer interval loses no values, and takes time proportional to the number of ticks."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ HEAD = Header("1", 1.0)
 
 
 class CountedSeries(tuple[str, ...]):
-    """A series type that counts how often its instances are hashed."""
+    """A series type that counts how many times its instances are hashed."""
 
     hashed = 0
     __slots__ = ()
@@ -55,7 +55,7 @@ def test_the_joined_entry_has_the_last_values_and_all_events(snapshots: list[Sna
 
 
 def hashes(ticks: int) -> int:
-    """Return how often series are hashed when this many ticks are joined into one."""
+    """Return how many times series are hashed when this many ticks are joined into one."""
     series = [CountedSeries((f"s{number}",)) for number in range(20)]
     snapshots = [
         Snapshot("n", Tick(float(tick)), (Scrape("cassandra", float(tick), dict.fromkeys(series, tick)),))

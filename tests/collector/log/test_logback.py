@@ -159,7 +159,7 @@ def test_any_pattern_is_parsed_or_a_one_line_error(pattern: str) -> None:
         ("d MMMM yyyy h:mm:ss a, UTC", "1 february 2026 1:00:00 PM", utc_s(2026, 2, 1, 13)),
         ("yyyy-MM-dd kk:mm:ss, UTC", "2026-11-21 24:00:01", utc_s(2026, 11, 21, 0, 0, 1)),
         ("''yyyy'' o''clock MM-dd HH:mm:ss, UTC", "'2026' o'clock 11-21 12:00:00", None),
-        # These lines match the pattern, but their dates cannot be parsed.
+        # Unknown names, impossible or unsupported dates, and ambiguous formats give None.
         ("d MMM yyyy HH:mm:ss, UTC", "1 Fév 2026 01:00:00", None),
         ("d MMM yyyy h:mm:ss a, UTC", "1 Feb 2026 1:00:00 nachm", None),
         ("yyyy-MM-dd HH:mm:ss, UTC", "2026-02-30 12:00:00", None),

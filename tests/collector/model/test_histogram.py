@@ -84,8 +84,8 @@ def nth(ordered: Sequence[int], rank: float) -> int:
 def around_share(ordered: Sequence[int], q: float) -> tuple[int, int]:
     """Return the lowest and the highest value that may be reported as the percentile `q`.
 
-    The percentile is the smallest value that at least the fraction `q` of all values does not exceed. The two results
-    differ only if the rank is within a rounding error of a whole number, in which case they are neighbours.
+    The percentile is the smallest value such that at least the fraction `q` of all values is less than or equal to it.
+    The two results differ only if the rank is within a rounding error of a whole number; they are then neighbours.
     """
     rank = q * len(ordered)
     return nth(ordered, rank - 1e-6), nth(ordered, rank)
@@ -161,7 +161,7 @@ def test_a_percentile_of_counts_is_a_whole_number(layout: Layout, values: list[i
 
 @given(values=st.lists(st.integers(0, 8), min_size=1, max_size=40), q=st.sampled_from((0.5, 0.9, 0.99, 1.0)))
 def test_percentiles_of_small_counts_are_exact(values: list[int], q: float) -> None:
-    # Up to 8, each bucket counts a single whole number.
+    # Up to 8, each bucket holds a single integer value.
     result = quantile(Layout("1", 166, 1, zero=True).buckets(values), q)
     assert result in around_share(sorted(values), q)
 

@@ -64,7 +64,7 @@ def parsed(capture: Capture) -> Report:
 def expected(version: str) -> dict[str, Any]:
     """Return the expected contents of each file: values by series (parts joined by `|`), problems and properties.
 
-    A file with the same contents as another one has only the field `as`, which names that file.
+    If two files have the same contents, one of them has only the field `as`, which names the other.
     """
     content = json.loads((FOLDER / version / "nodetool.expected.json").read_text())
     assert isinstance(content, dict)

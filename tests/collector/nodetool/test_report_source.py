@@ -89,7 +89,7 @@ def test_the_second_report_follows_at_once_and_later_ones_keep_the_pace() -> Non
     assert ends[1] - ends[0] <= 2.0 + 2.0
     gaps = [later - earlier for earlier, later in pairwise(ends[1:])]
     assert len(gaps) >= 4
-    # After each report there is a pause four times as long as the report took, rounded up to a tick.
+    # Each report is followed by a pause four times as long as the report took, extended to the next tick.
     assert all(5 * 2.0 - 0.5 <= gap <= 5 * 2.0 + 2.0 for gap in gaps)
 
 

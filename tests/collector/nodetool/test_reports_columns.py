@@ -36,7 +36,7 @@ LABELS = {
 TABLED = [
     capture for capture in SOUND if capture.command in LABELS and not capture.is_json and ".idle." not in capture.file
 ]
-# The cells of these tables contain spaces and are left-aligned under their labels.
+# In the tables of these commands, cells contain spaces and are left-aligned under their labels.
 ALWAYS_LEFT = {"compactionstats", "status"}
 NUMBERS = ("0", "7", "1234", "1234567890123")
 ONE_WORD = ("Shed", "Rejected(%)", "latency")
@@ -103,7 +103,7 @@ def rebuilt(capture: Capture, change: "Change", random: Random, *, left: bool) -
 
 
 class Change:
-    """Adds the columns `new` with values from `cells`, then removes `gone` random columns and shuffles the others."""
+    """Adds the columns `new` with values from `cells`, removes `gone` random columns, and shuffles the others."""
 
     def __init__(self, *, new: Sequence[str] = (), cells: Sequence[str] = NUMBERS, gone: int = 0) -> None:
         self.new, self.cells, self.gone = new, cells, gone
@@ -111,7 +111,7 @@ class Change:
     def __call__(self, table: Table, random: Random) -> None:
         columns = [list(column) for column in zip(*table.cells, strict=True)]
         for label in self.new:
-            # New columns have a cell only in rows where the first column has one, so they have no unit.
+            # A new column is filled only in rows in which the first column is, so it has no unit.
             cells = [random.choice(self.cells) if cell else "" for cell in columns[0][1:]]
             columns.insert(random.randint(0, len(columns)), [label, *cells])
         for _ in range(self.gone):

@@ -77,7 +77,7 @@ def test_a_malformed_value_gives_no_wrong_value(capture: Capture, share: float, 
     holder[key] = other
     report = capture.parse(json.dumps(content))
     check_sound(capture, report)
-    # nodetool itself prints these when a value is unknown or empty.
+    # nodetool itself prints these values when the real value is unknown or empty.
     if other not in (None, "NaN", -1, {}):
         check_reported(capture, report)
 

@@ -1,4 +1,4 @@
-"""A node's peers follow its cluster, in whatever order gossip and the ring change."""
+"""A node's list of peers is kept up to date, in whatever order gossip and the ring change."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing

@@ -29,7 +29,7 @@ class Scripted:
         self.time_s = TIME_S
 
     def tick(self, count: int = 1, first: bool = False) -> None:
-        """Add `count` ticks, one second apart; if `first` is set, they have no samples."""
+        """Add `count` ticks, one second apart; if `first` is set, they have no samples, like an agent's first tick."""
         for _ in range(count):
             self.time_s += 1
             tick = Tick(self.time_s)

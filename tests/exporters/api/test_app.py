@@ -161,7 +161,7 @@ def test_runs_can_be_begun_marked_and_ended(get: Ask, agent: Scripted) -> None:
 
 
 def listed(get: Ask, target: str) -> tuple[list[str], str]:
-    """Return the ids on a page of runs, and the URL of the next page, or "" if there is none."""
+    """Return the IDs of the runs on a page, and the URL of the next page, or "" if there is none."""
     answered = get(target)
     link = answered.headers.get("link", "")
     return [run["id"] for run in answered.content], link.removeprefix("<").partition(">")[0]
@@ -320,7 +320,7 @@ def test_only_listed_files_can_be_downloaded(get: Ask, name: str) -> None:
 
 
 def stream_statuses(app: Starlette, peers: Sequence[str]) -> list[int]:
-    """Return the response statuses of simultaneous requests for event streams, one for each entry of `peers`."""
+    """Return the response statuses of simultaneous requests for event streams, one from each of `peers`."""
     statuses: list[int] = []
 
     async def follow(peer: str) -> None:

@@ -10,13 +10,13 @@ from exporters.api.listen_address import ListenError, bind, parse_address
 
 
 def expires_at(connection: ClientConnection) -> float:
-    """Return the first second at which a connection is expired, or 1000 if it does not expire before that."""
+    """Return the first second at which a connection has expired, or 1000 if it does not expire before then."""
     return next((second for second in range(1000) if connection.is_expired(second)), 1000)
 
 
 def test_each_state_of_a_connection_has_a_deadline() -> None:
     connection = ClientConnection(lambda: None, 0.0)
-    # The deadline for the first request head counts from the start of the connection, not from the first bytes.
+    # The deadline for the first request head is measured from the start of the connection, not from the first bytes.
     connection.request_begins(5.0)
     assert expires_at(connection) == HEAD_S
     connection.head_complete(6.0)

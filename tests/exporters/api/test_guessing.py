@@ -20,7 +20,7 @@ GUESSER, HONEST = "10.0.0.66", "10.0.0.1"
 
 
 class SlowHash:
-    """A stand-in for bcrypt that blocks until `allow` is called, and records the passwords it checks."""
+    """A stand-in for bcrypt that records the passwords it checks; each check blocks until `allow` permits it."""
 
     def __init__(self) -> None:
         self.checked: list[bytes] = []

@@ -18,7 +18,7 @@ TLS = "tls_server_config:\n  cert_file: a.pem\n  key_file: /keys/a.key\n"
 
 
 def error_of(text: str) -> str:
-    """Return the error for a file with this text, after checking that it is one line that begins with the path."""
+    """Return the error for a file with this text; it must be one line that begins with the path and omits the hash."""
     with pytest.raises(WebConfigError) as caught:
         parsed(text, FILE)
     message = str(caught.value)

@@ -25,7 +25,7 @@ CHOICE = Choice()
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The recordings of three nodes, the third of which is down for a third of the run."""
+    """Return the directory of three nodes' recordings; the third node is down for a third of the run."""
     return record_three_nodes(tmp_path)
 
 
@@ -53,7 +53,7 @@ def test_cluster_rows_are_aggregates_and_include_the_number_of_nodes(folder: Pat
     assert rows[0]["cpu_user_pct"] == 50
     pending = [rows[0][f"{prefix}compactions_pending"] for prefix in ("min_", "", "max_")]
     assert pending == [1, 9, 5]
-    # One fifth of the reads take 9 ms, the others 0.4 ms; the mean of the nodes' percentiles would be only 3.3 ms.
+    # One fifth of the reads take 9 ms, and the others take 0.4 ms. The mean of the nodes' percentiles would be 3.3 ms.
     assert isinstance(rows[0]["read_p95_ms"], float)
     assert 8.2 < rows[0]["read_p95_ms"] < 9.9
     assert isinstance(rows[0]["read_p50_ms"], float)

@@ -102,7 +102,7 @@ def any_values(draw: st.DrawFn) -> dict[Series, Value]:
 
 
 def one_of_each() -> dict[Series, Value]:
-    """Return one series of every metric; its value depends only on the metric, not on the rest of the catalogue."""
+    """Return one series of every metric, each with a value that does not depend on the rest of the catalogue."""
     series_values: dict[Series, Value] = {}
     for metric in CATALOGUE.values():
         number = zlib.crc32(metric.name.encode()) % 100_000
@@ -120,6 +120,6 @@ def one_of_each() -> dict[Series, Value]:
 
 
 def counted(metric: Metric, values: Sequence[float], length: int) -> tuple[int, ...]:
-    """Return the bucket counts of a node that has `length` buckets and has recorded these values."""
+    """Return the bucket counts of a histogram with `length` buckets in which these values were recorded."""
     buckets = Counter(bisect_left(upper_bounds_of(metric.unit, length), value) for value in values)
     return tuple(buckets[index] for index in range(length))

@@ -15,7 +15,7 @@ NONE: Values = {}
 
 
 def added(*scrapes: Scrape) -> LatestValues:
-    """Return the latest values after a series of ticks, each with one of the scrapes."""
+    """Return the latest values after these scrapes, one per tick."""
     latest = LatestValues(CATALOGUE)
     for one_scrape in scrapes:
         latest.add(snapshot(one_scrape))

@@ -160,7 +160,7 @@ def test_events_are_counted_by_kind() -> None:
     agent = Agent()
     agent.tick({HINTS: 1})
     assert agent.value("casstat_events_total", kind="restart") == 0
-    # Without a log, the number of compactions is unknown.
+    # Unless the node's log is read, the number of compactions is unknown.
     assert agent.value("casstat_events_total", kind="compaction") is None
     snapshot = Snapshot("10.0.0.1", Tick(9.0), (Scrape("log", 9.0),))
     agent.page.add(snapshot, IDENTITY, (Event("restart", ""), Event("restart", ""), Event("compaction", "")))

@@ -1,4 +1,4 @@
-"""The series limit is not exceeded, metrics are left out completely or not at all, and they do not flap."""
+"""The series limit: it is never exceeded, no metric is exposed only in part, and none keeps coming and going."""
 
 from hypothesis import given
 from hypothesis import strategies as st

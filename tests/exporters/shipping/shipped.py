@@ -48,7 +48,10 @@ def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Map
 
 @dataclass
 class Store:
-    """A scripted store. `script` has an error, or None for success, per attempt; once it is empty, `always` decides."""
+    """A scripted store.
+
+    `script` holds the result of each attempt: an error, or None for success. Once it is empty, `always` decides.
+    """
 
     name: str = "fake://store"
     script: list[Exception | None] = field(default_factory=list)
@@ -114,7 +117,7 @@ class Node:
         self.begin()
 
     def begin(self) -> None:
-        """Start recording with empty state, like a newly started program."""
+        """Start recording with an empty state, like a newly started program."""
         self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.messages.append)
         catalogue = head().catalogue
         self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)

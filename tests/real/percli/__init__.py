@@ -1,4 +1,4 @@
-"""percli, which converts Grafana dashboards to Perses, built once together with its schemas."""
+"""Builds percli and its schemas once, and runs percli to convert Grafana dashboards to Perses."""
 
 import json
 import os

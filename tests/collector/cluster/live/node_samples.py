@@ -1,4 +1,4 @@
-"""Hand-written node samples, and an assembler for them."""
+"""Node samples for tests, and an assembler for them."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ INDEX = int(TIME_S) - 1
 
 
 def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: float) -> Sample:
-    """Return a busy node's sample; `figures` may set the `reads` per second and the one `bucket` that counts them."""
+    """Return a busy node's sample; `figures` may set its `reads` per second and the `bucket` that counts them all."""
     values = dict(busy().values)
     values["cassandra_operation_mode",] = "NORMAL"
     values["cassandra_endpoints_unreachable",] = 0.0

@@ -111,7 +111,7 @@ def test_several_samples_in_an_interval_are_summarised() -> None:
 
 def test_a_late_first_sample_counts_in_the_next_interval() -> None:
     assembler = assembler_of("a")
-    # A node's first sample has no rates, which is why a silent sample stands in for it.
+    # The silent sample stands in for the node's first sample: neither contains Cassandra rates.
     assembler.add_sample("a", silent_sample("a"), TIME_S + 0.3)
     assembler.close(INDEX, TIME_S + 0.5)
     assembler.close(INDEX + 1, TIME_S + 1.7)
