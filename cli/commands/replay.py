@@ -203,7 +203,7 @@ def _files(path: Path) -> list[Path]:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     folders = sorted({str(file.parent) for file in files})
     if len(folders) > 1:
-        raise CasstatError(f"{path}: recordings of several nodes (hint: choose one of {', '.join(folders)})")
+        raise CasstatError(f"{path}: contains recordings of several nodes (hint: choose one of {', '.join(folders)})")
     return files
 
 

@@ -110,7 +110,11 @@ def footer(context: RenderContext) -> Line:
     """Return the last line: the most important keys, a message, or the prompt."""
     view = context.view
     if view.prompt:
-        prompts = {"/": "filter (!: all others)", "s": "sort by column", "S": "go to (02:31:07) or back by (90, 5m)"}
+        prompts = {
+            "/": "filter (!: all others)",
+            "s": "sort by column",
+            "S": "go to a time (02:31:07) or back by a duration (90, 5m)",
+        }
         return cut((Span(f" {prompts[view.prompt]}: ", "bold"), Span(view.typed), Span("_", "bold")), context.width)
     if view.message:
         return cut((Span(f" {view.message}", "warn"),), context.width)

@@ -224,7 +224,7 @@ class _SameName:
         self._oldest: int | None = None
         # The oldest group that accepts any later session, regardless of its process.
         self._oldest_free: int | None = None
-        # A heap with the end time and group of each session with a known process that later sessions may overlap.
+        # A heap of (end time, group) for sessions with a known process that may overlap a later session.
         self._ends: list[tuple[float, int]] = []
 
     def groups_for(self, session: Session) -> list[int]:

@@ -30,7 +30,7 @@ class Diagnostics:
     access: Access
 
     def of_error(self, error: Exception, *, handshaking: bool) -> Failure:
-        """Return the failure behind an exception; `handshaking` states whether TLS was being negotiated.
+        """Return the `Failure` for an exception; `handshaking` states whether TLS was being negotiated.
 
         Raises ConnectionClosedError if the server has closed the connection.
         """
@@ -47,7 +47,7 @@ class Diagnostics:
         return connection_failure(error) if isinstance(error, OSError) else Failure(one_line(error))
 
     def of_closed_connection(self, *, answered: bool) -> Failure:
-        """Return the failure behind a closed connection; `answered` states whether the server has ever responded."""
+        """Return the `Failure` for a closed connection; `answered` states whether the server has ever responded."""
         text = "connection closed without a response"
         if answered:
             return Failure(text)
@@ -57,7 +57,7 @@ class Diagnostics:
         return Failure(f"{text}: {refused.text}", refused.reason)
 
     def of_status(self, status: int, phrase: str, location: str | None = None) -> Failure:
-        """Return the failure behind a status other than 200; `location` is a redirect's target."""
+        """Return the `Failure` for a status other than 200; `location` is a redirect's target."""
         user = self.access.user
         if status == http.client.UNAUTHORIZED:
             if user:

@@ -79,13 +79,13 @@ def timeout_failure() -> Failure:
 
 
 def connection_failure(error: OSError) -> Failure:
-    """Return the failure behind a system error, such as a refused connection."""
+    """Return the `Failure` that describes a system error, such as a refused connection."""
     reason = Reason.CONNECTION_REFUSED if isinstance(error, ConnectionRefusedError) else Reason.OTHER
     return Failure(one_line(error.strerror or error), reason)
 
 
 def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certificate: Path | None = None) -> Failure:
-    """Return the failure behind a TLS error; `ca` and `certificate` are the files in use."""
+    """Return the `Failure` for a TLS error; `ca` and `certificate` are the files in use."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _certificate_failure(error, host, ca)
     openssl_reason = error.reason or ""
@@ -112,7 +112,7 @@ def client_certificate_failure(certificate: Path | None) -> Failure:
 
 
 def http_failure(error: http.client.HTTPException) -> Failure:
-    """Return the failure behind a response that is incomplete or is not HTTP."""
+    """Return the `Failure` for a response that is incomplete or is not HTTP."""
     if isinstance(error, http.client.IncompleteRead):
         return Failure(f"response truncated after {count_text(len(error.partial), 'byte')}")
     if TLS_ALERT in str(error):

@@ -98,7 +98,7 @@ def zone_of(name: str) -> tzinfo:
         return timezone.utc
     if match := _FIXED.fullmatch(name):
         return _fixed(match)
-    # Imported lazily, because zoneinfo imports sysconfig and formats rarely name a zone.
+    # Imported lazily, because zoneinfo also imports sysconfig, and few date formats name a zone.
     from zoneinfo import ZoneInfo
 
     try:

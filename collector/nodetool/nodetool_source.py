@@ -155,7 +155,7 @@ class NodetoolSource:
                 raise SourceError(next(iter(problems), f"no report within {timeout_s:.0f} s"))
         address = self._addresses.get(self._node_info.get("ID", ""), "")
         if not address:
-            # Do not wait for the results, which the next call will use.
+            # Do not wait for the results; the next call will use them.
             self._start_identity_reports()
         origin, local = self._origin(), self._local
         directories, pid = (local.directories, local.pid) if local else ((), None)

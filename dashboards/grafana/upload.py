@@ -86,11 +86,13 @@ def _checked_url(url: str) -> str:
     except ValueError:
         raise GrafanaError("invalid URL (hint: pass http://HOST:3000 or https://HOST)") from None
     if "@" in parts.netloc:
-        raise GrafanaError("URL with user and password, which other users can see (hint: pass --token-file)")
+        raise GrafanaError(
+            "the URL contains a user name and password, which other users can see (hint: use --token-file)"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise GrafanaError("invalid URL (hint: pass http://HOST:3000 or https://HOST)")
     if parts.query or parts.fragment:
-        raise GrafanaError("URL with '?' or '#' (hint: pass the URL of Grafana's home page without them)")
+        raise GrafanaError("the URL contains '?' or '#' (hint: use the URL of Grafana's home page)")
     return url.rstrip("/")
 
 

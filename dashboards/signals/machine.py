@@ -164,7 +164,8 @@ SIGNALS = (
         "Clock error bound",
         Gauge("casstat_clock_error_seconds"),
         Unit.SECONDS,
-        "Maximum error of the machine's clock according to the kernel. Cassandra resolves conflicting writes by time.",
+        "Maximum error of the machine's clock according to the kernel. Cassandra resolves conflicting writes by "
+        "timestamp.",
         absent=f"{LOCAL} Absent while the clock is not synchronised.",
     ),
     Signal(

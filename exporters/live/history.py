@@ -9,7 +9,7 @@ from exporters.live.live_columns import COLUMNS
 
 MAX_BYTES = 120 << 20
 MAX_FRAMES = 3600
-# Estimated bytes per node in a frame, in addition to its numbers.
+# Estimated bytes per node in a frame, not counting its numbers.
 NODE_BYTES = 250
 # Estimated bytes per table, compaction or event.
 ROW_BYTES = 400

@@ -12,8 +12,8 @@ MAX_POINTS = 5000
 MAX_BYTES = 2 << 20
 # The deadline for one request, regardless of how slowly the store responds.
 TIMEOUT_S = 10.0
-# A store that refuses every point may be misconfigured, so points are given up only after it has refused them for the
-# same reason for this long.
+# A store that refuses every point may be misconfigured. Give up on points only after it has refused them for this long,
+# and always for the same reason.
 GIVE_UP_AFTER_S = 3600.0
 # Before concluding that the store refuses every point, send up to this many evenly spaced pending points, each in its
 # own request.

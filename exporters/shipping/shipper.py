@@ -162,7 +162,7 @@ class Shipper:
                 self._delivery.send(self._is_stopped)
             except UnavailableError as error:
                 failure = error
-            # A store that refuses every point still counts as down after its points have been given up.
+            # A store that refuses every point still counts as down after the sink has given up on the points.
             if self._delivery.points > accepted:
                 self._mark_up()
             if failure is not None:

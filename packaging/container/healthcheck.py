@@ -25,7 +25,7 @@ def problem(host: str, port: str) -> str:
     try:
         return _problem(f"http://{host}:{port}/-/healthy")
     except (http.client.HTTPException, ConnectionResetError):
-        # An agent that uses TLS closes plain HTTP connections. That it does so shows that it is running.
+        # An agent that uses TLS closes plain HTTP connections, so a closed connection shows that it is running.
         return ""
     except OSError as error:
         return f"{host}:{port}: {error}"

@@ -27,7 +27,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Disturbances of one sleep: oversleeping, a wall clock step, and the time for which the machine is suspended."""
+    """Disturbances during one sleep: oversleeping, a step of the wall clock, and time spent suspended."""
 
     longer_s: float = 0.0
     wall_step_s: float = 0.0

@@ -112,7 +112,7 @@ def test_a_connection_fault_is_a_one_line_message(
     [
         ("localhost:3000", "pass http://HOST:3000"),
         ("ftp://localhost", "pass http://HOST:3000"),
-        ("http://me:pw@localhost", "URL with user and password"),
+        ("http://me:pw@localhost", "the URL contains a user name and password"),
         ("http://[", "pass http://HOST:3000"),
         ("http://localhost:99999", "pass http://HOST:3000"),
         ("http://localhost/?x=1", "'?'"),
