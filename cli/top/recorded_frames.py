@@ -44,7 +44,7 @@ class Moment(NamedTuple):
 
 
 class RecordedFrames:
-    """A recording's frames, all of which are computed by the constructor."""
+    """A recording's frames; the constructor computes all of them."""
 
     def __init__(self, settings: MergeSettings, max_memory: int = MAX_MEMORY_BYTES) -> None:
         """Read and merge the recording; `max_memory` is in bytes. Raises CasstatError and click.UsageError."""

@@ -264,7 +264,7 @@ class MBeanSource:
         def scrape_interval(bean: MBean, labels: Mapping[str, str]) -> ScrapeInterval | None:
             return selection.scrape_interval(bean, labels, active)
 
-        # There may be thousands of tables, of which only a few are read, so filter them once per family, not per bean.
+        # There may be thousands of tables, but only a few are read, so filter them once per family, not per bean.
         labels_by_family = {
             family: list(filter(is_read, family_labels)) for family, family_labels in self._known.items()
         }

@@ -120,7 +120,7 @@ def _chosen(name: str, rows: object) -> object:
 
 
 def _labels() -> dict[str, set[tuple[object, ...]]]:
-    """Return, for each metric of which the columns read only some series, the label values of those series."""
+    """Return the label values of the series that the columns read, for each metric that they read only in part."""
     labels: dict[str, set[tuple[object, ...]]] = {}
     several = {need for column in COLUMNS if not column.alone for need in column.needs}
     for column in COLUMNS:

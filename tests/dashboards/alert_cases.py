@@ -44,7 +44,7 @@ class Case:
     traffic   returns the traffic series for a rate in events per second, if the alert compares errors with traffic.
     event     returns series with a single event; by default, the value is far beyond the threshold in one minute.
     lasts     whether the alert keeps firing after all of the cluster's series have ended.
-    special   additional clusters, each of which tests only the alert with one severity.
+    special   additional clusters; each tests only the alert with one severity.
     """
 
     series: Callable[[float, int], Sequence[Line]]
@@ -144,7 +144,7 @@ def _burn(objective: Objective) -> Case:
         return [fast, counter(metric, 100, operation=operation, le="+Inf")]
 
     def one_of_five(minute: int) -> list[Line]:
-        """Return the series for five requests in one minute, one of which is slow."""
+        """Return the series for five requests in one minute; one of them is slow."""
         metric = "cassandra_client_request_duration_seconds_bucket"
         counts = {le: 4, "+Inf": 5}
         return [

@@ -20,7 +20,7 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Pace:
-    """The timing of the rounds, each of which consists of a fault and time to recover."""
+    """The timing of the rounds; each consists of a fault and time to recover."""
 
     rounds: int
     fault_s: float

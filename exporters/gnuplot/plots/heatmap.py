@@ -86,7 +86,7 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
 
 
 def _cells(run: Run, operation: str, size: int) -> Columns:
-    """Return the non-empty cells, each of which spans `size` intervals."""
+    """Return the non-empty cells; each spans `size` intervals."""
     buckets = run.buckets.get(operation) or [None] * len(run.times)
     columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}
     for start in range(0, len(run.times), size):

@@ -18,7 +18,7 @@ NOBODY = "http://127.0.0.1:1/jolokia"
 
 
 class FakeTransports:
-    """Provides two transports, of which only nodetool can answer, and counts the attempts."""
+    """Provides two transports and counts the attempts; only nodetool can answer."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()

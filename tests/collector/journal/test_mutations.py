@@ -14,7 +14,7 @@ SEEDS = 4
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
-    """A recording of three sessions, the last of which ends as if its recorder had been killed."""
+    """A recording of three sessions; the last one ends as if its recorder had been killed."""
     folder = tmp_path_factory.mktemp("recorded") / "a"
     for number, ticks in enumerate((14, 9, 7)):
         snapshots = busy("a", ticks, begin_s=BEGIN_S + 100 * number, origin=f"start {number}")
