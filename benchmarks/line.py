@@ -21,7 +21,7 @@ def run() -> Iterator[Figure]:
     with real_node(10) as node, loaded(300):
         for flags in ([], ["-s", "-p"], ["--wide"]):
             yield from _line([*flags, "--jolokia", node.spec.jolokia_url], " ".join(["casstat 1", *flags]))
-    yield Figure("heavy packages imported by the line", len(_imported()), "packages", 0)
+    yield Figure("heavy packages imported by `casstat`", len(_imported()), "packages", 0)
 
 
 def _line(arguments: list[str], name: str) -> Iterator[Figure]:

@@ -17,8 +17,9 @@ from benchmarks.figures import Figure
 from collector.cluster.grid import Grid
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import DEFAULT_S, Job, Merged, NodeRun
-from collector.cluster.recordings import recordings, sessions
+from collector.cluster.recordings import recordings
 from collector.cluster.reference_merge import reference_merge
+from collector.cluster.sessions import sessions
 from collector.model.sample import Rate
 from exporters.files.merged_rows import Choice, table_of
 

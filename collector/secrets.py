@@ -25,7 +25,7 @@ def read_password(path: Path) -> str:
         if not stat.S_ISREG(state.st_mode):
             raise SecretError(f"{path}: not a regular file")
         if state.st_mode & OTHERS:
-            raise SecretError(f"{path}: can be read by others (hint: run 'chmod 600 {path}')")
+            raise SecretError(f"{path}: accessible to other users (hint: run 'chmod 600 {path}')")
         if state.st_size > MAX_BYTES:
             raise SecretError(f"{path}: larger than {MAX_BYTES} bytes (hint: the first line must be the password)")
         first = os.read(descriptor, MAX_BYTES).split(b"\n")[0].rstrip(b"\r")

@@ -52,7 +52,7 @@ class Objective:
 
     bound_s    an upper bound of the agent's histograms: one of `exporters.prometheus.upper_bounds.DEFAULT_S`.
     min_per_s  the request rate of a data centre below which the ratio is ignored, because one slow read among five
-               is already 20 %.
+               is already 20%.
     """
 
     operation: str

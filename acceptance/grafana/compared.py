@@ -152,7 +152,7 @@ def table(compared_rows: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
 
 def _number(value: float, unit: Unit) -> str:
     if unit is Unit.RATIO:
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.1f}%"
     if unit is Unit.SECONDS:
         return f"{1000 * value:.4g} ms"
     if unit in (Unit.BYTES, Unit.BYTES_PER_S):

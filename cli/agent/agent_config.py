@@ -92,7 +92,7 @@ def _nearest(key: str, known: Mapping[str, Any]) -> str:
 def _check(path: Path, key: str, value: Any, option: click.Option) -> None:
     """Raise CasstatError if a value's type differs from the option's; click would silently convert the value."""
     kinds: tuple[type, ...] = (str,)
-    expected = "a string"
+    expected = "a list of strings" if option.multiple else "a string"
     if option.is_flag:
         kinds, expected = (bool,), "true or false"
     elif isinstance(option.type, click.types.IntParamType):

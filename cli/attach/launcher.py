@@ -16,7 +16,7 @@ from collector.printable import printable
 
 MAIN = "org.jolokia.jvmagent.client.AgentLauncher"
 TIMEOUT_S = 30.0
-MAX_OUTPUT_CHARS = 1 << 16
+MAX_OUTPUT_BYTES = 1 << 16
 CHUNK_BYTES = 4096
 # Options for a small heap and a quick start, because the launcher does little work.
 SMALL = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -84,7 +84,7 @@ class Runner:
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
-    """Read the output until the process exits or the deadline passes; return at most MAX_OUTPUT_CHARS bytes."""
+    """Read the output until the process exits or the deadline passes; return at most MAX_OUTPUT_BYTES bytes."""
     output = b""
     stream = process.stdout
     if stream is None:
@@ -95,7 +95,7 @@ def _read(process: "subprocess.Popen[bytes]", deadline_s: float) -> bytes:
             chunk = os.read(stream.fileno(), CHUNK_BYTES)
             if not chunk:
                 break
-            output = (output + chunk)[:MAX_OUTPUT_CHARS]
+            output = (output + chunk)[:MAX_OUTPUT_BYTES]
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(max(deadline_s - time.monotonic(), 0))
     return output
@@ -105,7 +105,7 @@ def require_jolokia(jar: Path) -> None:
     """Raise CasstatError unless `jar` is Jolokia's JVM agent, which includes the launcher."""
     try:
         with zipfile.ZipFile(jar) as archive, archive.open("META-INF/MANIFEST.MF") as manifest:
-            lines = manifest.read(MAX_OUTPUT_CHARS).decode(errors="replace").split("\n")
+            lines = manifest.read(MAX_OUTPUT_BYTES).decode(errors="replace").split("\n")
     except OSError as error:
         raise CasstatError(f"{jar}: {error.strerror}") from None
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.parameters.read_limit_options import read_limits
-from cli.recordings.merge_program import merge_options
+from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
 
 
@@ -31,7 +31,8 @@ def command(folder: Path, series: bool, **options: Any) -> None:
     ratios and percentages are means, and percentiles come from the merged histograms. A missing node has no row;
     each cluster row contains the number of nodes it covers.
     """
-    from cli.recordings.merge_program import MergeSettings, merge_into, write_series
+    from cli.recordings.merge_options import MergeSettings
+    from cli.recordings.merge_program import merge_into, write_series
 
     settings = MergeSettings(**options)
     for path in merge_into(settings, folder):

@@ -7,7 +7,7 @@ import click
 
 from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration
-from cli.recordings.merge_program import merge_options
+from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
 from collector.printable import count_text
 
@@ -77,7 +77,8 @@ def command(
     """
     from cli.errors import CasstatError
     from cli.parameters.output_folder import output_folder
-    from cli.recordings.merge_program import MergeSettings, merged
+    from cli.recordings.merge_options import MergeSettings
+    from cli.recordings.merge_program import merged
     from exporters.gnuplot.all_plots import PLOTS, write
     from exporters.gnuplot.gnuplot_process import GnuplotError, draw
     from exporters.gnuplot.merged_run import node_rows, run_of

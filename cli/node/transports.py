@@ -107,7 +107,7 @@ def _nodetool_transport(program: Path, settings: LineSettings, port: int | None)
         if settings.jmx_password_file and is_read_by_others(settings.jmx_password_file):
             # nodetool's password file may predate casstat, so wrong permissions only cause a warning.
             path = settings.jmx_password_file
-            note(f"{path}: can be read by others (hint: run 'chmod 600 {path}')")
+            note(f"{path}: accessible to other users (hint: run 'chmod 600 {path}')")
         # Imported here because this module is slow to import and rarely needed.
         from collector.nodetool.nodetool_source import NodetoolSource
 

@@ -1,29 +1,27 @@
-"""The common options of commands that merge recordings, and the programs behind `casstat merge`."""
+"""Merges recordings, for `casstat merge` and the commands that show merged recordings."""
 
 import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
-from math import nan
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from cli.commands.line import name_of
 from cli.errors import CasstatError, note
 from cli.install_hint import install_command
 from cli.parameters.output_folder import output_folder
-from cli.parameters.time_types import Duration, TimeOfDay, bounds, range_options
+from cli.parameters.time_types import bounds
+from cli.recordings.merge_options import MAX_S, MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
-from collector.journal.read_limits import MAX_SERIES, TooManySeriesError
+from collector.journal.read_limits import TooManySeriesError
 from collector.printable import one_line
 
 if TYPE_CHECKING:
@@ -34,95 +32,9 @@ if TYPE_CHECKING:
     Make = Callable[[Choice, NodeRun], "Product"]
 
 Product = TypeVar("Product")
-Command = TypeVar("Command", bound=Callable[..., Any])
-MIN_S, MAX_S = 0.001, 86400.0
-MAX_OFFSET_S = 4e9
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 # With this many nodes or fewer, a merge finishes too quickly for a progress bar.
 MIN_NODES_FOR_PROGRESS = 8
-
-
-@dataclass(frozen=True)
-class MergeSettings:
-    """Merge options.
-
-    points  the maximum number of intervals; ignored if `interval` is set. If both are None, the default interval
-            applies.
-    """
-
-    paths: tuple[Path, ...]
-    interval: float | None = None
-    begin: float | TimeOfDay | None = None
-    end: float | TimeOfDay | None = None
-    nodes: str = ""
-    clocks: tuple[tuple[str, float], ...] = ()
-    keyspace: str = ""
-    table: str = ""
-    points: int | None = None
-    max_series: int = MAX_SERIES
-
-
-class Clock(click.ParamType["tuple[str, float]"]):
-    """The parameter type of --clock: a node and the seconds by which its clock is ahead, written NODE=SECONDS."""
-
-    name = "clock"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        """Return the node's name and the seconds."""
-        node, _, text = str(value).rpartition("=")
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = nan
-        # A larger clock error must be a typo, because it would shift times to before the epoch.
-        if not abs(seconds) <= MAX_OFFSET_S:
-            self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
-        return node, seconds
-
-
-def merge_options(command: Command) -> Command:
-    """Add the options that all merging commands share."""
-    options = [
-        click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True),
-        click.option(
-            "-i",
-            "--interval",
-            type=Duration(MIN_S, MAX_S),
-            help="Interval between rows.  [5s, or the recording's if longer]",
-        ),
-        range_options("--to"),
-        click.option(
-            "--nodes",
-            default="",
-            metavar="NAMES",
-            help="Nodes to include, comma-separated (patterns with * and ? allowed).  [all]",
-        ),
-        click.option(
-            "--clock",
-            "clocks",
-            type=Clock(),
-            multiple=True,
-            metavar="NODE=SECONDS",
-            help="Seconds by which NODE's clock is ahead (repeatable).",
-        ),
-        click.option(
-            "-k",
-            "--keyspace",
-            metavar="NAME",
-            callback=name_of,
-            help="Keyspace to show instead of the whole node: its local reads and writes.",
-        ),
-        click.option(
-            "-c",
-            "--table",
-            metavar="NAME",
-            callback=name_of,
-            help="Table to show instead of the whole keyspace (requires --keyspace).",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def merged(
@@ -235,7 +147,8 @@ def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, P
 
 
 def _recordings(settings: MergeSettings, *, quiet: bool = False) -> list["Recording"]:
-    from collector.cluster.recordings import recordings, sessions
+    from collector.cluster.recordings import recordings
+    from collector.cluster.sessions import sessions
 
     try:
         all_sessions, foreign = sessions(settings.paths)

@@ -93,7 +93,7 @@ def _others(context: RenderContext, frame: Frame) -> Line:
         spans += [Span(f"{gap}{text} ", "dim"), Span(number(cell, digits), STYLES[level(name, cell)])]
     if (most := worst(frame, "gc_pct")) is not None and context.width >= 100:
         longest = value(most.cells, "gc_pct")
-        spans += [Span("  most GC ", "dim"), Span(f"{clean(most.name, context.marks)} {number(longest, 1)} %")]
+        spans += [Span("  most GC ", "dim"), Span(f"{clean(most.name, context.marks)} {number(longest, 1)}%")]
     return cut(tuple(spans), context.width)
 
 

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
-from cli.recordings.merge_program import MergeSettings, merged
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import merged
 from collector.cluster.live.cluster_interval import ClusterEvent, State
 from collector.cluster.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.cluster.merge_job import Merged, NodeRun
@@ -54,7 +55,7 @@ class RecordedFrames:
         for frame in _frames(run, choice):
             self.history.add(frame)
         if not self.history.frames:
-            raise CasstatError("nothing is recorded for that time")
+            raise CasstatError("no data in this time range")
 
     def want(self, wanted: Wanted) -> None:
         """Do nothing, because the frames already contain everything."""

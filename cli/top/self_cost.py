@@ -30,7 +30,7 @@ class SelfCost:
         """Return the CPU and memory use as text."""
         pct, size_mb = self.measured()
         cost = "-" if pct is None else f"{pct:.0f}" if pct >= 1 else f"{pct:.1f}"
-        return f"top {cost} % CPU, {'-' if size_mb is None else f'{size_mb:.0f}'} MB"
+        return f"top {cost}% CPU, {'-' if size_mb is None else f'{size_mb:.0f}'} MB"
 
 
 def resident_mb() -> float | None:

@@ -68,21 +68,20 @@ def order(frame: Frame, view: ViewState) -> list[int]:
     Nodes without a value in the sort column come last.
     """
     visible = [index for index, node in enumerate(frame.nodes) if _is_shown(node, view)]
+    sign = 1 if view.reverse else -1
     if view.sort == "node":
         return sorted(visible, key=lambda index: frame.nodes[index].name, reverse=view.reverse)
     if view.sort in COLUMN_INDEX:
         column = COLUMN_INDEX[view.sort]
-        sign = 1 if view.reverse else -1
         return sorted(visible, key=lambda index: _key(frame.nodes[index], (frame.nodes[index].cells[column],), sign))
     columns = [COLUMN_INDEX[name] for name in set_of(view).worst]
-    ranked = sorted(
+    return sorted(
         visible,
         key=lambda index: (
-            -severity(frame.nodes[index]),
-            *_key(frame.nodes[index], [frame.nodes[index].cells[c] for c in columns], -1),
+            sign * severity(frame.nodes[index]),
+            *_key(frame.nodes[index], [frame.nodes[index].cells[c] for c in columns], sign),
         ),
     )
-    return ranked[::-1] if view.reverse else ranked
 
 
 def _key(node: NodeFrame, values: Sequence[float], sign: int) -> tuple[bool, float, str]:

@@ -49,7 +49,7 @@ def compactions(context: RenderContext, node: int | None, room: int) -> list[Lin
     lines = []
     for row in rows[:room]:
         name = clean(f"{row['keyspace']}.{row['table']}" if row["table"] else "", context.marks)
-        text = f"   {row['done_pct']:5.1f} %  {clean(row['type'], context.marks)} {name}"
+        text = f"   {row['done_pct']:5.1f}%  {clean(row['type'], context.marks)} {name}"
         lines.append(cut((Span(text),), context.width))
     return lines
 

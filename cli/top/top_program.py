@@ -142,7 +142,7 @@ def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tupl
 
 def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping[str, str]) -> None:
     # Imported here because these modules load the merge code, which only --replay needs.
-    from cli.recordings.merge_program import MergeSettings
+    from cli.recordings.merge_options import MergeSettings
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
     if settings.nodes or settings.seeds:

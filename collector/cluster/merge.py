@@ -16,16 +16,23 @@ def merge(
 ) -> Merged[Product]:
     """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
 
-    Raises OSError and TooManySeriesError.
+    The number is negative if nodes must be merged again. Raises OSError and TooManySeriesError.
     """
     if all(importlib.util.find_spec(name) for name in COLUMNAR_NEEDS):
         # Imported here because sampling processes must not load numpy.
         from collector.cluster.columnar.columnar_merge import columnar_merge
         from collector.cluster.columnar.decode import UnsupportedError
 
+        merged_nodes = 0
+
+        def count(nodes: int) -> None:
+            nonlocal merged_nodes
+            merged_nodes += nodes
+            done(nodes)
+
         try:
-            return columnar_merge(recordings, job, processes, done)
+            return columnar_merge(recordings, job, processes, count)
         except UnsupportedError:
-            # The reference merge is slower, but supports every recording.
-            pass
+            # The reference merge is slower, but supports every recording. It merges all nodes again.
+            done(-merged_nodes)
     return reference_merge(recordings, job, done)

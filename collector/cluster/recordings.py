@@ -1,75 +1,12 @@
-"""Finds recordings and assigns them to nodes; resolves duplicate names, renamed nodes and overlapping recordings."""
+"""Assigns recorded sessions to nodes; resolves duplicate names, renamed nodes and overlapping recordings."""
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from pathlib import Path
 
 from collector.cluster import aggregation
-from collector.journal.footer import Footer, footer_of, last_footer
-from collector.journal.frames import MAGIC, Damage, Frames
-from collector.journal.header import Header, header_of
-from collector.journal.read_limits import SeriesLimit
-from collector.journal.reader import Entry, entries, read, read_lines
-from collector.journal.record_lines import parsed
-from collector.journal.segments import journal_files
-from collector.journal.validation import MALFORMED, texts_of, tick_of
-from collector.printable import count_text
-
-# Maximum number of frames to try from the end of a file before reading the whole file.
-MAX_FRAMES_TRIED = 64
-# Maximum number of sessions per file. A recorder writes only one, but users may concatenate files.
-MAX_SESSIONS = 100
-
-
-@dataclass(frozen=True)
-class Session:
-    """One node's ticks from one run of a recorder.
-
-    begin_s, end_s  the time range on the recorder's clock; ticks before a clock step may lie outside.
-    processes       the node's processes at the beginning and end of each file.
-    """
-
-    node: str
-    head: Header
-    files: tuple[Path, ...]
-    begin_s: float
-    end_s: float
-    processes: frozenset[str] = frozenset()
-
-    @property
-    def folder(self) -> Path:
-        """The directory that contains the files."""
-        return self.files[0].parent
-
-    def overlaps(self, other: "Session") -> bool:
-        """Return whether the sessions overlap in time, or are copies of each other."""
-        # Copies are recognised by identifier and start time, because a session with one tick has an empty time range.
-        if self.head.session and (self.head.session, self.begin_s) == (other.head.session, other.begin_s):
-            return True
-        return self.begin_s < other.end_s and other.begin_s < self.end_s
-
-    def read(self, limit: SeriesLimit) -> Iterator[Entry | Damage | Footer]:
-        """Yield the session's records, and any damage. Raises OSError and TooManySeriesError."""
-        for path in self.files:
-            for record in read(path, limit):
-                if isinstance(record, Damage) or session_of(record) == self.head.session:
-                    yield record
-
-
-def session_of(record: Entry | Footer) -> str:
-    """Return the identifier of the session to which a record belongs."""
-    return record.head.session if isinstance(record, Entry) else record.session
-
-
-@dataclass(frozen=True)
-class _End:
-    """The first or last tick of a session in a file."""
-
-    head: Header
-    node: str
-    time_s: float
+from collector.cluster.sessions import Session
 
 
 @dataclass(frozen=True)
@@ -78,99 +15,6 @@ class Recording:
 
     node: str
     sessions: tuple[Session, ...]
-
-
-def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
-    """Return the sessions in all files, and notes about files without sessions and about omitted sessions.
-
-    If a file ends with its footer, it contains only one session, so only its first and last frames are read. Raises
-    OSError.
-    """
-    files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
-    notes: list[str] = []
-    for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
-        ends, footers = _file_ends(file)
-        readable = {first.head.session for first, _ in ends}
-        lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
-        if lost:
-            notes.append(f"{file}: unreadable session: {count_text(lost, 'tick')} lost")
-        elif not ends:
-            notes.append(f"{file}: no recording found")
-        if len(ends) > MAX_SESSIONS:
-            notes.append(f"{file}: more than {MAX_SESSIONS} sessions in one file, ignoring the others")
-        for first, last in ends[:MAX_SESSIONS]:
-            files_by_session.setdefault((file.parent, first.head.session), []).append((file, first, last))
-    return [_session(files) for files in files_by_session.values()], notes
-
-
-def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
-    _, _, last = files[-1]
-    processes = {end.head.process for _, *ends in files for end in ends if end.head.process}
-    times = [end.time_s for _, *ends in files for end in ends]
-    paths = tuple(file for file, *_ in files)
-    return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes))
-
-
-def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
-    """Return the first and last tick of each session in a file, and the file's footers. Raises OSError."""
-    footer = last_footer(file)
-    if footer is None:
-        return _all_ends(read_lines(file))
-    entry = next(entries(read(file)), None)
-    if entry is None:
-        return [], [footer]
-    first = _End(entry.head, entry.snapshot.node, entry.snapshot.tick.time_s)
-    data = file.read_bytes()[: footer.offset]
-    frame_offset = len(data)
-    for _ in range(MAX_FRAMES_TRIED):
-        frame_offset = data.rfind(MAGIC, 0, frame_offset)
-        if frame_offset <= 0:
-            break
-        # Frames are independent of each other; bytes that only look like the beginning of a frame yield nothing.
-        ends, _ = _all_ends(Frames().feed(data[frame_offset:]))
-        if ends:
-            return [(first, ends[-1][1])], [footer]
-    ends, _ = _all_ends(read_lines(file))
-    return [(first, ends[-1][1] if ends else first)], [footer]
-
-
-def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]], list[Footer]]:
-    """Return the first and last tick of each session, ordered by first tick, and all footers.
-
-    Ticks are not fully decoded, because only their sessions, nodes and times are needed.
-    """
-    begins: dict[str, _End] = {}
-    lasts: dict[str, tuple[Header, str, bytes]] = {}
-    footers: list[Footer] = []
-    head: Header | None = None
-    node = ""
-    for text in lines:
-        if isinstance(text, Damage):
-            # The records that follow may be deltas from a lost record, so skip them up to the next full record.
-            head = None
-            continue
-        try:
-            if text.startswith((b'{"head"', b'{"end"')) or b'"n":' in text:
-                content = parsed(text)
-                if "end" in content:
-                    footers.append(footer_of(content["end"], 0))
-                head = header_of(content["head"]) if "head" in content else None if "end" in content else head
-                (node,) = texts_of([content.get("n", node)])
-                if head is not None and head.session not in begins:
-                    begins[head.session] = _End(head, node, tick_of(content).time_s)
-        except MALFORMED:
-            head = None
-        if head is not None and head.session in begins:
-            lasts[head.session] = head, node, text
-    return [(first, _end(lasts[session], first)) for session, first in begins.items() if session in lasts], footers
-
-
-def _end(last: tuple[Header, str, bytes], first: _End) -> _End:
-    head, node, text = last
-    try:
-        return _End(head, node, tick_of(parsed(text)).time_s)
-    except MALFORMED:
-        return _End(head, node, first.time_s)
 
 
 def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:

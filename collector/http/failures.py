@@ -35,7 +35,7 @@ class Reason(Enum):
     FORBIDDEN = "forbidden"
     NOT_FOUND = "not found"
     REDIRECTED = "redirected"
-    UNEXPECTED_RESPONSE = "unexpected answer"
+    UNEXPECTED_RESPONSE = "unexpected response"
     TLS_REQUIRED = "TLS required"
     TLS_SUSPECTED = "TLS suspected"
     PLAIN_HTTP = "plain HTTP"

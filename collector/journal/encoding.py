@@ -24,6 +24,7 @@ from typing import Any
 from collector.journal import delta_codec
 from collector.model.metric import Series, Value
 from collector.model.snapshot import COST_UNITS_PER_S, TIME_UNITS_PER_S, Scrape, Snapshot
+from collector.printable import count_text
 
 Line = dict[str, Any]
 
@@ -102,7 +103,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
 def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
     """Return gaps, suspensions and restarts as text for users who search a journal with grep; readers ignore it."""
     tick = snapshot.tick
-    records = [["gap", f"{tick.missed} ticks missed"]] if tick.missed else []
+    records = [["gap", f"{count_text(tick.missed, 'tick')} missed"]] if tick.missed else []
     if tick.suspended_s:
         records.append(["suspend", f"suspended for {tick.suspended_s:.1f} s"])
     before = state.origins

@@ -61,8 +61,7 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
     Points that pass while the caller is busy or the process is stopped are skipped; the next tick counts them as
     missed. Changing the wall clock changes the times of later points, but not the length of the current wait.
     """
-    step = max(1, round(interval_s * 1000))
-    phase = 0 if aligned else ceil(clock.wall_s()) * 1000 % step
+    step, phase = _grid(clock, interval_s, aligned=aligned)
     slew = min(SLEW_MS, step // 10)
     last: Tick | None = None
     last_due_s = 0.0
@@ -85,8 +84,15 @@ def ticks(clock: Clock, interval_s: float, *, aligned: bool = False) -> Iterator
 
 def first_tick_in_s(clock: Clock, interval_s: float, *, aligned: bool = False) -> float:
     """Return how long `ticks` waits for its first point, in seconds."""
-    grid_s = interval_s if aligned else min(interval_s, 1.0)
-    return grid_s - clock.wall_s() % grid_s
+    step, phase = _grid(clock, interval_s, aligned=aligned)
+    wall_ms = clock.wall_s() * 1000
+    return (_last_point(wall_ms, step, phase) + step - wall_ms) / 1000
+
+
+def _grid(clock: Clock, interval_s: float, *, aligned: bool) -> tuple[int, int]:
+    """Return the grid's step and its phase, in milliseconds: every point is a multiple of the step plus the phase."""
+    step = max(1, round(interval_s * 1000))
+    return step, 0 if aligned else ceil(clock.wall_s()) * 1000 % step
 
 
 def _last_point(wall_ms: float, step: int, phase: int) -> int:

@@ -15,6 +15,8 @@ from itertools import accumulate
 from math import ceil, inf, isinf
 from operator import mul, sub
 
+from collector.printable import count_text
+
 GROWTH = 1.2
 ROUNDING = 1e-12
 TIMER_UNITS_S = {165: 1e-9, 128: 1e-6}
@@ -65,14 +67,12 @@ def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:
-            raise LayoutError(
-                f"{length} buckets: neither the nanoseconds of 4.0 (165) nor the microseconds of 4.1 (128)"
-            )
+            raise LayoutError(f"{count_text(length, 'bucket')}: Cassandra has 165 (up to 4.0) or 128 (since 4.1)")
         # Dividing by an integer yields the nearest double; multiplying by 1e-6 does not.
         per_second = round(1 / TIMER_UNITS_S[length])
         return (*(offset / per_second for offset in offsets(length - 1)), inf)
     if length < 2:
-        raise LayoutError(f"{length} buckets")
+        raise LayoutError(count_text(length, "bucket"))
     if length == COUNTS_WITH_ZERO:
         return (0.0, *map(float, offsets(length - 2)), inf)
     return (*map(float, offsets(length - 1)), inf)

@@ -30,7 +30,7 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
 # Every y axis extends at least to the value listed for its unit. Grafana's default for a series of zeros is 100, which
-# is 10,000 % for a ratio.
+# is 10,000% for a ratio.
 SOFT_MAX = {
     Unit.PER_S: 1.0,
     Unit.SECONDS: 0.001,
@@ -90,7 +90,7 @@ def _time_series(panel: Panel, queries: list[Query]) -> Any:
     if unit is Unit.RATIO:
         builder = builder.decimals(1)
     if low and panel.lines[0].signal.bounded:
-        # A healthy value is 100 %; left to itself, Grafana would extend the axis to 200 %.
+        # A healthy value is 100%; left to itself, Grafana would extend the axis to 200%.
         builder = builder.max(1)
     if isinstance(panel, TimeSeries) and panel.stacked:
         stacking = common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")

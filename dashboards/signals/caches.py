@@ -9,7 +9,7 @@ SIGNALS = (
         "Cache hit ratio",
         Ratio(Rate("cassandra_cache_hits_total"), Rate("cassandra_cache_requests_total")),
         Unit.RATIO,
-        "Fraction of lookups that hit. A key cache below 90 % under steady load is too small.",
+        "Fraction of lookups that hit. A key cache below 90% under steady load is too small.",
         ("cache",),
         "Absent for a cache that is disabled or unused.",
         bounded=True,

@@ -17,7 +17,7 @@ SIGNALS = (
         "Garbage collection time",
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
-        "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10 %, collections "
+        "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10%, collections "
         "slow down requests. For several nodes, the value is their mean.",
         ("collector",),
     ),

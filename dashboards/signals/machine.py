@@ -82,7 +82,7 @@ SIGNALS = (
         Rate("node_disk_io_time_seconds_total", within_node="max"),
         Unit.RATIO,
         "Fraction of the time with at least one request in flight (`%util` in iostat). A disk that serves requests in "
-        "parallel is not saturated at 100 %.",
+        "parallel is not saturated at 100%.",
         ("device",),
         LOCAL,
         bounded=True,

@@ -156,7 +156,7 @@ PATHS: Json = {
                 ),
             ],
         ),
-        "post": _post("begin", "Begin a run", "201", _text("name", MAX_NAME_CHARS), _errors("400", "403", "409"), []),
+        "post": _post("begin", "Begin a run", "201", _text("name", MAX_NAME_CHARS), _errors("400", "403"), []),
     },
     "/api/v1/runs/{run}/marks": {
         "post": _post("mark", "Mark a run", "201", _text("text", MAX_TEXT_CHARS), _errors("400", *_WRITES), [_RUN])

@@ -14,7 +14,7 @@ Columns = dict[str, Values]
 MISSING = "NaN"
 _LARGE = 1e6
 _DIGITS, _EXACT_DIGITS = 6, 13
-# With six digits, all percentiles above 99.99995 % would become 100 %.
+# With six digits, all percentiles above 99.99995% would become 100%.
 _EXACT_COLUMNS = ("percentile",)
 
 

@@ -4,7 +4,7 @@ Counts are exact because the bounds are a subset of Cassandra's bucket bounds. T
 Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had its own labels, each `sum by (le)` in a
 cluster with both layouts would cover only the nodes with one of them, and the sums would no longer ascend. Every bound
 therefore carries the label of 4.1, and a node with the older layout counts up to its own closest bound, which is at
-most 2.7 % away for the default bounds.
+most 2.7% away for the default bounds.
 """
 
 from bisect import bisect_left

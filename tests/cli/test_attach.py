@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from cli.attach import attach_steps, target_process
 from cli.attach.attach_steps import Task
 from cli.attach.jolokia_agent_options import Agent, options_file
-from cli.attach.launcher import MAIN, MAX_OUTPUT_CHARS, Done, Runner, require_jolokia
+from cli.attach.launcher import MAIN, MAX_OUTPUT_BYTES, Done, Runner, require_jolokia
 from cli.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
 from cli.commands import attach as attach_command
 from cli.errors import CasstatError
@@ -217,13 +217,13 @@ def test_a_program_runs_with_a_clean_environment(monkeypatch: pytest.MonkeyPatch
 def test_a_program_is_killed_after_its_timeout(text: str) -> None:
     result = Runner().run(python(text), os.environ, timeout_s=0.5)
     assert result.code is None
-    assert len(result.text) <= MAX_OUTPUT_CHARS
+    assert len(result.text) <= MAX_OUTPUT_BYTES
     assert [child for child in psutil.Process().children(recursive=True) if "time.sleep(1000)" in child.cmdline()] == []
 
 
 def test_the_output_is_bounded_and_one_line_in_messages() -> None:
     result = Runner().run(python("print('x\\n\\x1b[31m' * 100_000)"), os.environ)
-    assert len(result.text) == MAX_OUTPUT_CHARS
+    assert len(result.text) == MAX_OUTPUT_BYTES
     assert result.gist.isprintable()
     assert len(result.gist) == 300
 

@@ -7,7 +7,8 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.install_hint import install_command
-from cli.recordings.merge_program import MergeSettings, write_series
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import write_series
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_password_is_the_first_line(tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644, 0o602, 0o777])
 def test_a_file_accessible_to_others_is_rejected(tmp_path: Path, mode: int) -> None:
     path = written(tmp_path, SECRET.encode(), mode)
-    assert rejection(path).endswith(f"can be read by others (hint: run 'chmod 600 {path}')")
+    assert rejection(path).endswith(f"accessible to other users (hint: run 'chmod 600 {path}')")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])

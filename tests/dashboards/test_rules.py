@@ -324,7 +324,7 @@ def _table() -> list[str]:
 
 
 def _condition(sign: str, alert: Alert) -> str:
-    share = f" and > {100 * alert.min_ratio:g} % of {THRESHOLDS[alert.threshold].traffic}" if alert.min_ratio else ""
+    share = f" and > {100 * alert.min_ratio:g}% of {THRESHOLDS[alert.threshold].traffic}" if alert.min_ratio else ""
     return f"{sign} {format_number(alert.bound)}{share}"
 
 

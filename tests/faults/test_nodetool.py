@@ -143,5 +143,5 @@ def test_a_password_file_readable_by_others_is_refused(tmp_path: Path) -> None:
         with Program("0.2", "1", "--jmx-user", "me", *options) as program:
             code, errors = program.end(None)
         assert code == 1
-        assert (f"{passwords}: can be read by others (hint: run 'chmod 600 {passwords}')" in errors) == is_refused
+        assert (f"{passwords}: accessible to other users (hint: run 'chmod 600 {passwords}')" in errors) == is_refused
         assert "hunter2" not in errors

@@ -52,7 +52,7 @@ set label 'n=1000000 cl=QUORUM -rate threads=64 throttle=1500/s' at screen 0.028
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.9086; set bmargin at screen 0.1171
 set xrange [0:2.0000]
-set xtics ('0 %%' -0, '50 %%' 0.30103, '90 %%' 1, '95 %%' 1.30103, '99 %%' 2)
+set xtics ('0%%' -0, '50%%' 0.30103, '90%%' 1, '95%%' 1.30103, '99%%' 2)
 set xlabel 'percentile, % of operations' tc rgb ink
 set label 9001 'latency, ms' at screen 0.0133, screen 0.5129 center rotate tc rgb ink
 set yrange [1:10]

@@ -219,7 +219,7 @@ def test_fixing_credentials(scripted: ScriptedNode, agents: JolokiaLauncher, tmp
         (fix,) = fixes(Doctor(*options).finding("jolokia", "HTTP 401"))
         given = {"USER": "me", "FILE": str(secret)}
         open_to_all = advised_doctor(fix, **given)
-        run_advised(*fixes(open_to_all.finding("jolokia", "can be read by others")))
+        run_advised(*fixes(open_to_all.finding("jolokia", "accessible to other users")))
         fixed = advised_doctor(fix, **given)
         fixed.assert_fixed("jolokia", "can be read")
         wrong = Doctor(*options, "--jolokia-user", "me", environ={"CASSTAT_JOLOKIA_PASSWORD": "wr0ng one"})

@@ -80,15 +80,13 @@ def histogram_increases(
         result.totals[column_index] = _total(absolute, *layouts[-1])
         counted[increases[0][increases[2] < 0], column_index] = False
         metric = metrics.get(series[0])
-        if metric is None:
-            counted[:, column_index] = False
-            continue
         try:
-            upper_bounds = np.asarray(histogram.upper_bounds_of(metric.unit, length))
+            upper_bounds = None if metric is None else np.asarray(histogram.upper_bounds_of(metric.unit, length))
         except LayoutError as error:
-            result.disagreements.extend(
-                (int(at), f"{' '.join(series)}: {error}") for at in np.nonzero(counted[:, column_index])[0]
-            )
+            upper_bounds = None
+            lines = np.nonzero(counted[:, column_index])[0]
+            result.disagreements.extend((int(line), f"{' '.join(series)}: {error}") for line in lines)
+        if metric is None or upper_bounds is None:
             counted[:, column_index] = False
             continue
         check = _Check(
@@ -100,7 +98,7 @@ def histogram_increases(
             total = column_indices.get((source, (metric.total, *series[1:])))
             check.means(absolute, upper_bounds, total, present, counted, series, result.disagreements)
         keep = counted[increases[0], column_index]
-        line, bucket, gain = (each[keep] for each in increases)
+        line, bucket, gain = (array[keep] for array in increases)
         result.parts.append((line, np.full(len(line), column_index), bucket, gain))
     return result
 

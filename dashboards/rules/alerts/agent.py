@@ -48,7 +48,7 @@ ALERTS = (
         "tick_late_p99",
         f"histogram_quantile(0.99, {_LATENESS_BUCKETS})",
         "Ticks of the agent of {{ $labels.node }} are late",
-        f"1 % of the ticks of the agent of {WHERE} are late by {{{{ $value | humanizeDuration }}}} or more.",
+        f"1% of the ticks of the agent of {WHERE} are late by {{{{ $value | humanizeDuration }}}} or more.",
     ),
     *threshold_alerts(
         "CasstatTicksMissed",

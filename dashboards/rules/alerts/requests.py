@@ -24,7 +24,7 @@ def _burn(name: str, threshold: str) -> tuple[Alert, ...]:
         text = (
             f"{{{{ $value | humanizePercentage }}}} of the {objective.operation.lower()}s that {{{{ $labels.dc }}}} of "
             f"{{{{ $labels.cluster }}}} coordinated in {WINDOWS[severity][0]} took longer than "
-            f"{format_number(1000 * objective.bound_s)} ms; the objective permits {100 * (1 - objective.target):g} %."
+            f"{format_number(1000 * objective.bound_s)} ms; the objective permits {100 * (1 - objective.target):g}%."
         )
         alerts.append(Alert(name, severity, threshold, factor, expr, summary, text, (*BY, "operation")))
     return tuple(alerts)

@@ -11,7 +11,7 @@ from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
 from exporters.gnuplot.text_escaping import quoted
 
 _STEPS = 20
-# Maximum length of the axis, in decades: nine decades end at 99.9999999 %, that is, at all but one
+# Maximum length of the axis, in decades: nine decades end at 99.9999999%, that is, at all but one
 # of a billion operations.
 _MAX_DECADES = 9.0
 _WORDS = (("read", "reads", 7), ("write", "writes", 9))
@@ -40,7 +40,7 @@ def draw(page: Page) -> Drawing:
     ]
     parts += [
         f"for [i=1:hover] {page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms'))"
-        rf":(sprintf('%.7g %% of {words}:\n%.4g ms or less', column('percentile'), column('{word}_ms')))"
+        rf":(sprintf('%.7g%% of {words}:\n%.4g ms or less', column('percentile'), column('{word}_ms')))"
         f" with labels {HOVER} notitle"
         for word, words, _ in _WORDS
         if merged[word]
@@ -91,7 +91,7 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
 
 
 def _decades(buckets: Buckets) -> float:
-    """Return the highest percentile that this number of operations supports, as a number of nines (3 means 99.9 %)."""
+    """Return the highest percentile that this number of operations supports, as a number of nines (3 means 99.9%)."""
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 
@@ -116,4 +116,4 @@ def _title(word: str, buckets: Buckets) -> str:
 
 def _tics(last: float) -> list[str]:
     percents = [*_NAMED, *(100 * (1 - 10.0**-nines) for nines in range(2, floor(last + 1e-9) + 1))]
-    return [f"'{percent:.10g} %%' {-log10(1 - percent / 100):.6g}" for percent in percents]
+    return [f"'{percent:.10g}%%' {-log10(1 - percent / 100):.6g}" for percent in percents]

@@ -80,7 +80,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("node_metrics = 1", "'node_metrics' must be true or false, not 1"),
         ("listen = 17199", "'listen' must be a string, not 17199"),
         ("to = 'graphite://h:1'", "'to' must be a list"),
-        ("to = [1]", "'to' must be a string, not [1]"),
+        ("to = [1]", "'to' must be a list of strings, not [1]"),
         ("journal_limit = 'much'", "'journal_limit': 'much' is not a size"),
         ("source = 'telepathy'", "'source': 'telepathy' is not one of"),
         ("[agent]\nlisten = ':1'", "unknown setting 'agent'"),

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cli.recordings.merge_program import MergeSettings, merged
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import merged
 from cli.top.batch import json_text
 from cli.top.recorded_frames import RecordedFrames
 from collector.catalogue import CATALOGUE
@@ -23,8 +24,9 @@ from collector.cluster.grid import Grid
 from collector.cluster.live.cluster_interval import NodeInfo
 from collector.cluster.live.interval_assembler import IntervalAssembler
 from collector.cluster.merge_job import Job, Merged, NodeRun
-from collector.cluster.recordings import recordings, sessions
+from collector.cluster.recordings import recordings
 from collector.cluster.reference_merge import reference_merge
+from collector.cluster.sessions import sessions
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from exporters.files.merged_rows import Choice, table_of

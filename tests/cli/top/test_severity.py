@@ -1,14 +1,19 @@
 """`top` derives every severity from the thresholds that alerts and panels also use."""
 
+from dataclasses import replace
+
 import pytest
 
 from cli.top.column_sets import SETS
-from cli.top.severity import OF_NODES, SIGNALS, cluster_level, level
+from cli.top.severity import OF_NODES, SIGNALS, cluster_level, level, order
+from cli.top.view_state import ViewState
+from collector.cluster.live.cluster_interval import State
 from dashboards.rules.all_alerts import alert_list
 from dashboards.signals.all_signals import SIGNALS as ALL_SIGNALS
 from dashboards.signals.signal import Unit
 from dashboards.thresholds import THRESHOLDS, Severity
 from exporters.live.live_columns import COLUMN_INDEX
+from tests.exporters.live.generated_frames import frames
 
 SCALES = {Unit.SECONDS: ("_ms", 1000), Unit.RATIO: ("_pct", 100), Unit.PER_S: ("_per_s", 1), Unit.COUNT: ("", 1)}
 
@@ -59,3 +64,22 @@ def test_totals_over_all_nodes_have_no_severity() -> None:
     assert not OF_NODES & {"heap_pct", "gc_pct", "peers_unreachable", "read_p99_ms"}
     assert cluster_level("compactions_pending", 1e6) is Severity.OK
     assert cluster_level("read_p99_ms", 1e6) is Severity.CRITICAL
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sort", ["", "read_p99_ms"])
+def test_nodes_without_values_are_listed_after_equally_severe_nodes(sort: str, reverse: bool) -> None:
+    frame = frames()[-1]
+    column = COLUMN_INDEX["read_p99_ms"]
+    values = (float("nan"), 3.0, 1.0, float("nan"), 2.0)
+    nodes = tuple(
+        replace(
+            frame.nodes[0],
+            name=str(index),
+            state=State.UP,
+            cells=tuple(value if at == column else float("nan") for at in range(len(COLUMN_INDEX))),
+        )
+        for index, value in enumerate(values)
+    )
+    shown = order(replace(frame, nodes=nodes), ViewState(chosen=1, sort=sort, reverse=reverse))
+    assert shown == ([2, 4, 1, 0, 3] if reverse else [1, 4, 2, 0, 3])

@@ -14,8 +14,9 @@ from collector.catalogue import CATALOGUE
 from collector.cluster.grid import Grid, NodeInterval
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, Merged, NodeRun
-from collector.cluster.recordings import recordings, sessions
+from collector.cluster.recordings import recordings
 from collector.cluster.reference_merge import reference_merge
+from collector.cluster.sessions import sessions
 from collector.journal import writer
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits

@@ -1,7 +1,7 @@
 """The columnar merge gives the same results as the reference merge."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from collector.catalogue import CATALOGUE
+from collector.cluster.columnar.decode import UnsupportedError
 from collector.cluster.columnar.reduce import reduced
 from collector.cluster.grid import Grid, NodeInterval
 from collector.cluster.merge import merge
-from collector.cluster.merge_job import Job, NodeRun
-from collector.cluster.recordings import recordings, sessions
+from collector.cluster.merge_job import Job, Merged, NodeRun
+from collector.cluster.recordings import recordings
 from collector.cluster.reference_merge import node_run, reference_merge
+from collector.cluster.sessions import sessions
 from collector.journal import writer
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
@@ -196,6 +198,24 @@ def test_both_implementations_give_the_same_cluster_intervals(
     for index, interval in reference.cluster.items():
         assert interval.answered == columnar.cluster[index].answered
         assert_same(NodeInterval(interval.sample, 0), NodeInterval(columnar.cluster[index].sample, 0))
+
+
+def test_progress_counts_each_node_once_if_the_reference_merge_must_start_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        write(folder / name, [[Snapshot(name, Tick(1_700_000_000.0 + second), ()) for second in range(20)]])
+    runs, _ = recordings(sessions([folder])[0])
+    job = Job(Grid(5.0), {}, frozenset(), interval_count)
+
+    def fail_late(_recordings: object, _job: object, _processes: int, done: Callable[[int], None]) -> Merged[int]:
+        done(1)
+        raise UnsupportedError("conflicting definitions")
+
+    monkeypatch.setattr("collector.cluster.columnar.columnar_merge.columnar_merge", fail_late)
+    done: list[int] = []
+    assert merge(runs, job, 1, done.append).nodes == reference_merge(runs, job).nodes
+    assert sum(done) == len(runs) == 2
 
 
 def interval_count(run: NodeRun) -> int:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.cluster import aggregation
-from collector.cluster.recordings import Recording, Session, recordings
+from collector.cluster.recordings import Recording, recordings
+from collector.cluster.sessions import Session
 from collector.journal.header import Header
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from collector.cluster.grid import Grid, NodeInterval
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, NodeRun
-from collector.cluster.recordings import recordings, sessions
+from collector.cluster.recordings import recordings
 from collector.cluster.reference_merge import reference_merge
+from collector.cluster.sessions import sessions
 from collector.journal.footer import Footer
 from collector.journal.frames import MAGIC, Damage
 from collector.journal.reader import Entry, read

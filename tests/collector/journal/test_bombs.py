@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from collector.cluster.recordings import sessions
+from collector.cluster.sessions import sessions
 from collector.journal.frames import Damage
 from collector.journal.reader import Entry, read
 from tests.collector.cluster.recorded_nodes import busy, record

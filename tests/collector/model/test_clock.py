@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.model.clock import SLEW_MS, ticks
+from collector.model.clock import SLEW_MS, first_tick_in_s, ticks
 from collector.model.snapshot import Tick
 from tests.collector.fakes import Disturbance, FakeClock
 
@@ -69,6 +69,18 @@ def test_ticks_fall_on_whole_seconds_and_tenths(interval_s: float, after_start_s
 def test_aligned_ticks_fall_on_multiples_of_the_interval(interval_s: float) -> None:
     for tick in idle(FakeClock(START_S + 0.123), interval_s, 3, aligned=True):
         assert round(1000 * tick.time_s) % round(1000 * interval_s) == 0
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("interval_s", [0.1, 0.3, 0.7, 1.0, 1.5, 7.0])
+@pytest.mark.parametrize("after_start_s", [0.0, 0.25, 0.95])
+def test_the_wait_for_the_first_tick_is_known_in_advance(
+    interval_s: float, after_start_s: float, aligned: bool
+) -> None:
+    clock = FakeClock(START_S + after_start_s)
+    expected_s = first_tick_in_s(clock, interval_s, aligned=aligned)
+    (first,) = watched(clock, interval_s, [0.0], aligned=aligned)
+    assert first.waited_s == pytest.approx(expected_s, abs=1e-6)
 
 
 def test_a_tick_comes_on_time() -> None:

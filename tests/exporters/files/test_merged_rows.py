@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from collector.cluster.grid import Grid
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, Merged
-from collector.cluster.recordings import recordings, sessions
+from collector.cluster.recordings import recordings
 from collector.cluster.reference_merge import reference_merge
+from collector.cluster.sessions import sessions
 from exporters.files.merged_rows import Choice, table_of
 from exporters.files.tsv_csv import header_text, rows_text
 from exporters.gnuplot.merged_run import NodeRows, node_rows, run_of

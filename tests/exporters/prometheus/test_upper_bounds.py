@@ -50,7 +50,7 @@ def test_the_older_layouts_default_bounds_are_at_most_2_7_percent_away() -> None
     differences = {bound.le: old[bound.bucket] / float(bound.le) - 1 for bound in UpperBounds().bounds("seconds", OLD)}
     assert max(map(abs, differences.values())) == pytest.approx(0.027, abs=1e-4)
     # These bounds are the closest to their labels. The older layout has other bounds that are closer to 0.2 ms and
-    # 0.5 ms, but those are 15 % away from the labels.
+    # 0.5 ms, but those are 15% away from the labels.
     assert (differences["0.000215"], differences["0.000535"]) == pytest.approx((0.0202, 0.0202), abs=1e-4)
 
 

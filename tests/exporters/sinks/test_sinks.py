@@ -64,7 +64,7 @@ def test_a_token_file_readable_by_others_is_rejected(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("user:password\n")
     token.chmod(0o644)
-    assert "can be read by others" in error_of(f"influxdb+http://h/b?token_file={token}")
+    assert "accessible to other users" in error_of(f"influxdb+http://h/b?token_file={token}")
     token.chmod(0o600)
     sink = sink_of(f"influxdb+http://h:8086/db/autogen?token_file={token}")
     assert sink.name == "influxdb+http://h:8086/db/autogen"

@@ -1,0 +1,100 @@
+"""The options that `casstat merge` and other merging commands share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cli.commands.line import name_of
+from cli.parameters.time_types import Duration, TimeOfDay, range_options
+from collector.journal.read_limits import MAX_SERIES
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+MIN_S, MAX_S = 0.001, 86400.0
+MAX_OFFSET_S = 4e9
+
+
+@dataclass(frozen=True)
+class MergeSettings:
+    """Merge options.
+
+    points  the maximum number of intervals; ignored if `interval` is set. If both are None, the default interval
+            applies.
+    """
+
+    paths: tuple[Path, ...]
+    interval: float | None = None
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
+    nodes: str = ""
+    clocks: tuple[tuple[str, float], ...] = ()
+    keyspace: str = ""
+    table: str = ""
+    points: int | None = None
+    max_series: int = MAX_SERIES
+
+
+class Clock(click.ParamType["tuple[str, float]"]):
+    """The parameter type of --clock: a node and the seconds by which its clock is ahead, written NODE=SECONDS."""
+
+    name = "clock"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        """Return the node's name and the seconds."""
+        node, _, text = str(value).rpartition("=")
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = nan
+        # A larger clock error must be a typo, because it would shift times to before the epoch.
+        if not abs(seconds) <= MAX_OFFSET_S:
+            self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
+        return node, seconds
+
+
+def merge_options(command: Command) -> Command:
+    """Add the options that all merging commands share."""
+    options = [
+        click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True),
+        click.option(
+            "-i",
+            "--interval",
+            type=Duration(MIN_S, MAX_S),
+            help="Interval between rows.  [5s, or the recording's if longer]",
+        ),
+        range_options("--to"),
+        click.option(
+            "--nodes",
+            default="",
+            metavar="NAMES",
+            help="Nodes to include, comma-separated (patterns with * and ? allowed).  [all]",
+        ),
+        click.option(
+            "--clock",
+            "clocks",
+            type=Clock(),
+            multiple=True,
+            metavar="NODE=SECONDS",
+            help="Seconds by which NODE's clock is ahead (repeatable).",
+        ),
+        click.option(
+            "-k",
+            "--keyspace",
+            metavar="NAME",
+            callback=name_of,
+            help="Keyspace to show instead of the whole node: its local reads and writes.",
+        ),
+        click.option(
+            "-c",
+            "--table",
+            metavar="NAME",
+            callback=name_of,
+            help="Table to show instead of the whole keyspace (requires --keyspace).",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
