@@ -66,7 +66,7 @@ class RecentTicks:
     def at(self, time_s: float) -> int | None:
         """Return the number of the kept tick with this time, or None."""
         with self._changed:
-            return next((each.number for each in reversed(self._ticks) if each.tick.time_s == time_s), None)
+            return next((recent.number for recent in reversed(self._ticks) if recent.tick.time_s == time_s), None)
 
     def after(self, number: int) -> list[RecentTick] | None:
         """Return the ticks after the one with this number; None if some of them are no longer kept."""

@@ -171,7 +171,7 @@ def _identities(store: str, time_s: float) -> Mapping[str, Labels]:
     """Return each node's labels, taken from its agent's metrics."""
     query = urlencode({"query": "casstat_build_info", "time": time_s})
     with urllib.request.urlopen(f"{store}/api/v1/query?{query}", timeout=10) as answer:  # noqa: S310 - loopback
-        metrics = [each["metric"] for each in json.load(answer)["data"]["result"]]
+        metrics = [series["metric"] for series in json.load(answer)["data"]["result"]]
     return {metric["node"]: tuple((label, metric[label]) for label in NODE_LABELS) for metric in metrics}
 
 

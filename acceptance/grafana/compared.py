@@ -111,7 +111,7 @@ def _window_s(line: Shown, store: Store) -> tuple[float, float]:
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
     labels = ("cluster",) if panel.split is Split.CLUSTER or isinstance(panel, Spread) else NODE_LABELS
-    return (*labels, *(each for each in panel.labels if each in line.signal.labels))
+    return (*labels, *(label for label in panel.labels if label in line.signal.labels))
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
@@ -120,16 +120,16 @@ def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float 
     Return its merged value (None if the signal is not recorded), and its displayed values keyed by state.
     """
     *_, last = lines.values()
-    by_labels = {state: {line.labels: line.values for line in each} for state, each in lines.items()}
+    by_labels = {state: {line.labels: line.values for line in state_lines} for state, state_lines in lines.items()}
     there = {line.labels for line in last}
     known = {tuple(sorted(labels)): value for labels, value in merged.items()}
     known = {labels: value for labels, value in known.items() if labels in there} or known
     if not known:
         # The signal is not recorded, so use the first displayed series, if any.
         first = min(there, default=None)
-        return None, {state: each.get(first, ()) for state, each in by_labels.items()} if first else {}
-    labels = max(known, key=lambda each: known[each])
-    return known[labels], {state: each.get(labels, ()) for state, each in by_labels.items()}
+        return None, {state: values.get(first, ()) for state, values in by_labels.items()} if first else {}
+    labels = max(known, key=lambda candidate: known[candidate])
+    return known[labels], {state: values.get(labels, ()) for state, values in by_labels.items()}
 
 
 def table(compared_rows: Sequence[Row], states: Sequence[str]) -> Iterator[str]:

@@ -88,7 +88,7 @@ class Recorded:
             case Constant():
                 return {(): expression.value}
             case Ratio():
-                part, whole = (self.evaluate(each, by, in_ratio=True) for each in (expression.left, expression.right))
+                part, whole = (self.evaluate(side, by, in_ratio=True) for side in (expression.left, expression.right))
                 return {labels: part[labels] / whole[labels] for labels in part if whole.get(labels)}
             case Difference():
                 left = self.evaluate(expression.left, by, in_ratio=in_ratio)

@@ -190,7 +190,7 @@ class RunStore:
     def _without_oldest(self, room: int, needed: str) -> dict[str, _StoredRun]:
         """Return the runs without the oldest ones, so that `room` more bytes fit; the run `needed` is always kept."""
         kept, size = dict(self._runs), _total(self._runs)
-        for identifier in sorted(kept, key=lambda identifier_: kept[identifier_].run["end_s"] is None):
+        for identifier in sorted(kept, key=lambda key: kept[key].run["end_s"] is None):
             if size + room <= LEFT_BYTES:
                 break
             if identifier != needed:
@@ -201,7 +201,7 @@ class RunStore:
         """Replace the file with one that contains only these runs. Raises OSError."""
         new_file = self._path.with_name(f".{FILE}.new")
         with new_file.open("wb") as file:
-            file.writelines(_line(content) for identifier_ in kept.values() for content in _contents(identifier_.run))
+            file.writelines(_line(content) for stored in kept.values() for content in _contents(stored.run))
             file.flush()
             os.fsync(file.fileno())
         new_file.replace(self._path)
@@ -248,7 +248,7 @@ def _bytes(line: bytes) -> int:
 
 
 def _total(kept: Mapping[str, _StoredRun]) -> int:
-    return sum(identifier_.bytes for identifier_ in kept.values())
+    return sum(stored.bytes for stored in kept.values())
 
 
 def _times(run: Run) -> RunTimes:

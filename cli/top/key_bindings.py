@@ -103,8 +103,8 @@ def _step(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
     def step(context: RenderContext, view: ViewState) -> ViewState:
         if not context.frames:
             return view
-        place = min(max(context.place + by, 0), len(context.frames) - 1)
-        return replace(view, at_s=context.frames[place].time_s, playing=False)
+        frame_index = min(max(context.frame_index + by, 0), len(context.frames) - 1)
+        return replace(view, at_s=context.frames[frame_index].time_s, playing=False)
 
     return step
 

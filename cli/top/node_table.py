@@ -13,7 +13,7 @@ from exporters.live.frame import NodeFrame
 from exporters.live.live_columns import Cells, value
 
 MIN_COLUMN, MAX_NAME, MIN_NAME = 6, 28, 7
-TREND, MAX_TREND, TREND_KEEP, PLACE_KEEP = 12, 120, 4, 3
+TREND, MAX_TREND, TREND_KEEP, LOCATION_KEEP = 12, 120, 4, 3
 LEVELS = ("", "warn", "bad")
 OF_STATE = {
     State.UP: "good",
@@ -27,10 +27,10 @@ CLUSTER = "cluster"
 
 @dataclass(frozen=True)
 class Layout:
-    """The visible columns with their widths, and the widths of the name, place and trend columns (0 if hidden)."""
+    """The visible columns with their widths, and the widths of the name, location and trend columns (0 if hidden)."""
 
     name: int
-    place: int
+    location: int
     trend: int
     columns: tuple[tuple[Column, int], ...]
 
@@ -39,23 +39,23 @@ def layout(context: RenderContext) -> Layout:
     """Return the columns that fit; hide the least important columns first, and equal ones from right to left."""
     frame, view = context.frame, context.view
     names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
-    places = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
+    locations = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
     longest = min(MAX_NAME, max(MIN_NAME, context.width // 4))
     name = min(max([len(CLUSTER), *names]), longest)
-    place_width = min(max([*places, MIN_NAME if any(places) else 0]), MAX_NAME)
+    location_width = min(max([*locations, MIN_NAME if any(locations) else 0]), MAX_NAME)
     chosen = columns(set_of(view))
     kept = {column.name: (_keep(column, view.sort), -index) for index, column in enumerate(chosen)}
-    kept["place"] = PLACE_KEEP, -len(chosen)
+    kept["location"] = LOCATION_KEEP, -len(chosen)
     if len(context.frames) > 1:
         kept["trend"] = TREND_KEEP, -len(chosen)
     widths = {column.name: max(len(column.header), MIN_COLUMN) + 1 for column in chosen}
-    widths["place"], widths["trend"] = (place_width + 1 if place_width else 0), TREND + 1
+    widths["location"], widths["trend"] = (location_width + 1 if location_width else 0), TREND + 1
     while kept and 3 + name + sum(widths[key] for key in kept) > context.width:
         del kept[min(kept, key=lambda key: kept[key])]
     left = context.width - 3 - name - sum(widths[key] for key in kept)
     trend = min(TREND + left, MAX_TREND) if "trend" in kept else 0
     fitting = tuple((column, widths[column.name]) for column in chosen if column.name in kept)
-    return Layout(name, place_width if "place" in kept else 0, trend, fitting)
+    return Layout(name, location_width if "location" in kept else 0, trend, fitting)
 
 
 def _keep(column: Column, sort: str) -> int:
@@ -68,8 +68,8 @@ def header(context: RenderContext, chosen: Layout) -> Line:
     view = context.view
     mark = context.marks.up if view.reverse else context.marks.down
     spans = [Span(f"   {fit('NODE', chosen.name, context.marks)}", "head")]
-    if chosen.place:
-        spans.append(Span(f" {fit('DC/RACK', chosen.place, context.marks)}", "head"))
+    if chosen.location:
+        spans.append(Span(f" {fit('DC/RACK', chosen.location, context.marks)}", "head"))
     for column, width in chosen.columns:
         is_sorted = column.name == view.sort
         text = f"{mark}{column.header}" if is_sorted else column.header
@@ -85,7 +85,7 @@ def column_at(context: RenderContext, x: int) -> str:
     left = 3 + chosen.name
     if x < left:
         return "node"
-    left += chosen.place + 1 if chosen.place else 0
+    left += chosen.location + 1 if chosen.location else 0
     for column, width in chosen.columns:
         if left <= x < left + width:
             return column.name
@@ -111,8 +111,8 @@ def cluster_row(context: RenderContext, chosen: Layout) -> Line:
         return cut((), context.width)
     node_count = f"{frame.counted}/{len(frame.nodes)}"
     spans = [Span(f" = {fit(CLUSTER, chosen.name, context.marks)}", "bold")]
-    if chosen.place:
-        spans.append(Span(f" {fit(node_count, chosen.place, context.marks)}"))
+    if chosen.location:
+        spans.append(Span(f" {fit(node_count, chosen.location, context.marks)}"))
     return cut((*spans, *_numbers(context, chosen, frame.cluster, None, "bold")), context.width)
 
 
@@ -131,8 +131,8 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
         Span(glyph, colour),
         Span(f" {fit(context.name(node), chosen.name, context.marks)}", style),
     ]
-    if chosen.place:
-        spans.append(Span(f" {fit(clean(row.location, context.marks), chosen.place, context.marks)}", "dim"))
+    if chosen.location:
+        spans.append(Span(f" {fit(clean(row.location, context.marks), chosen.location, context.marks)}", "dim"))
     if is_known:
         spans += _numbers(context, chosen, row.cells, node, "")
     else:

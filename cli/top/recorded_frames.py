@@ -38,7 +38,7 @@ class Moment(NamedTuple):
     state: State
     why: str
     events: tuple[ClusterEvent, ...]
-    place: str
+    location: str
     cluster: str
     tables: Rows
     running: Rows
@@ -90,7 +90,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
     last: dict[str, int] = {}
     answered: dict[str, int] = {}
     # Locations are recorded only once a minute, so each node's first known location is used for all intervals.
-    places = {node.node: next((m.place for m in node.product.values() if m.place), "") for node in run.nodes}
+    locations = {node.node: next((m.location for m in node.product.values() if m.location), "") for node in run.nodes}
     names = {m.cluster for node in run.nodes for m in node.product.values() if m.cluster}
     few = len(run.nodes) <= NODES_WITH_TABLES
     for interval_index in run.indices:
@@ -106,7 +106,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
                     rows_of[number], ran[number] = moment.tables, moment.running
             since = last.get(node.node) if moment is None else answered.get(node.node)
             age_s = None if since in (None, interval_index) else (interval_index - (since or 0)) * run.grid.interval_s
-            rows.append(_row(node.node, moment, age_s, places[node.node]))
+            rows.append(_row(node.node, moment, age_s, locations[node.node]))
         cluster_interval = run.cluster.get(interval_index)
         cluster = NOTHING
         if cluster_interval is not None:
@@ -128,7 +128,7 @@ def _frames(run: Merged[dict[int, Moment]], choice: Choice) -> Iterator[Frame]:
 def _row(name: str, moment: Moment | None, age_s: float | None, where: str) -> NodeFrame:
     shown = one_line(name)[:MAX_NAME_CHARS]
     if moment is not None:
-        return NodeFrame(shown, moment.state, moment.cells, moment.why, age_s, moment.place or where)
+        return NodeFrame(shown, moment.state, moment.cells, moment.why, age_s, moment.location or where)
     if age_s is None:
         return NodeFrame(shown, State.NEW, NOTHING, "not recorded yet", None, where)
     return NodeFrame(shown, State.GONE, NOTHING, "not recorded", age_s, where)

@@ -30,14 +30,14 @@ class RenderContext:
     source: str = "live"
 
     @property
-    def place(self) -> int:
+    def frame_index(self) -> int:
         """The index of the selected frame; -1 if there is none."""
         return position(self.frames, self.view.at_s)
 
     @property
     def frame(self) -> Frame | None:
         """The selected frame."""
-        return self.frames[self.place] if self.frames else None
+        return self.frames[self.frame_index] if self.frames else None
 
     @property
     def order(self) -> list[int]:
@@ -54,7 +54,7 @@ class RenderContext:
         The values are the node's or, if `node` is None, the cluster's.
         """
         column_index = COLUMN_INDEX[column]
-        last = self.place + 1
+        last = self.frame_index + 1
         shown = self.frames[max(0, last - width) : last]
         if node is None:
             return [frame.cluster[column_index] for frame in shown]

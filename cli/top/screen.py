@@ -77,7 +77,7 @@ def _events(context: RenderContext, room: int) -> list[Line]:
     frame, events = context.frame, list[ClusterEvent]()
     if frame is not None and room:
         name = frame.nodes[context.view.node].name if context.view.node is not None else ""
-        for earlier in reversed(context.frames[: context.place + 1]):
+        for earlier in reversed(context.frames[: context.frame_index + 1]):
             events += [event for event in reversed(earlier.events) if not name or event.node == name]
             if len(events) >= room - 1:
                 break

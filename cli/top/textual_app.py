@@ -133,16 +133,16 @@ class Top(App[None], inherit_bindings=False):
         If `speed` is at least 1, advances by at least one tick.
         """
         frames = self._source.history.frames
-        place = position(frames, self.view.at_s)
+        frame_index = position(frames, self.view.at_s)
         if now_s - self._played_s < REDRAW_S - LOOK_S / 2 or not frames:
             return
         self._played_s = now_s
-        at_s = frames[place].time_s + max(self.view.speed * REDRAW_S, 0.0)
+        at_s = frames[frame_index].time_s + max(self.view.speed * REDRAW_S, 0.0)
         # At low speed, a tick spans several redraws: the time advances while the frame stays the same.
-        begun_s = self.view.at_s if self.view.at_s is not None else frames[place].time_s
+        begun_s = self.view.at_s if self.view.at_s is not None else frames[frame_index].time_s
         at_s = max(at_s if self.view.speed >= 1 else begun_s + self.view.speed * REDRAW_S, begun_s)
-        if place + 1 < len(frames) and self.view.speed >= 1:
-            at_s = max(at_s, frames[place + 1].time_s)
+        if frame_index + 1 < len(frames) and self.view.speed >= 1:
+            at_s = max(at_s, frames[frame_index + 1].time_s)
         ends = at_s >= frames[-1].time_s
         self.view = replace(self.view, at_s=min(at_s, frames[-1].time_s), playing=not ends)
         self._draw()

@@ -258,7 +258,7 @@ class Patience:
         if waited_s < self._usual_s:
             return False
         return waited_s >= self._longest_s or all(
-            place in self._failed or _has_sample(node) for place, node in enumerate(frame.nodes)
+            index in self._failed or _has_sample(node) for index, node in enumerate(frame.nodes)
         )
 
 

@@ -42,7 +42,7 @@ def lines(context: RenderContext, room: int) -> list[Line]:
         cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next  {beyond}", "dim")), context.width),
         _heads(context, nodes),
     ]
-    last = context.place + 1
+    last = context.frame_index + 1
     frames = context.frames[max(0, last - max(room - len(heads), 0)) : last]
     return [*heads, *(_line(context, index, nodes) for index in range(last - len(frames), last))][:room]
 

@@ -17,7 +17,7 @@ class Recording:
     sessions: tuple[Session, ...]
 
 
-def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
+def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]:
     """Return the recordings sorted by node, and notes about conflicts.
 
     A node is identified by its process: sessions of the same process under two names belong to one node, which gets the
@@ -26,7 +26,7 @@ def recordings(found: Sequence[Session]) -> tuple[list[Recording], list[str]]:
     """
     notes: list[str] = []
     groups = _Groups()
-    for session in sorted(found, key=lambda session: (session.begin_s, session.folder)):
+    for session in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
         groups.add(session)
     names = _Names(notes)
     named: dict[str, Recording] = {}

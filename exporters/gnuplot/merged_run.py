@@ -90,7 +90,7 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
         f"Cassandra {', '.join(versions) or 'version unknown'}",
         f"casstat {', '.join(sorted({node.head.writer for node in nodes}))}",
         count_text(len(nodes), "node"),
-        f"sampled every {', '.join(f'{each:g}' for each in intervals)} s, shown every {merged.grid.interval_s:g} s",
+        f"sampled every {', '.join(map('{:g}'.format, intervals))} s, shown every {merged.grid.interval_s:g} s",
         f"{count_text(sum(node.ticks for node in nodes), 'sample')}, {lost} lost",
         *([count_text(integrity.damaged, "damaged section")] if integrity.damaged else []),
         *([f"{integrity.repeated} repeated"] if integrity.repeated else []),

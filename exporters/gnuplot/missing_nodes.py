@@ -69,7 +69,7 @@ def _is_silent(row: Row, cluster_row: Row | None) -> bool:
 
 
 def _gaps(run: Run, missing: list[tuple[tuple[str, ...], int]]) -> Iterator[Gap]:
-    for (nodes, count), group in groupby(zip(run.times, missing, strict=True), key=lambda each: each[1]):
+    for (nodes, count), group in groupby(zip(run.times, missing, strict=True), key=lambda pair: pair[1]):
         times = [time_s for time_s, _ in group]
         if count:
             yield Gap(times[0] - run.interval_s, times[-1], nodes, count)

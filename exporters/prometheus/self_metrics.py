@@ -140,18 +140,18 @@ def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
 
 
 def _runs(runs: Iterable[RunTimes]) -> Iterator[Metric]:
-    run, times = ("run", "id"), [(times_of.name, times_of.id, times_of) for times_of in runs]
-    if not times:
+    labels, all_times = ("run", "id"), list(runs)
+    if not all_times:
         return
-    begun: Rows = {(name, id_): times_of.begin_s for name, id_, times_of in times}
-    ended: Rows = {(name, id_): times_of.end_s for name, id_, times_of in times if times_of.end_s is not None}
-    marked: Rows = {(name, id_, text): time_s for name, id_, times_of in times for time_s, text in times_of.marks}
-    yield _gauge("casstat_run_begin_time_seconds", "Start time of a run, in seconds since the epoch.", run, begun)
-    yield _gauge("casstat_run_end_time_seconds", "End time of a run, in seconds since the epoch.", run, ended)
+    begun: Rows = {(times.name, times.id): times.begin_s for times in all_times}
+    ended: Rows = {(times.name, times.id): times.end_s for times in all_times if times.end_s is not None}
+    marked: Rows = {(times.name, times.id, text): time_s for times in all_times for time_s, text in times.marks}
+    yield _gauge("casstat_run_begin_time_seconds", "Start time of a run, in seconds since the epoch.", labels, begun)
+    yield _gauge("casstat_run_end_time_seconds", "End time of a run, in seconds since the epoch.", labels, ended)
     yield _gauge(
         "casstat_run_mark_time_seconds",
         "Time of a mark in a run, in seconds since the epoch.",
-        (*run, "mark"),
+        (*labels, "mark"),
         marked,
     )
 

@@ -147,7 +147,7 @@ def test_the_agent_responds_after_corrupted_requests(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "expected"),
+    ("raw_request", "expected"),
     [
         (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", 431),
         (b"GET / HTTP/1.1\r\nA: " + b"a" * 20_000 + b"\r\n\r\n", 431),
@@ -165,18 +165,18 @@ def test_the_agent_responds_after_corrupted_requests(api: Api) -> None:
     ],
     ids=["target", "header", "headers", "endless header", "body", "length", "chunk"],
 )
-def test_heads_and_bodies_are_bounded(api: Api, request_: bytes, expected: int) -> None:
+def test_heads_and_bodies_are_bounded(api: Api, raw_request: bytes, expected: int) -> None:
     with api.connect() as stream, within(3):
         if not expected:
-            stream.sendall(request_ + request_[request_.index(b"4000") :] * 9)
+            stream.sendall(raw_request + raw_request[raw_request.index(b"4000") :] * 9)
             # The server learns the size of a chunked body only while reading it. If it responds and closes the
             # connection before the end of the body, the response may be lost.
             assert status(read_all(stream)) in (0, 200, 413)
             return
-        stream.sendall(request_)
+        stream.sendall(raw_request)
         answer = read_all(stream)
     assert status(answer) in (expected, 0)
-    assert status(answer) or len(request_) > 100_000
+    assert status(answer) or len(raw_request) > 100_000
     assert not answer or list(json.loads(answer.partition(b"\r\n\r\n")[2])) == ["error"]
 
 

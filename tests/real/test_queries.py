@@ -55,7 +55,7 @@ def query_values(store: Any, query: Query, text: str, of: FilledStores) -> list[
         pairs = [series["value"] for series in query_at(store, text, of.to_s)]
     else:
         pairs = [pair for series in query_range(store, text, of, STEP_S) for pair in series["values"]]
-    return [value for _, text_ in pairs if not isnan(value := float(text_))]
+    return [value for _, number_text in pairs if not isnan(value := float(number_text))]
 
 
 def absences(board: Json) -> dict[str, str]:

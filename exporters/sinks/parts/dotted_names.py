@@ -16,7 +16,7 @@ def part(text: str) -> str:
     """Return `text` as one part of a name, with only characters that every store accepts."""
     plain = SEPARATORS.sub("_", text)
     return (
-        OTHERS.sub(lambda found: "".join(f"_{byte:02x}" for byte in found[0].encode(errors="replace")), plain)
+        OTHERS.sub(lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode(errors="replace")), plain)
         or NOTHING
     )
 

@@ -23,12 +23,12 @@ def session(node: str, begin_s: float, length_s: float, processes: Iterable[str]
 def all_pairs(sessions: Sequence[Session]) -> list[tuple[str, list[Session], int]]:
     """Return each recording's name, sessions and number of ignored sessions, found by comparing all pairs."""
     groups: list[list[Session]] = []
-    for session_ in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
-        same = [group for group in groups if any(is_same_node(session_, member) for member in group)]
+    for current in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
+        same = [group for group in groups if any(is_same_node(current, member) for member in group)]
         if same:
-            same[0].append(session_)
+            same[0].append(current)
         else:
-            groups.append([session_])
+            groups.append([current])
     named: dict[str, tuple[list[Session], int]] = {}
     for group in groups:
         name, used = group[-1].node, {aggregation.NAME, *named}

@@ -81,9 +81,9 @@ def test_unknown_values_are_absent() -> None:
 @given(st.integers(0, 4_000_000_000_000))
 @settings(max_examples=50)
 def test_a_point_has_the_time_of_its_tick(milliseconds: int) -> None:
-    sample_ = sample({BYTES: 1.0}, milliseconds / 1000)
-    assert time_ms(sample_) == milliseconds
-    (line,) = LineEncoder().encode(CATALOGUE, IDENTITY, sample_)
+    encoded = sample({BYTES: 1.0}, milliseconds / 1000)
+    assert time_ms(encoded) == milliseconds
+    (line,) = LineEncoder().encode(CATALOGUE, IDENTITY, encoded)
     assert parsed(line.decode())[3] == milliseconds * 10**6
 
 
@@ -105,7 +105,7 @@ CHOICES = {**CATALOGUE, "requests_total": LABELLED}
 def test_lines_have_the_measurements_and_fields_of_the_rows(
     node: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
 ) -> None:
-    sample_ = sample(
+    encoded = sample(
         {
             ("requests_total", label, "b"): Rate(increase, elapsed),
             BYTES: gauge,
@@ -115,10 +115,10 @@ def test_lines_have_the_measurements_and_fields_of_the_rows(
         }
     )
     identity = Identity(node=node)
-    lines = LineEncoder().encode(CHOICES, identity, sample_)
+    lines = LineEncoder().encode(CHOICES, identity, encoded)
     assert all(b"\n" not in line for line in lines)
     points = [parsed(line.decode()) for line in lines]
-    expected = list(rows(CHOICES, sample_))
+    expected = list(rows(CHOICES, encoded))
     assert [name for name, *_ in points] == [series[0] for series, _ in expected]
     for (_, _, escaped, _), (_, fields) in zip(points, expected, strict=True):
         # Numbers in lines have twelve significant digits.
@@ -139,9 +139,9 @@ def test_both_stores_read_an_escaped_name_in_the_same_way(text: str) -> None:
 
 def test_tags_follow_the_nodes_identity() -> None:
     lines = LineEncoder()
-    sample_ = sample({REQUESTS: Rate(1.0, 1.0)})
-    before = parsed(lines.encode(CATALOGUE, Identity(node="n"), sample_)[0].decode())
-    after = parsed(lines.encode(CATALOGUE, IDENTITY, sample_)[0].decode())
+    encoded = sample({REQUESTS: Rate(1.0, 1.0)})
+    before = parsed(lines.encode(CATALOGUE, Identity(node="n"), encoded)[0].decode())
+    after = parsed(lines.encode(CATALOGUE, IDENTITY, encoded)[0].decode())
     assert before[1] == {"node": "n", "operation": "Read"}
     assert after[1] == {"cluster": "prod", "dc": "dc1", "rack": "r1", "node": "10.0.0.1", "operation": "Read"}
 
@@ -165,5 +165,5 @@ def test_machine_series_are_tagged_with_their_machine() -> None:
 
 
 def test_the_mean_equals_the_mean_in_the_row() -> None:
-    sample_ = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
-    assert dict(rows(CATALOGUE, sample_))[DURATIONS]["mean"] == pytest.approx(ratio(sample_, SECONDS, REQUESTS))
+    encoded = sample({REQUESTS: Rate(30.0, 1.5), SECONDS: Rate(0.1, 1.5), DURATIONS: durations(30)})
+    assert dict(rows(CATALOGUE, encoded))[DURATIONS]["mean"] == pytest.approx(ratio(encoded, SECONDS, REQUESTS))
