@@ -35,7 +35,7 @@ IDENTITY = Identity("cluster", "dc1", "rack1", "node000")
 
 
 def run() -> Iterator[Figure]:
-    """Encode and send one node's samples to a null store, then ship an hour of them to InfluxDB."""
+    """Encode and send an hour of one node's samples to a null store, then ship them to InfluxDB."""
     source = synthetic_cluster.pattern(node_recordings.under_load())
     with tempfile.TemporaryDirectory() as name:
         with closing(Journal(Path(name), lambda: source.head, Limits(sync="never"), print)) as journal:

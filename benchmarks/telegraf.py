@@ -111,8 +111,8 @@ def agent(url: str, journal: Path) -> Sequence[str]:
 def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, float]:
     """Run a sampler; return its cost.
 
-    The cost is the CPU time per second in total, of the sampler and of the node's threads that serve it, and the
-    sampler's resident memory in bytes.
+    The cost consists of the total CPU time per second, its two parts (the sampler, and the node's threads that serve
+    it), and the sampler's resident memory in bytes.
     """
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:
@@ -194,7 +194,7 @@ def fetch() -> Path:
     if not program.exists():
         go = shutil.which("go")
         if go is None:
-            raise SystemExit("telegraf: building it requires Go (hint: apt-get install golang-go)")
+            raise SystemExit("telegraf: building it requires Go (hint: run 'apt-get install golang-go')")
         command = [go, "install", "-tags", TAGS, f"github.com/influxdata/telegraf/cmd/telegraf@{VERSION}"]
         subprocess.run(command, check=True, env={**os.environ, "GOBIN": str(folder)})
     return program

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
     except OSError as error:
         _discard_output()
-        note(f"{error.filename or 'write output'}: {error.strerror}")
+        note(f"{error.filename or 'cannot write output'}: {error.strerror}")
         return 1
     return 0
 

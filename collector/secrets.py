@@ -27,7 +27,7 @@ def read_password(path: Path) -> str:
         if state.st_mode & OTHERS:
             raise SecretError(f"{path}: accessible to other users (hint: run 'chmod 600 {path}')")
         if state.st_size > MAX_BYTES:
-            raise SecretError(f"{path}: larger than {MAX_BYTES} bytes (hint: the first line must be the password)")
+            raise SecretError(f"{path}: larger than {MAX_BYTES} bytes (hint: store only the password in it)")
         first = os.read(descriptor, MAX_BYTES).split(b"\n")[0].rstrip(b"\r")
     except OSError as error:
         raise SecretError(f"{path}: {error.strerror}") from None
@@ -38,7 +38,7 @@ def read_password(path: Path) -> str:
     except UnicodeDecodeError:
         raise SecretError(f"{path}: the first line is not UTF-8 text") from None
     if not password:
-        raise SecretError(f"{path}: the first line is empty (hint: it must be the password)")
+        raise SecretError(f"{path}: the first line is empty (hint: put the password there)")
     return password
 
 

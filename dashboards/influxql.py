@@ -33,7 +33,7 @@ _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\/])")
 class Scope:
     """The series to select and their grouping.
 
-    match   the conditions of every query in addition to the time, such as `"node" =~ /^$node$/`; "" for none.
+    match   the conditions that each query has besides the time condition, such as `"node" =~ /^$node$/`; "" for none.
     by      the tags of the result; a Grafana variable ($…) may stand for several.
     time    the time condition.
     step    the length of the steps, optionally followed by an offset that aligns them.
@@ -90,7 +90,7 @@ def _select(columns: Mapping[str, Expression], scope: Scope, *, in_ratio: bool) 
     )
     groups = ", ".join((f"time({scope.step})", *map(_tag, scope.by)))
     sources = ", ".join(inner)
-    # The text contains no user input.
+    # Injection is impossible, because the query contains no user input.
     return f"SELECT {fields} FROM {sources} WHERE {scope.time} GROUP BY {groups} fill(none)"  # noqa: S608
 
 

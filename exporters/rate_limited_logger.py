@@ -13,7 +13,7 @@ MAX_LINES_PER_PERIOD = 60
 
 @dataclass
 class _Kind:
-    """When the last line of this kind was written, and the lines suppressed since then: their number and last text."""
+    """When the last line of a kind was written, and the number and last text of the lines suppressed since then."""
 
     written_s: float
     text: str = ""

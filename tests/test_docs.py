@@ -41,7 +41,7 @@ def needs_no_server(line: str) -> bool:
 
 
 def arguments(line: str) -> list[str]:
-    """Return the arguments of a command line, without redirections."""
+    """Return the arguments of a command line, without redirections or `&`."""
     return shlex.split(line.partition(">")[0].partition("&")[0])[1:]
 
 

@@ -64,8 +64,8 @@ def main() -> int:
             shown: dict[str, Panels] = {}
             for state, json_folder in states.items():
                 dashboards, source = json_folder / store.name, data_source(store.name, urls[store.name])
-                # By default, Grafana 10.0 queries InfluxDB from the browser; with the feature toggle, it queries
-                # through its own API, as later versions do.
+                # By default, Grafana 10.0 queries InfluxDB from the browser. With the feature toggle THROUGH_API, it
+                # queries InfluxDB through its own API, as later versions do.
                 for toggles in ("", THROUGH_API) if store.name == "influxdb" else ("",):
                     name = "-".join(filter(None, (store.name, state, toggles)))
                     with grafana(home, folder / name, dashboards, source, toggles) as url:

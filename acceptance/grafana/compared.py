@@ -72,7 +72,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield one row per line of each comparable panel; it describes the line's series with the highest merged value."""
+    """Yield one row per line of each comparable panel, for the line's series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0
@@ -115,9 +115,10 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Find the series with the highest merged value, among those displayed in the last state if there are any.
+    """Find the series with the highest merged value. If the last state displays any series, consider only those.
 
-    Return its merged value (None if the signal is not recorded), and its displayed values keyed by state.
+    A state is a version of the dashboards. Return the series' merged value (None if the signal is not recorded), and
+    its displayed values keyed by state.
     """
     *_, last = lines.values()
     by_labels = {state: {line.labels: line.values for line in state_lines} for state, state_lines in lines.items()}

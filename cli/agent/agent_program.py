@@ -135,7 +135,7 @@ class _Program:
     def _log_contact(self, contact_result: Contact) -> None:
         if contact_result.answered:
             self.log(
-                f"sampling {contact_result.sampler.node} through {contact_result.kind}, recording into {self.folder}"
+                f"sampling {contact_result.sampler.node} through {contact_result.kind}, recording to {self.folder}"
             )
         else:
             hint = "run 'casstat doctor'"

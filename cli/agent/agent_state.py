@@ -120,7 +120,7 @@ class Agent:
         self._sinks.close()
 
     def answers(self) -> bool:
-        """Return whether the node has answered recently enough for its transport."""
+        """Return whether the node has answered recently; the time allowed depends on the interval and the transport."""
         paced = self._sampler is not None and self._sampler.paced
         patience_s = max(STALLED_TICKS * self._settings.interval, PACED_S if paced else 0.0)
         return self._answered_s is not None and self._clock.monotonic_s() - self._answered_s <= patience_s

@@ -105,7 +105,7 @@ def check(urls: Iterable[str]) -> None:
         except SinkUrlError as error:
             raise CasstatError(f"--to: {error}") from None
         if sink.name in names:
-            raise CasstatError(f"--to: two URLs for {sink.name}")
+            raise CasstatError(f"--to: two URLs refer to the same sink, {sink.name} (hint: remove one)")
         names[sink.name] = url
         sink.close()
 

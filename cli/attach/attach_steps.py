@@ -32,7 +32,7 @@ REFUSALS = {
     "does not support the attach mechanism": (
         f"the JVM does not allow attaching (hint: start it without {DISABLED}, or {AT_START})"
     ),
-    "doesn't respond": "the JVM does not respond (hint: check whether the node is hung)",
+    "doesn't respond": "the JVM is not responding (hint: check whether the node is hung)",
     "Unable to access jarfile": "the node's user cannot read {jar} (hint: move it to where that user can read it)",
     "Agent JAR not found": "the node's user cannot read {jar} (hint: move it to where that user can read it)",
     "UnsupportedClassVersionError": (
@@ -104,7 +104,7 @@ class Task:
             return str(error)
 
     def _wait_for_answer(self, agent: Agent, url: str, patience_s: float) -> str:
-        """Wait for a response and return a description of the node. Raises SourceError if none arrives in time."""
+        """Wait until the node responds; return its description. Raises SourceError if it does not respond in time."""
         ends_s = time.monotonic() + patience_s
         access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
         with closing(Jolokia(url, access)) as jolokia:

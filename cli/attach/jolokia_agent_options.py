@@ -50,10 +50,10 @@ class Agent:
 
 @contextmanager
 def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Path]:
-    """Write the agent's options to a file that only the process's user can read, and remove it after the block.
+    """Write the agent's options and policy to files that only the process's user can read; remove them after the block.
 
-    Yields the path as the process sees it. The options are not passed on the command line, where every user could read
-    the password. Raises CasstatError.
+    Yields the path of the options file as the process sees it. The options are not passed on the command line, where
+    every user could read the password. Raises CasstatError.
     """
     name = f"casstat-{secrets.token_hex(8)}"
     inside, folder = Path("/tmp", name), Path("/proc", str(pid), "root", "tmp", name)  # noqa: S108 - unpredictable name

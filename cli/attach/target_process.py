@@ -112,8 +112,8 @@ def _same(path: Path, other: Path) -> bool:
 def _attaches_from_here(process: Subject) -> bool:
     """Return whether a JVM started in casstat's mount namespace can find the process's attach socket.
 
-    It can if the process uses the same /tmp. It also can if the process has its own PID namespace, because the JVM then
-    looks in the process's /tmp.
+    It can if the process uses the same /tmp, or if the process has its own PID namespace: in that case, the JVM looks
+    in the process's /tmp.
     """
     if _same(process.folder / "root" / "tmp", Path("/tmp")):  # noqa: S108 - where Java puts its sockets
         return True

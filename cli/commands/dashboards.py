@@ -29,7 +29,7 @@ def command() -> None:
     "--runbooks",
     metavar="URL",
     callback=lambda _context, _option, url: _folder_url(url),
-    help="Base URL of the runbooks, for the runbook_url annotation of alerts.  [no annotation]",
+    help="Base URL of the runbooks, for the alerts' runbook_url annotation.  [no annotation]",
 )
 def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> None:
     """Write dashboards, provisioning and rules to a directory
@@ -85,8 +85,8 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     """Push the dashboards to a Grafana server
 
-    The dashboards go into Grafana's folder "casstat" and replace those of the same name. URL is the base URL of
-    Grafana, such as http://localhost:3000.
+    The dashboards go into Grafana's folder "casstat" and replace those of the same name. URL is Grafana's base
+    URL, such as http://localhost:3000.
     """
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.upload import Grafana, GrafanaError

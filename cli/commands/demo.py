@@ -176,7 +176,7 @@ def down(keep: bool, folder: Path) -> None:
 @command.command()
 @in_folder
 def status(folder: Path) -> None:
-    """Print which processes of the cluster are running
+    """Print which of the cluster's processes are running
 
     The exit code is 1 unless all nodes are running.
     """

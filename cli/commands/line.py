@@ -68,14 +68,14 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "--keyspace",
     metavar="NAME",
     callback=name_of,
-    help="Keyspace to show instead of the whole node: its local reads and writes (patterns with * and ? allowed).",
+    help="Show this keyspace's local reads and writes instead of the whole node (patterns with * and ? allowed).",
 )
 @click.option(
     "-c",
     "--table",
     metavar="NAME",
     callback=name_of,
-    help="Table to show instead of the whole keyspace (requires --keyspace).",
+    help="Show this table instead of the whole keyspace (requires --keyspace).",
 )
 @click.option("--wait", is_flag=True, help="Wait for a keyspace, table or node that does not exist yet.")
 @click.option(

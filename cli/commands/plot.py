@@ -95,7 +95,9 @@ def command(
     if len(run.indices) > MAX_POINTS:
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
         hint = "use --from, --until or --interval"
-        raise CasstatError(f"{len(run.indices)} points ({span}) are too many for a plot (hint: {hint})")
+        raise CasstatError(
+            f"{len(run.indices)} points ({span} seconds since the epoch) are too many for a plot (hint: {hint})"
+        )
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
     with output_folder(folder):
         scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)

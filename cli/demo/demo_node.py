@@ -173,7 +173,7 @@ class Node:
         return self._process
 
     def start(self) -> None:
-        """Start the JVM and return at once. Raises DemoError if a port is in use."""
+        """Start the JVM and return at once. Raises DemoError, for example if a port is in use."""
         if self.process():
             return
         for port in (NATIVE_PORT, STORAGE_PORT, JOLOKIA_PORT):
@@ -241,4 +241,4 @@ class Node:
             errors = [line for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
             if errors:
                 return f"{errors[0].strip()[:300]} (full log: {path})"
-        return f"see {self.spec.home / 'logs'}"
+        return f"no error in its logs (hint: see {self.spec.home / 'logs'})"

@@ -12,7 +12,7 @@ from cli.errors import CasstatError
 from collector.printable import count_text
 
 JOLOKIA = "2.3.0"
-# The artifact of Jolokia 2 has a different name from that of Jolokia 1, and its self-contained jar needs a classifier.
+# Jolokia 2's artifact has a different name from Jolokia 1's, and its self-contained jar needs a classifier.
 JOLOKIA_1 = "org.jolokia:jolokia-jvm:{version}"
 JOLOKIA_2 = "org.jolokia:jolokia-agent-jvm:{version}:jar:javaagent"
 SYSTEM = Path("/usr/lib/jvm")

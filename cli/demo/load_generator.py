@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes per row [{PAYLOAD_BYTES}]")
     parser.add_argument("--counts", type=Path, help="file for the counts, replaced every second")
     parser.add_argument("--metrics", metavar="HOST:PORT", help="address of a metrics endpoint for Prometheus [none]")
-    parser.add_argument("--only-these", action="store_true", help="do not discover other nodes of the cluster")
+    parser.add_argument("--only-these", action="store_true", help="send operations only to these addresses")
     options = parser.parse_args(arguments)
     stop = threading.Event()
 

@@ -31,7 +31,7 @@ def disk(case: ExaminedNode, host: Host) -> Finding:
     if shown == UNKNOWN:
         return _unknown(case, host, devices)
     if not others:
-        return ok(DISK, f"{shown}, with {', '.join(disks)}")
+        return ok(DISK, f"{shown}, which holds {', '.join(disks)}")
     locations = [f"{directory} on {name or 'an unknown device'}" for directory, name in disks.items()]
     return warning(
         DISK,
@@ -42,11 +42,11 @@ def disk(case: ExaminedNode, host: Host) -> Finding:
 
 
 def _unknown(case: ExaminedNode, host: Host, devices: Sequence[str]) -> Finding:
-    summary = f"no block device for {host.directories[0]} (a tmpfs, or a network or pooled file system)"
+    summary = f"no block device for {host.directories[0]} (it may be on a tmpfs, or on a network or pooled file system)"
     disks = [name for name in devices if not name.startswith(NO_DISKS)]
     # Omit partitions: their names begin with the disk's name.
     whole_disks = [name for name in disks if not any(name != disk and name.startswith(disk) for disk in disks)]
-    return warning(DISK, summary, "its columns show '-'", *_alternatives(case, "disk", whole_disks))
+    return warning(DISK, summary, "the disk columns show '-'", *_alternatives(case, "disk", whole_disks))
 
 
 def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
@@ -58,7 +58,8 @@ def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
     candidates = [name for name in interfaces if name != LOOPBACK]
     if shown == UNKNOWN:
         summary = "no interface has the node's address, and there is no default route"
-        return warning(INTERFACE, summary, "its columns show '-'", *_alternatives(case, "net_interface", candidates))
+        impact = "the network columns show '-'"
+        return warning(INTERFACE, summary, impact, *_alternatives(case, "net_interface", candidates))
     if address and interface_of(address, Path("/nonexistent")) == shown:
         return ok(INTERFACE, f"{shown}, which has {address}")
     routes = default_routes(host.network_dir)

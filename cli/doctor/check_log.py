@@ -84,7 +84,7 @@ def _level_findings(case: ExaminedNode, path: Path) -> list[Finding]:
     """Return a warning if Cassandra logs flushes to a different file."""
     if _has_flushes(case, path):
         return []
-    summary = f"{path.name} of Cassandra {case.release} does not contain flushes or compactions"
+    summary = f"Cassandra {case.release} does not log flushes or compactions to {path.name}"
     return [warning(SUBJECT, summary, "no such events", case.advice.line(log=str(path.with_name(DEBUG))))]
 
 

@@ -12,7 +12,7 @@ from collector.host.cassandra_processes import NodeFacts
 from collector.model.clock import Clock
 from collector.sampling.node_sampler import NameOverrides
 
-BY_NODETOOL = "using nodetool instead: one report every few seconds, percentiles decay over minutes"
+BY_NODETOOL = "using nodetool instead: one report every few seconds, and percentiles that decay over minutes"
 BY_JOLOKIA = "not needed while Jolokia responds"
 
 

@@ -46,7 +46,7 @@ class ExaminedNode:
 
     @property
     def url(self) -> str:
-        """The Jolokia URL to try for the node; "" if only the default URL is left and it may be another node's."""
+        """The Jolokia URL to try for the node, or "" if only the default URL is left and may belong to another node."""
         return node_selection.jolokia_url(self.settings, self.chosen, self.here)
 
     @property

@@ -185,7 +185,7 @@ def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str)
     if sampler.kind == "nodetool":
         limits = "percentiles marked ~ decay over minutes"
         if not operations.keyspace:
-            limits = f"reads and writes are local operations in all user keyspaces, {limits}"
+            limits = f"reads and writes are local operations in all user keyspaces, and {limits}"
         reason = f" ({jolokia_failure})" if jolokia_failure else ""
         note(f"reading through nodetool, every few seconds: {limits}{reason}")
     if sampler.host is None:

@@ -85,14 +85,14 @@ def merge_options(command: Command) -> Command:
             "--keyspace",
             metavar="NAME",
             callback=name_of,
-            help="Keyspace to show instead of the whole node: its local reads and writes.",
+            help="Show this keyspace's local reads and writes instead of the whole node.",
         ),
         click.option(
             "-c",
             "--table",
             metavar="NAME",
             callback=name_of,
-            help="Table to show instead of the whole keyspace (requires --keyspace).",
+            help="Show this table instead of the whole keyspace (requires --keyspace).",
         ),
     ]
     for option in reversed(options):

@@ -82,7 +82,7 @@ def merged(
     for node, recording in zip(run.nodes, node_recordings, strict=True):
         integrity, _ = without_open_session(node.integrity, recording.sessions[-1].folder, is_directory=is_directory)
         if integrity != Integrity():
-            note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: 'casstat journal check' shows where)")
+            note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
     return run, choice
 
 
@@ -201,7 +201,7 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
     if settings.interval is None:
         return max(slowest_s, _usual(settings.points, length_s))
     if settings.interval < slowest_s:
-        why = f"shorter than the interval of the recording of {one_line(slowest)}, {slowest_s:g} s"
+        why = f"shorter than the interval of {one_line(slowest)}'s recording, {slowest_s:g} s"
         raise click.BadParameter(why, param_hint="--interval")
     return settings.interval
 

@@ -111,7 +111,7 @@ def footer(context: RenderContext) -> Line:
     view = context.view
     if view.prompt:
         prompts = {
-            "/": "filter (!: all others)",
+            "/": "filter (! for the others)",
             "s": "sort by column",
             "S": "go to a time (02:31:07) or back by a duration (90, 5m)",
         }

@@ -80,7 +80,7 @@ def header(context: RenderContext, chosen: Layout) -> Line:
 
 
 def column_at(context: RenderContext, x: int) -> str:
-    """Return the column at header cell `x`: "node" for the node names, "" if no sortable column is there."""
+    """Return the column whose header is at cell `x`: "node" for the node names, "" if it is not sortable."""
     chosen = layout(context)
     left = 3 + chosen.name
     if x < left:

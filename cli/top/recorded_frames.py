@@ -32,7 +32,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Moment(NamedTuple):
-    """The data of one node in one interval of a recording."""
+    """A node's data in one interval of a recording."""
 
     cells: Cells
     state: State

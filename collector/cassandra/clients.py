@@ -17,13 +17,15 @@ BEANS = (
     # The gauge PausedConnections is not used because Cassandra 4.0 never decrements it.
     counter(
         "cassandra_native_pauses_total",
-        "Number of times the node stopped reading from a connection under overload (4.1 and later).",
+        "Number of times the node stopped reading from a connection because of overload (4.1 and later).",
         _CLIENT + "ConnectionPaused",
     ),
     counter("cassandra_auth_success_total", "Number of successful logins.", _CLIENT + "AuthSuccess"),
     counter("cassandra_auth_failure_total", "Number of failed logins.", _CLIENT + "AuthFailure"),
     counter(
-        "cassandra_native_discarded_total", "Number of requests discarded under overload.", _CLIENT + "RequestDiscarded"
+        "cassandra_native_discarded_total",
+        "Number of requests discarded because of overload.",
+        _CLIENT + "RequestDiscarded",
     ),
     counter(
         "cassandra_cql_prepared_total", "Number of prepared statements executed.", _CQL + "PreparedStatementsExecuted"

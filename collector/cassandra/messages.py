@@ -20,12 +20,12 @@ BEANS = (
     ),
     histogram(
         "cassandra_message_latency_seconds",
-        "Time from another node sending a message to this node receiving it, by both nodes' clocks, in seconds.",
+        "Time between another node sending a message and this node receiving it, by their clocks, in seconds.",
         METRICS + "type=Messaging,name=CrossNodeLatency",
     ),
     counter(
         "cassandra_hints_total",
-        "Number of hints written for nodes that are down.",
+        "Number of hints written for nodes that are down or did not respond.",
         _STORAGE + "TotalHints",
         columns=(WideColumn("hints_per_s", "Hints/s", digits=1),),
     ),

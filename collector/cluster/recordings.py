@@ -68,7 +68,7 @@ class _SameName:
         self._oldest: int | None = None
         # The oldest group that accepts any later session, regardless of its process.
         self._oldest_free: int | None = None
-        # A heap of (end time, group) for sessions with a known process that may overlap a later session.
+        # A heap with the (end time, group) of each session that has a known process and may overlap a later session.
         self._ends: list[tuple[float, int]] = []
 
     def groups_for(self, session: Session) -> list[int]:
@@ -80,7 +80,7 @@ class _SameName:
         return [] if index is None else [index]
 
     def add(self, session: Session, index: int) -> None:
-        """Add a session that belongs to the group `index`."""
+        """Add a session of the group that has this index."""
         self._oldest = index if self._oldest is None else min(index, self._oldest)
         if session.processes:
             heappush(self._ends, (session.end_s, index))

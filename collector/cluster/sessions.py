@@ -70,7 +70,7 @@ class _End:
 
 
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
-    """Return the sessions in all files, and notes about files without sessions and about omitted sessions.
+    """Return the sessions in all files, and notes about unreadable or omitted sessions and files without sessions.
 
     If a file ends with its footer, it contains only one session, so only its first and last frames are read. Raises
     OSError.
@@ -86,7 +86,7 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
         elif not ends:
             notes.append(f"{file}: no recording found")
         if len(ends) > MAX_SESSIONS:
-            notes.append(f"{file}: more than {MAX_SESSIONS} sessions in one file, ignoring the others")
+            notes.append(f"{file}: more than {MAX_SESSIONS} sessions; only the first {MAX_SESSIONS} are used")
         for first, last in ends[:MAX_SESSIONS]:
             files_by_session.setdefault((file.parent, first.head.session), []).append((file, first, last))
     return [_session(files) for files in files_by_session.values()], notes

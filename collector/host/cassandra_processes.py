@@ -15,7 +15,8 @@ from collector.model.snapshot import SourceError
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 DEFAULT_URL = "http://127.0.0.1:8778/jolokia"
 DEFAULT_DATA = Path("/var/lib/cassandra")
-# The JVM's start time is slightly later than the kernel's, and the kernel's value shifts when the clock is changed.
+# Maximum difference between a process's start times according to the JVM and to the kernel. The JVM's is slightly
+# later, and the kernel's shifts when the clock is changed.
 START_SLACK_S = 10.0
 
 _AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")

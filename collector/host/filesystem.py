@@ -43,5 +43,5 @@ def mount_point(directory: str) -> str:
     """Return the mount point of the file system that contains `directory`."""
     path = os.path.realpath(directory)
     while not os.path.ismount(path):
-        path = os.path.dirname(path)  # noqa: PTH120 - plain strings, as realpath gives them
+        path = os.path.dirname(path)  # noqa: PTH120 - plain strings, as returned by realpath
     return path

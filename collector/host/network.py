@@ -37,7 +37,7 @@ def read(host: Host) -> Values:
 
 
 def origin(host: Host) -> str:
-    """Return the path of the network statistics as the origin: each network namespace has its own counters."""
+    """Return the path of the network statistics as the origin, because each network namespace has its own counters."""
     return str(host.network_dir)
 
 

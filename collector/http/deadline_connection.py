@@ -57,7 +57,7 @@ class DeadlineConnection(http.client.HTTPConnection):
                 last_error = error
             else:
                 return stream
-        raise last_error or OSError("the name has no address")
+        raise last_error or OSError("the host name has no address")
 
     def has_unread_input(self) -> bool:
         """Return whether there are unread bytes or the server has closed the connection."""

@@ -58,4 +58,4 @@ def _require_file(path: Path, field: str) -> None:
     except ValueError as error:
         if isinstance(error, AccessError):
             raise
-        raise AccessError(f"{path!s}: not a path", field) from None
+        raise AccessError(f"{path!s}: not a valid path", field) from None

@@ -167,7 +167,7 @@ class Jolokia:
             raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE)) from None
         if isinstance(responses, dict) and "error" in responses:
             is_forbidden = responses.get("status") == http.client.FORBIDDEN
-            cause = "refused by Jolokia's policy" if is_forbidden else "refused"
+            cause = "denied by Jolokia's policy" if is_forbidden else "refused"
             reason = Reason.FORBIDDEN if is_forbidden else Reason.OTHER
             raise self._error(Failure(f"{cause}: {self._diagnostics.quoted(responses['error'])}", reason))
         if (

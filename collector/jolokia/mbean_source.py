@@ -89,8 +89,8 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # The names that may have changed recently: SCHEMA, ALL or "" (none). At first contact, the schema may just have
-        # changed.
+        # Which names may have changed recently: SCHEMA (those that depend on the schema), ALL or "" (none). The schema
+        # may have changed just before the first contact.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""
@@ -198,7 +198,7 @@ class MBeanSource:
         return ""
 
     def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
-        """Schedule a search and its repetitions, because new MBeans may appear shortly after the change."""
+        """Schedule repeated searches after a restart or schema change, because new MBeans may appear with a delay."""
         is_starting = has_restarted or not had_schema
         # Even while the schema keeps changing, there must be a pause between two searches.
         self._next_search_s = 0.0 if is_starting else self._rested_at_s

@@ -40,7 +40,7 @@ def read_peers(jolokia: Jolokia, timeout_s: float) -> tuple[str, ...]:
     (response,) = jolokia.post([request], timeout_s)
     host_ids = response.get("value")
     if not isinstance(host_ids, dict) or not host_ids:
-        raise JolokiaError(f"{jolokia.url}: no usable EndpointToHostId")
+        raise JolokiaError(f"{jolokia.url}: the EndpointToHostId attribute is missing or malformed")
     return _addresses(host_ids)
 
 

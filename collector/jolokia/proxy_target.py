@@ -63,7 +63,8 @@ class ProxyTarget:
             error = str(target.get("error", "no reason given"))
             raise ProxyError(f"cannot read {self.url}", _reason(error), error)
         if _identity(proxy) is None or _identity(target) is None:
-            raise ProxyError(f"cannot identify the JVM behind the proxy: its policy must allow reading {RUNTIME}")
+            text = f"cannot identify the JVM behind the proxy: the proxy's policy must allow reading {RUNTIME}"
+            raise ProxyError(text)
         if _identity(proxy) == _identity(target):
             raise ProxyError("not a proxy: it reports its own JVM", Reason.NOT_A_PROXY)
 

@@ -13,7 +13,7 @@ from collector.sampling.selection import Selection, Table
 OTHERS = "(others)"
 """The table name that stands for all of a keyspace's tables that are not read."""
 
-# The maximum number of tables to read for the ranking in one tick.
+# The maximum number of tables that are read in one tick to rank them.
 PER_TICK = 50
 # The time until a table's second reading, and the time between later readings.
 FIRST_S, PERIOD_S = 10.0, 60.0

@@ -89,7 +89,7 @@ def _apply_numbers(last: list[Value | None], line: Mapping[str, Any]) -> None:
     for number, change in zip(series_numbers(line.get("i", ())), line.get("d", ()), strict=True):
         before = last[number]
         if before is not None and not isinstance(before, int):
-            raise CodingError("difference from a value that is not an integer")
+            raise CodingError("difference recorded for a value that is not an integer")
         last[number] = after = scalar((before or 0) + change)
         if not isinstance(after, int):
             raise CodingError("difference that is not an integer")
@@ -100,7 +100,7 @@ def _apply_numbers(last: list[Value | None], line: Mapping[str, Any]) -> None:
 def _apply_histograms(last: list[Value | None], line: Mapping[str, Any]) -> None:
     for number, length in line.get("w", ()):
         if number < 0 or not 0 <= length <= MAX_BUCKETS:
-            raise CodingError(f"histogram of {length} buckets")
+            raise CodingError(f"histogram with an impossible number of buckets: {length}")
         last[number] = (0,) * length
     for number, first, increases in zip(
         series_numbers(line.get("k", ())), line.get("g", ()), line.get("h", ()), strict=True
@@ -110,7 +110,7 @@ def _apply_histograms(last: list[Value | None], line: Mapping[str, Any]) -> None
 
 def _with_increases(before: Value | None, first: int, increases: str) -> tuple[int, ...]:
     if not isinstance(before, tuple):
-        raise CodingError("difference from a value that is not a histogram")
+        raise CodingError("difference recorded for a value that is not a histogram")
     if first < 0:
         raise CodingError("negative bucket index")
     counts = list(before)

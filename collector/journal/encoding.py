@@ -108,7 +108,7 @@ def _records(state: DeltaState, snapshot: Snapshot) -> list[list[str]]:
         records.append(["suspend", f"suspended for {tick.suspended_s:.1f} s"])
     before = state.origins
     restarted = [b.source for b in snapshot.scrapes if b.origin and before.get(b.source, "") not in ("", b.origin)]
-    return [*records, ["restart", f"{', '.join(restarted)} counted anew"]] if restarted else records
+    return [*records, ["restart", f"counters of {', '.join(restarted)} were reset"]] if restarted else records
 
 
 def _sources(state: DeltaState, scrapes: Sequence[Scrape]) -> Line:

@@ -39,7 +39,7 @@ def problems_of(line: Mapping[str, Any], sources: int) -> dict[int, str]:
     """Return a record's problems by source index. Raises one of the errors in MALFORMED."""
     problems = dict(line.get("p", ()))
     if not all(0 <= index < sources and isinstance(text, str) for index, text in problems.items()):
-        raise CodingError("malformed problem")
+        raise CodingError("malformed entry in the list of problems")
     return problems
 
 

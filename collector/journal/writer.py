@@ -222,8 +222,8 @@ class Journal:
             oldest.unlink()
             sizes.pop(0)
             if not self.removed:
-                limit = f"the limit is {self._limits.total_bytes} bytes"
-                self._warn(f"{self._folder}: {limit}: removed the oldest file, {oldest.name}")
+                limit = f"to stay within the limit of {self._limits.total_bytes} bytes"
+                self._warn(f"{self._folder}: removed the oldest file, {oldest.name}, {limit}")
             self.removed += 1
 
 
@@ -276,4 +276,4 @@ def _locked(folder: Path) -> int:
         # A reader that checks the lock holds it for a moment, so try again.
         time.sleep(LOCK_WAIT_S)
     os.close(lock)
-    raise JournalError(f"{folder}: another casstat is recording there (hint: choose another directory)")
+    raise JournalError(f"{folder}: another casstat is recording to this directory (hint: choose another directory)")

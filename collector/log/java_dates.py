@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone, tzinfo
 # Dates outside these years are treated as malformed.
 YEARS = range(1970, 3000)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-# A date is complete if it has all fields of at least one set in each row.
+# Each row lists alternative sets of fields. A complete date has all fields of at least one set in each row.
 REQUIRED_FIELDS = (
     ({"year", "day", "minute", "second"},),
     ({"month"}, {"month_name"}),

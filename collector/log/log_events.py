@@ -194,7 +194,7 @@ ROWS = (
         rf"Finished hinted handoff of file \S+ to endpoint (?P<node>\S+): {_ID}(?P<part>, partially)?",
         lambda match: f"hints {'partly ' if match['part'] else ''}delivered to {_node(match)}",
     ),
-    Row("start", r"Starting listening for CQL clients on ", lambda _: "this node accepts clients"),
+    Row("start", r"Starting listening for CQL clients on ", lambda _: "this node is accepting clients"),
     Row("stop", r"DRAINED\b", lambda _: "this node has been drained"),
     Row("stop", r"Announcing shutdown\b", lambda _: "this node is shutting down"),
     Row("error", r"Exception in thread (?P<thread>.+)", lambda match: f"exception in thread {match['thread']}"),

@@ -64,7 +64,7 @@ def _around_message(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[
         raise ValueError(f"{'more than one' if MESSAGE in kinds else 'no'} %msg; exactly one is required")
     index = kinds.index(MESSAGE)
     if NEWLINE in kinds[:index]:
-        raise ValueError("%n before %msg: the pattern must write one line")
+        raise ValueError("%n before %msg: the message must be on the first line")
     end = kinds.index(NEWLINE, index) if NEWLINE in kinds[index:] else len(pieces)
     return pieces[:index], pieces[index + 1 : end]
 

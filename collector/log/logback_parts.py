@@ -152,4 +152,4 @@ def _dates(options: str | None) -> DateFormat:
     try:
         return date_format(DATE_FORMATS.get(text, text), zone_of(zone) if zone else None)
     except ValueError as error:
-        raise ValueError(f'{error} (hint: quote a format with a comma: %date{{"HH:mm:ss,SSS"}})') from None
+        raise ValueError(f'{error} (hint: quote a format that contains a comma: %date{{"HH:mm:ss,SSS"}})') from None

@@ -10,7 +10,7 @@ IDENTITY_LABELS = {
     ("cassandra_datacenter",): "dc",
     ("cassandra_rack",): "rack",
 }
-"""For each series that contains a label's value, the label's name."""
+"""Maps each series that provides a label's value to the label's name."""
 
 
 @dataclass(frozen=True)

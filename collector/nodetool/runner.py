@@ -127,7 +127,8 @@ def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> t
             ready = selector.select(left_s) if left_s > 0 else []
             if not ready:
                 raise NodetoolError(
-                    f"{report}: no complete output in time, killed{_suffix(bytes(received[process.stderr]))}"
+                    f"{report}: killed because its output was not complete in time"
+                    f"{_suffix(bytes(received[process.stderr]))}"
                 )
             for key, _ in ready:
                 part = os.read(key.fd, CHUNK_BYTES)
@@ -136,7 +137,9 @@ def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> t
                 elif len(received[key.data]) < limits[key.data]:
                     received[key.data] += part
                 elif key.data is process.stdout:
-                    raise NodetoolError(f"{report}: output larger than {MAX_OUTPUT_BYTES >> 20} MiB, killed")
+                    raise NodetoolError(
+                        f"{report}: killed because its output was larger than {MAX_OUTPUT_BYTES >> 20} MiB"
+                    )
     return bytes(received[process.stdout]), bytes(received[process.stderr])
 
 
@@ -144,7 +147,7 @@ def _wait(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> i
     try:
         return process.wait(max(0.1, deadline_s - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise NodetoolError(f"{report}: did not exit in time, killed") from None
+        raise NodetoolError(f"{report}: killed because it did not exit in time") from None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

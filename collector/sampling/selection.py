@@ -9,7 +9,7 @@ from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
-"""The number of the most active tables that are read by default."""
+"""By default, this many of the most active tables are read."""
 
 Table = tuple[str, str]
 """The names of a keyspace and one of its tables; the table is "" for the keyspace itself."""

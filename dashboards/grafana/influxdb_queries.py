@@ -32,13 +32,14 @@ from dashboards.signals import agent, load
 
 PROMETHEUS_ONLY = {signal.name for signal in (*agent.SIGNALS, *load.SIGNALS)}
 MAX_OF_PERCENTILES = (
-    "InfluxDB has no histogram buckets: the panel shows the highest of the nodes' percentiles per interval, which is "
-    "never below the percentile of all nodes combined; nothing is averaged."
+    "Because InfluxDB has no histogram buckets, the panel shows the highest of the nodes' percentiles per interval, "
+    "which is never below the percentile of all nodes combined. Percentiles are never averaged."
 )
 LIMITS = (
-    "Percentiles across nodes, heat maps, client metrics of a load test and casstat's self-metrics are available "
+    "Percentiles across nodes, heat maps, a load test's client metrics and casstat's self-metrics are available "
     "through Prometheus only. Percentiles on this dashboard are those of single nodes and intervals. Where several "
-    "fall into one step, the panel shows the highest: it is never below the true percentile; nothing is averaged."
+    "fall into one step, the panel shows the highest, which is never below the true percentile. Percentiles are never "
+    "averaged."
 )
 CLUSTER_EVENTS = "run|restart|start|stop|node_up|node_down|node_joined|node_left|error"
 _LABELS = {Split.VARIABLE: ("${by:raw}",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}
@@ -82,7 +83,7 @@ class InfluxDB:
     def dashboards(self, definitions: Sequence[Dashboard]) -> list[Dashboard]:
         """Return the dashboards without the panels that InfluxDB cannot fill.
 
-        A note describes InfluxDB's limits on each dashboard that they affect.
+        A dashboard that has lost panels or shows percentiles gets a note that describes InfluxDB's limits.
         """
         supported = []
         for dashboard in definitions:

@@ -142,7 +142,10 @@ class Prometheus:
 
 
 def _match(line: Line, tables: bool) -> str:
-    """Return the label matchers for a signal: only the cluster for load clients' series, which have no node labels."""
+    """Return the label matchers for a signal.
+
+    Load clients' series have no node labels, so only their cluster is matched.
+    """
     if line.signal_name in CLIENT_SIGNALS:
         return CLUSTER
     selectable = [label for label in ("keyspace", "table") if tables and label in line.signal.labels]
@@ -169,7 +172,7 @@ def _promql(line: Line, scope: Scope) -> str:
     text = render(line.signal.expression, scope)
     if line.signal.bounded:
         text = f"clamp({text}, 0, 1)"
-    # 0 / 0 is NaN in PromQL: the comparison removes it.
+    # In PromQL, 0 / 0 is NaN, which the comparison removes.
     return f"({text}) >= 0" if descriptions.may_be_undefined(line) else text
 
 
@@ -209,7 +212,7 @@ def _heatmap_query(panel: Panel, tables: bool) -> Query:
     (line,) = panel.lines
     quantile = line.signal.expression
     if not isinstance(quantile, Quantile):
-        raise TypeError(f"{line.signal_name}: a heat map needs the buckets of a quantile")
+        raise TypeError(f"{line.signal_name}: only a quantile has the buckets that a heat map shows")
     buckets = selector(f"{quantile.metric}_bucket", quantile.where, _match(line, tables))
     window, step = _window(line)
     return Query(f"sum by (le) (increase({buckets}[{window}]))", "{{le}}", "buckets", min_interval=step)

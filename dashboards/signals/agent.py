@@ -53,7 +53,7 @@ SIGNALS = (
         "Source up",
         Gauge("casstat_source_up", aggregation=Aggregation.MIN),
         Unit.COUNT,
-        "1 while a source answers, 0 while it does not and its metrics are absent.",
+        "1 while a source answers; 0 while it does not, in which case its metrics are absent.",
         low_is_worse=True,
     ),
     _source(
@@ -75,7 +75,7 @@ SIGNALS = (
         "Source read time",
         Rate("casstat_source_wall_seconds_total"),
         Unit.RATIO,
-        "Fraction of the time spent reading a source, including the wait for the node's response.",
+        "Fraction of the time that the agent spends reading a source, including the wait for the node's response.",
     ),
     _sink(
         "sink_up",

@@ -17,7 +17,7 @@ SIGNALS = (
         "Unreachable nodes",
         Gauge("cassandra_endpoints_unreachable"),
         Unit.COUNT,
-        "Members of the cluster that at least one node cannot reach.",
+        "Cluster members that at least one node cannot reach.",
     ),
     Signal(
         "native_running",

@@ -17,7 +17,7 @@ SIGNALS = (
         "Garbage collection time",
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
-        "Fraction of the time spent in garbage collection, concurrent collectors included. Above 10%, collections "
+        "Fraction of time spent in garbage collection, concurrent collectors included. Above 10%, collections "
         "slow down requests. For several nodes, the value is their mean.",
         ("collector",),
     ),
@@ -93,14 +93,14 @@ SIGNALS = (
         "Non-heap memory",
         Gauge("cassandra_jvm_nonheap_used_bytes"),
         Unit.BYTES,
-        "Class metadata, compiled code and other memory of the JVM outside the heap.",
+        "Class metadata, compiled code and other JVM memory outside the heap.",
     ),
     Signal(
         "jvm_cpu",
         "Cassandra CPU usage",
         Rate("cassandra_jvm_cpu_seconds_total"),
         Unit.COUNT,
-        "CPU time per second of Cassandra's process; 1 is one core. For several nodes, the value is their mean.",
+        "CPU time that Cassandra's process uses per second; 1 is one core. For several nodes, the value is their mean.",
     ),
     Signal(
         "jvm_threads",

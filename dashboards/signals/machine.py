@@ -123,7 +123,7 @@ SIGNALS = (
         "TCP retransmits",
         "node_netstat_Tcp_RetransSegs",
         Unit.PER_S,
-        "Segments sent again because the segment or its acknowledgement was lost.",
+        "Segments that were sent again because they or their acknowledgements were lost.",
         (),
     ),
     Signal(

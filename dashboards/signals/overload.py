@@ -22,7 +22,7 @@ SIGNALS = (
         "Pending tasks",
         Gauge("cassandra_pool_pending"),
         Unit.COUNT,
-        "Queued tasks of the thread pools. A queue that stays long shows where the node is slow.",
+        "Tasks queued in the thread pools. A queue that stays long shows where the node is slow.",
         ("pool",),
     ),
     Signal(
@@ -30,7 +30,7 @@ SIGNALS = (
         "Active tasks",
         Gauge("cassandra_pool_active"),
         Unit.COUNT,
-        "Tasks that the threads of the pools are executing.",
+        "Tasks that the pools' threads are executing.",
         ("pool",),
     ),
     Signal(
@@ -107,7 +107,7 @@ SIGNALS = (
         "Hints written",
         Rate("cassandra_hints_total"),
         Unit.PER_S,
-        "Hints stored for replicas that did not acknowledge a write because they are down or too slow.",
+        "Hints stored for replicas that did not acknowledge a write because they were down or too slow.",
     ),
     Signal(
         "hints_failed",

@@ -12,7 +12,7 @@ _DURATION = "cassandra_table_operation_duration_seconds"
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
-    description = "Duration of the operation on a replica, excluding coordinator and network."
+    description = "Duration of the operation on a replica, excluding the coordinator and the network."
     return Signal(
         name,
         title,

@@ -38,7 +38,9 @@ class Endpoint:
         handler = self.methods.get("GET" if method == "HEAD" else method)
         response: ASGIApp
         if handler is None:
-            response = error_response(405, f"only {', '.join(self.allowed)}", {"allow": ", ".join(self.allowed)})
+            response = error_response(
+                405, f"method not allowed (hint: use {', '.join(self.allowed)})", {"allow": ", ".join(self.allowed)}
+            )
         else:
             try:
                 response = await handler(Request(scope, receive))

@@ -85,7 +85,7 @@ class Guard:
         given = credentials(header)
         challenge = {"www-authenticate": 'Basic realm="casstat", charset="UTF-8"'}
         if given is None:
-            self._log(f"{peer}: request without user name and password refused", kind="unauthenticated")
+            self._log(f"{peer}: request refused: user name and password are required", kind="unauthenticated")
             return error_response(401, "user name and password are required", challenge)
         try:
             if await self._passwords.check(dict(config.users), *given, peer):

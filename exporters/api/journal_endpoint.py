@@ -124,7 +124,7 @@ def open_file(folder: Path, name: str) -> int | None:
 def byte_range(header: str, size: int) -> tuple[int, int] | None:
     """Return the requested range as (first byte, byte after the last), or None if it is empty.
 
-    Any header other than a single byte range requests the whole file.
+    A header that is missing or is not a single byte range is ignored: the range is then the whole file.
     """
     match = _RANGE.fullmatch(header.replace(" ", ""))
     if match is None or not (match[1] or match[2]):

@@ -11,7 +11,7 @@ BACKLOG = 1024
 _PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
 _ERRORS = {
     errno.EADDRINUSE: "address already in use (hint: choose another port)",
-    errno.EACCES: "permission denied (hint: ports below 1024 need root)",
+    errno.EACCES: "permission denied (hint: choose a port above 1023 or run as root)",
     errno.EADDRNOTAVAIL: "not an address of this machine",
 }
 

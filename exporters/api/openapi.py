@@ -97,7 +97,7 @@ PATHS: Json = {
     "/api/v1/time": {
         "get": _get(
             "time",
-            "The agent's wall clock at the request's arrival and at the response, to compute clock offsets as NTP does",
+            "The agent's time when the request arrived and when the response was sent, for NTP-style clock offsets",
             {"200": _answer("Seconds since the epoch.", _object({"received_s": NUMBER, "sent_s": NUMBER}))},
             _errors(),
         )
@@ -105,7 +105,7 @@ PATHS: Json = {
     "/api/v1/samples": {
         "get": _get(
             "samples",
-            "Recent samples after a time, oldest first, or the last one; or a stream of new ones",
+            "The recent samples after a time, oldest first; without a time, the last one; or a stream of samples",
             {"200": _answer("Samples.", _list(_ref("Sample")), {EVENTS: {"schema": STRING}})},
             _errors("400"),
             [

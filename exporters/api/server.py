@@ -36,7 +36,7 @@ Log = Callable[[str], None]
 
 
 def check(listen: str, web_config: Path | None) -> None:
-    """Raise ListenError or WebConfigError if a server could not start; leave nothing open."""
+    """Check that a server could start, leaving nothing open. Raises ListenError or WebConfigError if it could not."""
     WebConfigReloader(web_config, lambda _: None)
     bind(listen).close()
 
@@ -56,7 +56,7 @@ class Server:
         """Bind `listen` (HOST:PORT), read the web configuration, and serve.
 
         `log` may be called from any thread; `names` are additional names of the agent (see `host_header`).
-        Raises ListenError and WebConfigError.
+        Raises ListenError or WebConfigError.
         """
         reloader = WebConfigReloader(web_config, log)
         self._socket = bind(listen)

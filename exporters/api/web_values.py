@@ -1,4 +1,4 @@
-"""Type checks for the web configuration. Errors name the key; for an unknown name, they suggest the nearest one."""
+"""Type checks for the web configuration. Errors name the key; for an unknown key or value, they suggest a known one."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches

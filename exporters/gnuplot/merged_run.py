@@ -99,7 +99,7 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
 
 
 def clocks(heads: Sequence[Header]) -> str:
-    """Describe the nodes' clocks: whether they are one clock; if not, their largest error, if it is known."""
+    """Return "one clock" if all nodes share a clock; otherwise the largest clock error, or that it is unknown."""
     if len(heads) == 1 or (heads[0].boot and len({head.boot for head in heads}) == 1):
         return "one clock"
     errors = [head.error_s for head in heads]

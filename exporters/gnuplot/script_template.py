@@ -45,7 +45,7 @@ _FOR_SVG = "fontscale 1.333 mouse standalone"
 def _terminals(page: Page) -> list[str]:
     size = f"size {page.width},{page.height} noenhanced background rgb background"
     return [
-        "# Formats: SVG font sizes are in pixels.",
+        "# Formats. Font sizes in SVG are in pixels, so they are scaled by 4/3.",
         f"if (kind eq 'png') set terminal pngcairo {size} font 'DejaVu Sans,{TEXT_PT}'",
         f"if (kind eq 'svg') set terminal svg {size} font 'DejaVu Sans,{TEXT_PT}' {_FOR_SVG} name '{page.name}'",
         f"title_font = (kind eq 'png') ? 'DejaVu Sans:Bold,{TITLE_PT}' : 'DejaVu Sans,{TITLE_PT}'",

@@ -54,8 +54,8 @@ def csv_header(view: View) -> str:
 def csv_row(view: View, sample: Sample) -> str:
     """Return the row as CSV: absent values are empty, and events are separated by semicolons.
 
-    Text is made printable but is otherwise unchanged: a spreadsheet must import it as text, or it may evaluate some of
-    it as formulas.
+    Text is made printable but is otherwise unchanged. Import it into a spreadsheet as text; otherwise the spreadsheet
+    may evaluate some of it as formulas.
     """
     content = row(view, sample)
     content["events"] = events_text(sample)

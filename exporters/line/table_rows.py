@@ -63,7 +63,7 @@ def tables(sample: Sample) -> list[dict[str, Any]]:
 def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Return rows like those from `tables`, but merged from several nodes.
 
-    If a table is not read individually on a node, its operations there are included in the other tables' row.
+    If a table is not read individually on a node, its operations on that node are included in the other tables' row.
     """
     merged = aggregation.merged(CATALOGUE, [_current(_of_tables(sample)) for sample in samples], NEVER)
     return _sorted([_row(merged, *table) for table in _names(merged)])

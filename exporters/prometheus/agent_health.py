@@ -10,7 +10,7 @@ from collector.log.log_source import NAME as LOG
 from collector.model.snapshot import Event, Scrape, Snapshot
 from exporters.shipping.sink_health import SinkHealth
 
-# Event kinds that every agent reports, whether or not it reads Cassandra's log.
+# Event kinds that every agent counts from 0, whether or not it reads Cassandra's log.
 ALWAYS = ("disagreement", "missed", "no_answer", "restart", "run", "suspended")
 LATE_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Upper bounds of the histogram of tick delays, in seconds."""

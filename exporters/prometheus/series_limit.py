@@ -1,4 +1,4 @@
-"""The series limit: metrics that exceed it are left out entirely, and reported by name and size."""
+"""The series limit: if it is exceeded, whole metrics are left out, and reported by name and size."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,10 +1,9 @@
 """Upper bounds of histograms on `/metrics`, with the same `le` labels for all versions of Cassandra.
 
-Counts are exact because the bounds are a subset of Cassandra's bucket bounds. Timer bounds differ between the layout of
-Cassandra 3.11 and 4.0 and that of 4.1 and later. If each layout had its own labels, each `sum by (le)` in a
-cluster with both layouts would cover only the nodes with one of them, and the sums would no longer ascend. Every bound
-therefore carries the label of 4.1, and a node with the older layout counts up to its own closest bound, which is at
-most 2.7% away for the default bounds.
+Counts are exact because the bounds are a subset of Cassandra's bucket bounds. Cassandra 4.1 changed the timer bounds.
+If each layout had its own labels, then in a cluster with both layouts, each `sum by (le)` would cover only some of the
+nodes, and the sums would no longer ascend. Every bound therefore carries the label of 4.1, and a node with the older
+layout counts up to its own closest bound, which is at most 2.7% away for the default bounds.
 """
 
 from bisect import bisect_left
@@ -31,7 +30,7 @@ COUNTS = (
 
 
 class UpperBoundsError(ValueError):
-    """An upper bound is invalid, or there are none; the message is one line."""
+    """An upper bound is invalid, or none is given; the message is one line."""
 
 
 # Number of buckets of a timer in Cassandra 4.1 and later; the labels are the bounds of that layout.

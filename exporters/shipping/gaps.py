@@ -68,7 +68,7 @@ class Gaps:
         if lost:
             self.lost += lost
             most = "at most " if previous.session != now.session else ""
-            cause = suspected or "the journal does not have them"
+            cause = suspected or "missing from the journal"
             self._log(f"lost {most}{count_text(lost, 'tick')} before {now.time_s:.0f}: {cause}", kind="gap")
 
 

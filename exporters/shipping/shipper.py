@@ -24,7 +24,7 @@ from exporters.shipping.sink_health import SinkHealth
 from exporters.shipping.tick_queue import Journal, ShipTick, TickQueue
 from exporters.sinks.sink import Sink, UnavailableError
 
-# The pause at the end of the journal.
+# How long to wait for new ticks at the end of the journal.
 POLL_S = 0.25
 # The pause after a failed read.
 READ_RETRY_S = 5.0
@@ -98,7 +98,7 @@ class Shipper:
     def run(self, *, until_end: bool = False) -> None:
         """Ship until stopped, or, with `until_end`, until the end of the journal.
 
-        After a read error, this method reports it and tries again; with `until_end`, it raises OSError instead.
+        A read error is logged, and the read is repeated; with `until_end`, OSError is raised instead.
         """
         try:
             while not self.stopped:
@@ -223,9 +223,9 @@ class Shipper:
         try:
             return checkpoints.load(self._path)
         except CheckpointError as error:
-            self._raw_log(f"{error}: sending the whole recording, some of it again")
+            self._raw_log(f"{error}: sending the whole recording, including ticks already sent")
         except OSError as error:
-            self._raw_log(f"{self._path}: {error.strerror}: sending the whole recording, some of it again")
+            self._raw_log(f"{self._path}: {error.strerror}: sending the whole recording, including ticks already sent")
         self._plan = replace(self._plan, start=None)
         return None
 

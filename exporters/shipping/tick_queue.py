@@ -206,7 +206,7 @@ class TickQueue:
             self._restarts.checkpoint()
         assert self._sampling is not None  # noqa: S101 - there is one for each head
         if self._seek_to is None:
-            # Entries up to the last tick sent are no newer than the checkpoint, so keep the checkpoint's identity.
+            # Until the last tick sent is found, keep the checkpoint's identity, which is at least as recent.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
         return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))

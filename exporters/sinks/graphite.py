@@ -87,7 +87,7 @@ class Graphite:
                 while stream.recv(CHUNK_BYTES):
                     stream.settimeout(left_s())
         except TimeoutError:
-            raise UnavailableError("the store did not read all points and close the connection in time") from None
+            raise UnavailableError("the store failed to read all points and close the connection in time") from None
         except OSError as error:
             raise UnavailableError(one_line(error.strerror or error)) from None
 

@@ -75,7 +75,7 @@ class InfluxDB:
 
         body = b"\n".join(points)
         if self._gzip:
-            # Level 1: the client's default level takes five times as long and saves little.
+            # Use gzip level 1: the client's default level takes five times as long and saves little.
             body = gzip.compress(body, 1)
         self._client.api_client.configuration.timeout = timeout_s * 1000
         try:

@@ -62,7 +62,7 @@ def table(keyspace: str, name: str) -> Beans:
 
 
 def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return the MBeans of a table that the real catalogue reads: latencies, the number of SSTables and disk space."""
+    """Return the MBeans that the real catalogue reads for a table: latencies, the number of SSTables and disk space."""
     prefix = TABLE.format(keyspace=keyspace, table=name)
     beans: Beans = {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
@@ -73,7 +73,7 @@ def real_table(keyspace: str, name: str, reads: int = 0, writes: int = 0) -> Bea
 
 
 def real_keyspace(keyspace: str, reads: int = 0, writes: int = 0) -> Beans:
-    """Return the keyspace MBeans that the real catalogue reads."""
+    """Return the MBeans that the real catalogue reads for a keyspace."""
     prefix = KEYSPACE.format(keyspace=keyspace)
     return {
         f"{prefix}{operation}{suffix}": {"Count": count, "values()": [0] * 128}
@@ -105,7 +105,7 @@ class Node:
         self.jolokia.beans[SERVICE]["SchemaVersion"] += "+"
 
     def tick(self, after_s: float = 1.0) -> Scrape:
-        """Read the source, and advance the clock to `after_s` seconds after the start of the reading."""
+        """Read the source, and advance the clock to `after_s` seconds after the reading began."""
         began_s = self.clock.monotonic_s()
         try:
             return self.source.read(1.0)

@@ -63,7 +63,7 @@ def assert_includes(actual: Sequence[Json], expected: Sequence[Json]) -> None:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Return the values inside nested objects and lists, in order, with paths as strings."""
+    """Return the values inside nested objects and lists, in order; `Path` objects are converted to strings."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):

@@ -128,7 +128,10 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
-    """Return the case's series with a single event, or none by default if the alert has no `for` or is on a gauge."""
+    """Return the case's series with a single event.
+
+    If the case does not define them, there are none for an alert that has no `for` duration or compares a gauge.
+    """
     if case.event:
         return list(case.event(case.lead))
     if not alert.for_s or not all(line.counter for line in case.series(case.bad(alert.bound), t1)):

@@ -266,7 +266,7 @@ def test_a_percentile_from_influxdb_is_described_as_a_maximum() -> None:
     assert len(percentiles) > 10
     for panel in percentiles:
         assert panel["title"].endswith("(max)")
-        assert "nothing is averaged" in panel["description"]
+        assert "never averaged" in panel["description"]
 
 
 def test_influxdb_sums_slow_metrics_over_two_minutes() -> None:

@@ -143,7 +143,7 @@ def test_a_query_matches_tables_only_where_the_dashboard_has_the_variable() -> N
 
 
 def test_a_heat_map_needs_buckets() -> None:
-    with pytest.raises(TypeError, match="needs the buckets"):
+    with pytest.raises(TypeError, match="the buckets that a heat map shows"):
         Prometheus().queries(Heatmap(lines("reads")), tables=False)
 
 

@@ -245,7 +245,7 @@ def test_every_alert_has_a_runbook(name: str) -> None:
     assert len(text) < 2500
     words = " ".join(text.split())
     emphasised = set(re.findall(r"\*([^*`]+)\*", re.sub(r"`[^`]*`", "", words)))
-    assert emphasised <= panel_titles(), "italics in a runbook mark titles of panels only"
+    assert emphasised <= panel_titles(), "italics in a runbook mark only panel titles"
     assert set(re.findall(r"\b(?:Cassandra|Casstat)[A-Z]\w+", text)) <= set(NAMES)
     assert emphasised or re.search(r"`(casstat|nodetool|curl)\b", words), "no panel and no command to start with"
 

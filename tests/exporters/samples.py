@@ -26,7 +26,7 @@ def durations(filled: dict[int, int]) -> Buckets:
 
 
 def requests() -> dict[Series, Derived]:
-    """Return 4321.5 reads per second with a mean of 0.7 ms, and 1200 writes per second with a mean of 0.25 ms."""
+    """Return 4321.5 reads/s with a mean latency of 0.7 ms, and 1200 writes/s with a mean latency of 0.25 ms."""
     values: dict[Series, Derived] = {}
     for operation, per_s, mean_s, filled in (
         ("Read", 4321.5, 0.7e-3, {28: 4000, 32: 4200, 40: 400, 50: 43}),

@@ -93,7 +93,7 @@ def test_sinks_get_one_series_for_all_compactions_of_a_table(tmp_path: Path) -> 
 
 
 def name_of(point: bytes) -> bytes:
-    """Return a point without its value and time."""
+    """Return a point without its value or time."""
     if point.startswith(b"{"):
         return point.partition(b'"metricName":')[2]
     return b" ".join(point.split(b" ")[:-2]) or point

@@ -197,7 +197,7 @@ def properties(name: str) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """Return the ObjectName in the form of Jolokia's responses, with its keys sorted."""
+    """Return an ObjectName with its keys sorted, as in Jolokia's responses."""
     ordered = sorted(properties(name).items())
     return f"{name.partition(':')[0]}:{','.join(f'{key}={value}' for key, value in ordered)}"
 
@@ -207,5 +207,5 @@ def _fits(pattern: str, value: str) -> bool:
 
 
 def is_about(request: Mapping[str, Any], kind: str, fragment: str) -> bool:
-    """Return whether a request is of type `kind`, for an MBean whose name contains all properties in `fragment`."""
+    """Return whether a request has the type `kind` and an MBean name with all properties in `fragment`."""
     return request["type"] == kind and set(fragment.split(",")) <= set(request["mbean"].partition(":")[2].split(","))

@@ -1,6 +1,6 @@
 """An HTTP store that sends scripted responses.
 
-After those, it responds with `FakeStore.always`; if that is None, it accepts everything.
+Once it has sent them, it responds with `FakeStore.always`, or accepts everything if that is None.
 """
 
 import socket

@@ -20,7 +20,7 @@ PATIENCE_S = 20.0
 
 
 def environment(**environ: str) -> dict[str, str]:
-    """Return the current environment, without variables that change casstat's output, and with those in `environ`."""
+    """Return the current environment without the variables that change casstat's output, but with `environ` added."""
     removed = ("CASSTAT_", "NO_COLOR", "COLUMNS", "LINES", "PYTHONUNBUFFERED", "PYTHONWARNINGS")
     return {**{key: value for key, value in os.environ.items() if not key.startswith(removed)}, **environ}
 

@@ -96,7 +96,7 @@ def test_an_http_error_has_a_hint(fake: FakeJolokia, status: str, access: Joloki
 
 def test_a_policy_error_is_attributed_to_the_policy(fake: FakeJolokia) -> None:
     fake.fault = faults.value(error(403, "java.lang.Exception", "No access from client 127.0.0.1 allowed"))
-    assert "refused by Jolokia's policy: java.lang.Exception : No access from client 127.0.0.1" in error_of(
+    assert "denied by Jolokia's policy: java.lang.Exception : No access from client 127.0.0.1" in error_of(
         Jolokia(fake.url)
     )
 
@@ -255,7 +255,7 @@ def test_tls_to_a_port_without_tls_has_a_hint(reply: bytes, fake: FakeJolokia) -
 
 
 def test_a_tls_handshake_without_a_reply_times_out_with_a_hint(fake: FakeJolokia) -> None:
-    # Java's HTTP server does not reply either, because it waits for the end of the request line.
+    # Java's HTTP server behaves like this: it takes the handshake for a request line, and waits for the line's end.
     fake.greeting = faults.hang
     message = error_of(Jolokia(fake.url.replace("http:", "https:"), hinted()), SHORT_S)
     assert "TLS handshake timed out (hint: if the server does not speak TLS, use an http:// URL)" in message

@@ -57,7 +57,7 @@ def test_a_second_agent_on_the_same_journal_is_refused(fake: FakeJolokia, tmp_pa
     with RunningAgent(tmp_path, "--jolokia", fake.url, "-i", "0.2") as first:
         first.wait_until_serving()
         with RunningAgent(tmp_path, "--jolokia", fake.url) as second:
-            second.wait_for_line("another casstat is recording there (hint: choose another directory)")
+            second.wait_for_line("another casstat is recording to this directory (hint: choose another directory)")
             assert second.end(None) == 1
         ticks = first.value("casstat_ticks_total")
         first.until(lambda: first.value("casstat_ticks_total") > ticks)
@@ -76,7 +76,7 @@ def test_a_port_in_use_is_an_error_and_nothing_is_recorded(fake: FakeJolokia, tm
     ("arguments", "message"),
     [
         (["--to", "influx://127.0.0.1:8086/x"], "influxdb+http"),
-        (["--to", "graphite://127.0.0.1:1", "--to", "graphite://127.0.0.1:1?tags=1"], "two URLs for"),
+        (["--to", "graphite://127.0.0.1:1", "--to", "graphite://127.0.0.1:1?tags=1"], "two URLs refer to"),
         (["--web-config-file", "/nowhere/web.yml"], "/nowhere/web.yml"),
         (["--journal-dir", "/dev/null/x"], "/dev/null"),
         (["--listen", "somewhere"], "somewhere"),
@@ -137,7 +137,7 @@ def test_values_of_a_stopped_node_are_absent_until_it_responds_again(fake: FakeJ
 
 def test_a_node_that_is_down_at_start_keeps_its_identity(fake: FakeJolokia, tmp_path: Path) -> None:
     def identity() -> tuple[dict[str, str], set[str]]:
-        """Return the node's identity from the API, and the series of a self-metric, labelled with the identity."""
+        """Return the node's identity from the API, and a self-metric's series, whose labels contain the identity."""
         node = agent.json("/api/v1/node")
         ticks = {series for series in agent.series() if series.startswith("casstat_ticks_total{")}
         return {name: node[name] for name in ("node", "cluster", "dc", "rack")}, ticks

@@ -1,4 +1,4 @@
-"""The agent's API conforms to its description for generated requests."""
+"""The responses of the agent's API to generated requests conform to the API's description."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def test_responses_conform_to_the_description(api: Api, case: Any) -> None:
     case.headers.pop("Accept", None)
     answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
     # A POST request that fits the schema may be rejected, because only the description's prose says that names must be
-    # printable. Oversized requests are refused before they are parsed.
+    # printable. An invalid request that is also too large is refused because of its size.
     excluded = [positive_data_acceptance] if case.method == "POST" else []
     excluded += [negative_data_rejection] if answer.status_code in (413, 431) else []
     case.validate_response(answer, excluded_checks=excluded)

@@ -41,7 +41,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "deeply nested JSON": (faults.body(lambda _: b"[" * 100_000), "is not JSON"),
     "an object": (faults.value({}), "does not match"),
     "a list of numbers": (faults.value([1, 2]), "does not match"),
-    "a refusal": (faults.value({"error": "no\n\x1b[31m", "status": 403}), "refused by"),
+    "a refusal": (faults.value({"error": "no\n\x1b[31m", "status": 403}), "denied by"),
 }
 
 

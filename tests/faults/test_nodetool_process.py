@@ -148,12 +148,14 @@ def test_empty_output_is_an_error(script: Script) -> None:
 
 
 def test_a_hanging_run_is_killed_at_its_deadline(script: Script) -> None:
-    assert error_of(script("echo half", "sleep 1000"), SHORT_S) == "nodetool info: no complete output in time, killed"
+    assert error_of(script("echo half", "sleep 1000"), SHORT_S) == (
+        "nodetool info: killed because its output was not complete in time"
+    )
     assert "why it hangs" in error_of(script("echo 'why it hangs' >&2", "sleep 1000"), SHORT_S)
 
 
 def test_a_timeout_of_zero_kills_at_once(script: Script) -> None:
-    assert "no complete output in time" in error_of(script("sleep 1000"), 0.0)
+    assert "output was not complete in time" in error_of(script("sleep 1000"), 0.0)
 
 
 def test_a_run_that_ignores_signals_is_killed(script: Script) -> None:
@@ -163,20 +165,20 @@ def test_a_run_that_ignores_signals_is_killed(script: Script) -> None:
 def test_a_run_that_closes_its_output_and_continues_is_killed(script: Script) -> None:
     assert (
         error_of(script("echo all", "exec >&- 2>&-", "sleep 1000"), SHORT_S)
-        == "nodetool info: did not exit in time, killed"
+        == "nodetool info: killed because it did not exit in time"
     )
 
 
 def test_children_of_a_killed_run_are_killed(script: Script, tmp_path: Path) -> None:
     # Run a shell script with a child process, like the nodetool script and its JVM.
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}'", "echo never")
-    assert "no complete output in time" in error_of(tool, 2.0)
+    assert "output was not complete in time" in error_of(tool, 2.0)
     wait_for_end(int((tmp_path / "child").read_text()))
 
 
 def test_a_child_that_outlives_the_run_and_holds_its_output_is_killed(script: Script, tmp_path: Path) -> None:
     tool = script(f"sh -c 'echo $$ > {tmp_path}/child; sleep 1000; echo {tmp_path}' &", "echo done")
-    assert "no complete output in time" in error_of(tool, 2.0)
+    assert "output was not complete in time" in error_of(tool, 2.0)
     wait_for_end(int((tmp_path / "child").read_text()))
 
 
@@ -186,12 +188,12 @@ def test_a_run_with_endless_output_is_killed(stream: str, script: Script) -> Non
 
 
 def test_a_run_with_endless_slow_output_is_killed(script: Script) -> None:
-    assert "no complete output in time" in error_of(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
+    assert "output was not complete in time" in error_of(script("while :; do echo x; sleep 0.01; done"), SHORT_S)
 
 
 def test_a_run_with_output_over_the_limit_is_killed(script: Script) -> None:
     tool = script("exec cat /dev/zero")
-    assert error_of(tool) == f"nodetool info: output larger than {MAX_OUTPUT_BYTES >> 20} MiB, killed"
+    assert error_of(tool) == f"nodetool info: killed because its output was larger than {MAX_OUTPUT_BYTES >> 20} MiB"
 
 
 def test_large_output_is_read_completely(script: Script) -> None:

@@ -24,7 +24,7 @@ def test_a_second_recorder_of_the_same_node_is_refused(fake: FakeJolokia, tmp_pa
         assert second.returncode == 1
         assert second.stdout == ""
         assert second.stderr.splitlines()[-1].endswith(
-            "another casstat is recording there (hint: choose another directory)"
+            "another casstat is recording to this directory (hint: choose another directory)"
         )
         assert is_clean(second.stderr)
         # Recording another node to the same directory is allowed.

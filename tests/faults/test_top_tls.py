@@ -58,7 +58,7 @@ basic_auth_users:
 
 
 def options(secured: SecuredAgent, *without: str, **instead: str) -> list[str]:
-    """Return the options for valid credentials, except those in `without`, and with the values in `instead`."""
+    """Return the options for valid credentials, leaving out those in `without` and replacing those in `instead`."""
     values = {
         "ca": str(secured.authority.file),
         "cert": str(secured.client.file),

@@ -125,14 +125,14 @@ class Doctor:
         self.output = result.stdout
 
     def finding(self, subject: str, words: str) -> Finding:
-        """Return a subject's only finding that contains `words`; it must not be ok, and must have advice."""
+        """Return a subject's only finding that contains `words`; it must have advice and a state other than "ok"."""
         (finding,) = [f for f in self.findings if f["subject"] == subject and words in f["what"]]
         assert finding["state"] != "ok", finding
         assert fixes(finding), finding
         return finding
 
     def has(self, subject: str, words: str = "") -> bool:
-        """Return whether a subject has a finding that is not ok and contains `words`."""
+        """Return whether a subject has a finding that contains `words` and has a state other than "ok"."""
         return any(f["state"] != "ok" for f in self.findings if f["subject"] == subject and words in f["what"])
 
     def assert_fixed(self, subject: str, words: str = "") -> None:

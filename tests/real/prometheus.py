@@ -15,7 +15,7 @@ class Prometheus(StoreProcess):
     """A Prometheus that scrapes its jobs every second."""
 
     def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]], rules: Sequence[Path] = ()) -> None:
-        """`jobs` maps names of scrape jobs to their settings in Prometheus's configuration; `rules` are rule files."""
+        """`jobs` maps scrape job names to their settings in Prometheus's configuration; `rules` are rule files."""
         self.address = f"http://{HOST}:{free_port()}"
         folder.mkdir()
         more = {"rule_files": [str(path) for path in rules]} if rules else {}

@@ -1,4 +1,4 @@
-"""Creates faults that the doctor reports, applies its advice, and runs it again."""
+"""Creates faults that the doctor reports, applies its advice, and runs the doctor again."""
 
 import os
 import re
@@ -158,7 +158,7 @@ def test_fixing_a_host_without_a_node(scripted: ScriptedNode, agents: JolokiaLau
 
 
 def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLauncher) -> None:
-    """In another user namespace, as in a container, not even root may read the process. Outside it, root may."""
+    """In another user namespace, as in a container, not even root may read the process; outside it, the doctor may."""
     options = ("-m", PORT, "--jolokia", URL)
     within = ["unshare", "--user", "--map-root-user"]
     with agents.within(scripted.pid, AGENT_PORT):

@@ -205,7 +205,7 @@ def test_a_policy_may_deny_this_host(host: AttachableNode, tmp_path: Path) -> No
         host.jar,
         *host.with_policy(tmp_path, "<remote><host>10.9.9.9</host></remote>"),
     ) as url:
-        assert "refused by Jolokia's policy: java.lang.Exception : No access from client" in host.error_of(url)
+        assert "denied by Jolokia's policy: java.lang.Exception : No access from client" in host.error_of(url)
 
 
 def test_responses_from_the_proxys_own_jvm_are_rejected(host: AttachableNode) -> None:

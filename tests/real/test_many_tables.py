@@ -79,7 +79,8 @@ def operations(sample: Sample, metric: str) -> float:
 def is_of_interval(sample: Sample, series: tuple[str, ...], rate: Rate) -> bool:
     """Return whether a rate belongs in the sum over all series.
 
-    If a table's rate covers more than this interval, it includes operations already counted as those of other tables.
+    If a table's rate covers more than this interval, it includes operations that were counted in earlier intervals
+    as operations on other tables.
     """
     return series[0] != TABLE_COUNT or OTHERS in series or rate.elapsed_s in sample.elapsed_s.values()
 

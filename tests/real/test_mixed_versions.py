@@ -22,7 +22,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.beside
 
 DURATIONS = CATALOGUE["cassandra_client_request_duration_seconds"]
-# The number of buckets, by simulated node: "old" has the layout of Cassandra 4.0, and "new" that of 4.1.
+# The number of buckets of each simulated node: "old" has the layout of Cassandra 4.0, and "new" that of 4.1.
 LENGTHS = {"old": 165, "new": 128}
 REQUESTS = 10_000
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
@@ -32,7 +32,7 @@ Requests = Mapping[str, list[float]]
 
 
 def requests(slower: float) -> Requests:
-    """Return latencies in seconds by distribution name. `slower` is a factor for all distributions but the first."""
+    """Return latencies in seconds, keyed by distribution name; all but the first are multiplied by `slower`."""
     latencies = {"p99 of 16 ms": [0.001] * (REQUESTS * 98 // 100) + [0.016] * (REQUESTS * 2 // 100)}
     for median_s in (200e-6, 500e-6, 2e-3, 20e-3, 0.5):
         normal = NormalDist(log(slower * median_s))

@@ -60,7 +60,7 @@ def query_values(store: Any, query: Query, text: str, of: FilledStores) -> list[
 
 
 def absences(board: Json) -> dict[str, str]:
-    """Return the descriptions of the panels that may be empty, by panel title."""
+    """Return the descriptions of the panels that may be empty, keyed by panel title."""
     descriptions = {panel["title"]: panel["description"] for panel in queries.panels(board)}
     return {title: text for title, text in descriptions.items() if "Absent" in text}
 

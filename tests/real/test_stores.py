@@ -56,7 +56,7 @@ def carbon(tmp_path: Path) -> Iterator[Carbon]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    """Yield a node whose `TICKS` ticks end now, because stores refuse points that are very old or in the future."""
+    """Yield a node whose first tick was `TICKS` s ago: stores refuse points that are very old or in the future."""
     made = Node(tmp_path / "node", step_s=float(int(time.time()) - TICKS) - BEGIN_S, limits=Limits(sync="never"))
     yield made
     made.journal.close()

@@ -43,7 +43,7 @@ def capture(root: Path) -> float:
         to.write_bytes(Path("/proc", name).read_bytes())
     (folder / "self").mkdir(exist_ok=True)
     shutil.copytree(folder / "net", folder / "self" / "net", dirs_exist_ok=True)
-    # iostat prefers /sys/block/DISK/stat, which has the disk's statistics without its device numbers and name.
+    # iostat prefers /sys/block/DISK/stat, which has the disk's statistics without its device numbers or name.
     disk = next(line.split()[3:] for line in (folder / "diskstats").read_text().splitlines() if line.split()[2] == DISK)
     (root / "block" / DISK).mkdir(parents=True)
     (root / "block" / DISK / "stat").write_text(" ".join(disk) + "\n")

@@ -175,7 +175,7 @@ def test_resources_do_not_grow_and_every_lost_tick_is_reported(fake: FakeJolokia
 
 
 def point(line: bytes) -> tuple[bytes, bytes]:
-    """Return a line's series and time; spaces in tags are escaped, and fields contain no spaces."""
+    """Return a line's series and time; the fields between them contain no spaces."""
     series, _, time_ns = line.rsplit(b" ", 2)
     return series, time_ns
 

@@ -152,7 +152,7 @@ class Block:
             ]
         for index, length in get("w", ()):
             if index < 0 or not 0 <= length <= MAX_BUCKETS:
-                raise CodingError(f"histogram of {length} buckets")
+                raise CodingError(f"histogram with an impossible number of buckets: {length}")
             self.lengths.append((number, index, length))
         self.histograms.add(get("k", ()), list(zip(get("g", ()), get("h", ()), strict=True)))
         self.events.append(self._events_of(line))
@@ -176,7 +176,7 @@ class Block:
             first_lines[number] = line
         columns = len({number for _, number, _ in self.lengths})
         if (lines < first_lines[numbers]).any() or len(self.lengths) > columns:
-            raise CodingError("difference from a value that is not a histogram, or has another layout")
+            raise CodingError("difference recorded for a value that is not a histogram, or has another layout")
         order = np.argsort(numbers, kind="stable")
         encoded = [self.histograms.values[index] for index in order.tolist()]
         first = integers([first for first, _ in encoded])

@@ -242,7 +242,7 @@ def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: 
             value = other[line]
         elif line in gains:
             if value is not None and not isinstance(value, int):
-                raise CodingError("difference from a value that is not an integer")
+                raise CodingError("difference recorded for a value that is not an integer")
             value = (value or 0) + gains[line]
         numbers.append(float(value) if isinstance(value, int | float) else np.nan)
     return numbers

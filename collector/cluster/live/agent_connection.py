@@ -16,7 +16,7 @@ MAX_HEAD_BYTES = 32 << 10
 RESPONSE_TIMEOUT_S = 5.0
 # Longer than the 15 s after which an agent without new samples sends a comment.
 IDLE_TIMEOUT_S = 20.0
-# More than an agent can send: it keeps the last twenty samples and produces at most ten per second.
+# More than an agent can send in one second: it keeps the last twenty samples and produces at most ten per second.
 MAX_EVENTS_PER_S = 64
 OK = 200
 

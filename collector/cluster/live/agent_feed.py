@@ -183,7 +183,7 @@ class AgentFeed:
             raise AgentError(self._refusal(response))
         samples = _json(response.body)
         if not isinstance(samples, list):
-            raise AgentError("the response is not a list of samples: is this an agent?")
+            raise AgentError("the response is not a list of samples (hint: check the agent's address)")
         for content in samples[-1:]:
             self._take_sample(content, is_last=True)
 
@@ -209,7 +209,7 @@ class AgentFeed:
             raise AgentError(self._refusal(response))
         content = _json(response.body)
         if not isinstance(content, Mapping):
-            raise AgentError("the response does not describe a node: is this an agent?")
+            raise AgentError("the response does not describe a node (hint: check the agent's address)")
         peers = content.get("peers")
         peers = peers[:MAX_PEERS] if isinstance(peers, list) else []
         usable = [peer for peer in peers if isinstance(peer, str) and 0 < len(peer) <= MAX_ADDRESS_CHARS]
@@ -277,4 +277,4 @@ def _json(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise AgentError("the response is not JSON: is this an agent?") from None
+        raise AgentError("the response is not JSON (hint: check the agent's address)") from None

@@ -52,9 +52,10 @@ def parse_address(text: str, scheme: str = "http") -> NodeAddress:
     """
     if "@" in text:
         raise NodeAddressError(
-            "a node's address must not contain a user name and password, because other local users can read it"
+            "a node's address must not contain a user name and password, "
+            "because other local users can read the command line"
         )
-    invalid = NodeAddressError(f"'{one_line(text)}' is not a node's address: {EXAMPLES}")
+    invalid = NodeAddressError(f"'{one_line(text)}' is not a node's address (hint: {EXAMPLES})")
     # An address with more than one colon and no brackets is a bare IPv6 address.
     bare = f"[{text}]" if text.count(":") > 1 and "://" not in text and not text.startswith("[") else text
     try:

@@ -48,7 +48,7 @@ class Draft:
         self.recognised = False
         if unterminated.strip():
             # Ignore an unfinished line, because a truncated number looks like a smaller one.
-            self.problem("the last line is truncated and ignored")
+            self.problem("the last line is truncated, so it is ignored")
         for line in self.lines:
             if _ERROR.match(line):
                 self.problem(f"nodetool printed {shown(line)}")

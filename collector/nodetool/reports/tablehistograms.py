@@ -63,7 +63,7 @@ def parse(text: str) -> Report:
 
 
 def _sstables(draft: Draft, histogram: Histogram, labels: Sequence[str]) -> None:
-    """Add the quantiles of SSTables per read unless there was no recent read; a quantile of 0 is valid."""
+    """Add the quantiles of SSTables per read, unless there were no recent reads. A quantile of 0 is valid."""
     for row, quantile in QUANTILES.items():
         cells = histogram.rows.get(row, {})
         if "SSTables" not in cells:
@@ -75,7 +75,7 @@ def _sstables(draft: Draft, histogram: Histogram, labels: Sequence[str]) -> None
 
 
 def latencies(draft: Draft, histogram: Histogram, column: str, series: Series) -> None:
-    """Add the quantiles of an operation's duration, in microseconds, unless there was no recent operation."""
+    """Add the quantiles of an operation's duration, in microseconds, unless there were no recent operations."""
     heading = histogram.heading[0]
     has_operations = _is_recent(histogram.rows.get("Max", {}).get(column, ""))
     for row, quantile in QUANTILES.items():
@@ -145,7 +145,7 @@ def _with_rows(draft: Draft, heading: re.Match[str], header: Columns, lines: Seq
         if cells is None or row not in (*QUANTILES, "Min"):
             draft.problem("unrecognised row", f"{shown(line.split()[0])} of {heading[0]}")
         elif row in rows:
-            draft.problem("histogram with a duplicate row, ignored", heading[0])
+            draft.problem("histogram ignored because of a duplicate row", heading[0])
             return None
         else:
             rows[row] = cells

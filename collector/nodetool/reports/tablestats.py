@@ -120,7 +120,7 @@ def parse(text: str) -> Report:
 def _take(draft: Draft, section: Section) -> None:
     labels = _OF_TABLE if section.table else _OF_KEYSPACE
     if any(len(values) > 1 for values in section.values.values()):
-        # A heading must be missing, which makes two tables look like one.
+        # A heading is evidently missing, so two tables or keyspaces look like one.
         draft.problem("duplicate label; all values are ignored", section.name)
         return
     values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}

@@ -5,7 +5,7 @@ from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, TimeS
 ALL = Split.CLUSTER
 EACH = ("client", "operation")
 BOTH = (
-    "Client and server lines cover the same seconds. Latency that only the clients see comes from the network, the "
+    "The client and server lines cover the same seconds. Latency that only the clients see comes from the network, the "
     "driver or a queue in front of the cluster."
 )
 

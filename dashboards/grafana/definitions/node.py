@@ -1,11 +1,11 @@
-"""The node dashboard: one or more nodes in detail, with requests, queues and machine."""
+"""The node dashboard: requests, queues and machines of one or more nodes."""
 
 from dashboards.grafana.panel_model import Dashboard, Row, Split, StateTimeline, TimeSeries, lines
 
 DASHBOARD = Dashboard(
     "node",
     "Node",
-    "Requests, queues and machine of one or more nodes. Select nodes to compare them.",
+    "Requests, queues and machines of one or more nodes. Select nodes to compare them.",
     (
         Row(
             "State",

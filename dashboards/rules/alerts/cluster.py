@@ -51,8 +51,8 @@ ALERTS = (
         "CasstatAgentsAbsent",
         "agents_absent",
         f"absent({agent_series('casstat_build_info')})",
-        "Prometheus has no series of any casstat agent in job {{ $labels.job }}",
-        "No agent of job {{ $labels.job }} can be scraped, or service discovery finds none: no cluster is monitored.",
+        "Prometheus has no series from any casstat agent in job {{ $labels.job }}",
+        "No agent in job {{ $labels.job }} can be scraped, or service discovery finds none: no cluster is monitored.",
         by=("job",),
     ),
     *threshold_alerts(
@@ -60,8 +60,8 @@ ALERTS = (
         "agents_missing",
         _MISSING,
         _MISSING_SUMMARY,
-        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} from the last hour are missing: "
-        "their machines are down, or Prometheus no longer finds or reaches them.",
+        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} seen within the last hour are "
+        "missing: their machines are down, or Prometheus no longer finds or reaches them.",
         by=CLUSTER,
         only=WARNING,
     ),
@@ -70,8 +70,8 @@ ALERTS = (
         "agents_missing",
         _MISSING,
         _MISSING_SUMMARY,
-        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} from the last hour are missing, "
-        "and no remaining node reports that it can reach all others.",
+        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} seen within the last hour are "
+        "missing, and no remaining node reports that it can reach all others.",
         by=CLUSTER,
         only=CRITICAL,
         # Does not fire if the nodes are up and only their agents are missing.
@@ -88,7 +88,7 @@ ALERTS = (
         "node_answers",
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
-        f"The agent of {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
+        f"The agent for {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
         # If the other nodes see the node as up, CasstatNodeUnread fires instead: the node is running, but casstat
         # cannot read it.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",

@@ -91,7 +91,7 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
 
 
 def _decades(buckets: Buckets) -> float:
-    """Return the highest percentile that this number of operations supports, as a number of nines (3 means 99.9%)."""
+    """Return the highest percentile that the number of operations supports, as a number of nines (3 means 99.9%)."""
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 

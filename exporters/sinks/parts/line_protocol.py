@@ -53,7 +53,7 @@ class LineEncoder:
                     continue
                 number = increase / elapsed_s if aggregated is None else aggregated
                 if number - number == 0:
-                    # Twelve digits suffice, because the elapsed time has only five, and 17 would take twice as long.
+                    # Twelve digits suffice, because the elapsed time has only five; 17 would take twice as long.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
                 if not value:

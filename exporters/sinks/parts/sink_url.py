@@ -47,7 +47,7 @@ class Target:
         for name in self.parameters:
             if name not in known:
                 near = get_close_matches(name, known, 1, 0.0)
-                hint = f"did you mean {near[0]}?" if near else "this sink takes no parameters"
+                hint = f"did you mean {near[0]}?" if near else "remove it; this sink takes no parameters"
                 raise SinkUrlError(f"{self.name}: unknown parameter {name!r} (hint: {hint})")
 
     def flag(self, name: str) -> bool:
@@ -96,7 +96,9 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: use {parts.scheme}://HOST:PORT/…)")
     parameters = parse_qsl(parts.query, keep_blank_values=True)
     if len(dict(parameters)) < len(parameters) or parts.fragment:
-        raise SinkUrlError(f"{parts.scheme}://{parts.hostname}: duplicate parameter, or '#' in the URL")
+        raise SinkUrlError(
+            f"{parts.scheme}://{parts.hostname}: duplicate parameter or '#' in the URL (hint: escape '#' as %23)"
+        )
     return Target(parts.scheme, parts.hostname, port, unquote(parts.path[1:]), dict(parameters))
 
 

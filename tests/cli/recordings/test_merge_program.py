@@ -43,7 +43,7 @@ def rows(path: str) -> list[dict[str, Any]]:
         (["--interval", "-1"], 2, "'-1' is not a duration"),
         (["--interval", "nan"], 2, "'nan' is not a duration"),
         (["--interval", "2d"], 2, "'2d' is out of range"),
-        (["--interval", "0.5"], 2, "shorter than the interval of the recording of a, 1 s"),
+        (["--interval", "0.5"], 2, "shorter than the interval of a's recording, 1 s"),
         (["--clock", "a=nan"], 2, "is not NODE=SECONDS"),
         (["--clock", "a=1e300"], 2, "is not NODE=SECONDS"),
         (["--clock", "a"], 2, "is not NODE=SECONDS"),
@@ -188,4 +188,4 @@ def test_damage_is_reported(run: Run, rec: Path) -> None:
     code, _, errors = run("merge", str(rec), "-o", "out")
     assert code == 0
     assert is_clean(errors)
-    assert errors.startswith("casstat: a: 1 damaged section, 5 ticks lost (hint: 'casstat journal check' shows where)")
+    assert errors.startswith("casstat: a: 1 damaged section, 5 ticks lost (hint: run 'casstat journal check')")

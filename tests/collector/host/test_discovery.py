@@ -41,7 +41,7 @@ def test_facts_that_a_starting_node_does_not_report_stay_empty() -> None:
 
 
 class PathOnDevice(PosixPath):
-    """A path for which `stat` reports that it is on `device`."""
+    """A path that `stat` reports to be on `device`."""
 
     device = os.makedev(8, 1)
 

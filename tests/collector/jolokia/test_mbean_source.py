@@ -74,7 +74,7 @@ def test_members_and_peers_come_from_the_storage_service() -> None:
     assert node.source.members == {"10.0.0.1", "10.0.0.2", "10.0.0.3"}
     assert node.source.peers(1.0) == ("10.0.0.1", "10.0.0.2")
     node.jolokia.beans[SERVICE]["EndpointToHostId"] = "ERROR: refused"
-    with pytest.raises(SourceError, match="no usable EndpointToHostId"):
+    with pytest.raises(SourceError, match="the EndpointToHostId attribute is missing or malformed"):
         node.source.peers(1.0)
 
 

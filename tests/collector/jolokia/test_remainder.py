@@ -115,7 +115,7 @@ def test_other_series_and_texts_are_ignored() -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One tick: the tables' increases before the keyspace and its tables are read, and between these two readings."""
+    """One tick: the increases before the first reading, and those between the keyspace's and the tables' readings."""
 
     increases: Increases
     between: Increases

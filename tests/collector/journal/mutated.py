@@ -69,7 +69,7 @@ def insert(chance: random.Random, folder: Path) -> None:
 
 
 def duplicate_frame(chance: random.Random, folder: Path) -> None:
-    """Insert a copy of one of a file's frames before any frame or at the end."""
+    """Insert a copy of one of a file's frames before a random frame or at the end."""
     file, frames = _frames(chance, folder)
     if frames:
         frames.insert(chance.randrange(len(frames) + 1), chance.choice(frames))
@@ -189,7 +189,7 @@ class _Reading:
         self.reads = 0.0
         self._truth = truth
         self._order, damaged = TickOrder(), 0
-        # Keyed by session: the next expected tick number, the first tick number in its files, and its last read count.
+        # Keyed by session: the next expected tick number, the first tick number, and the read counter's last value.
         self._last: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._counts: dict[str, float] = {}
@@ -222,7 +222,7 @@ class _Reading:
         self._first[session] = min(self._first.get(session, first), first)
 
     def unstated(self) -> int:
-        """Return the number of ticks whose loss no record shows: those missing at the beginning or end of a session."""
+        """Return the number of lost ticks that no record reveals: those at the beginning or end of a session."""
         missing = 0
         for session in {session for session, _ in self._truth.ticks}:
             count = sum(tick_session == session for tick_session, _ in self._truth.ticks)

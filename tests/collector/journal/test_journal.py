@@ -160,7 +160,7 @@ def test_a_foreign_file_is_reported_only_as_damage(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_rejected(folder: Path) -> None:
     first = Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
-    with closing(first), pytest.raises(JournalError, match="another casstat is recording there"):
+    with closing(first), pytest.raises(JournalError, match="another casstat is recording to this directory"):
         Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail)
     Journal(folder, lambda: HEAD, NO_SYNC, pytest.fail).close()
 
@@ -221,7 +221,11 @@ def test_gaps_suspensions_and_restarts_are_recorded_as_text(folder: Path) -> Non
     ticks = [replace(first, scrapes=tuple(early)), replace(second, scrapes=tuple(later))]
     with zstandard.open(written(folder, ticks), "rt", encoding="utf-8") as lines:
         records = [json.loads(line).get("r") for line in lines]
-    expected = [["gap", "4 ticks missed"], ["suspend", "suspended for 3.5 s"], ["restart", "cpu counted anew"]]
+    expected = [
+        ["gap", "4 ticks missed"],
+        ["suspend", "suspended for 3.5 s"],
+        ["restart", "counters of cpu were reset"],
+    ]
     assert records == [None, expected, None]
 
 

@@ -123,7 +123,7 @@ def test_messages_may_be_empty_and_contain_any_character() -> None:
         ("%msg\\", "unknown escape"),
         ("%5-p %msg", "'%5-' is not a width"),
         ("%9999p %msg", "the width 9999"),
-        ("%d{HH:mm:ss,SSS} %msg", "unknown time zone 'SSS' (hint: quote a format with a comma"),
+        ("%d{HH:mm:ss,SSS} %msg", "unknown time zone 'SSS' (hint: quote a format that contains a comma"),
         ("%d{ISO8601, Nowhere/At_all} %msg", "unknown time zone 'Nowhere/At_all'"),
         ("%d{ISO8601, ../../etc/passwd} %msg", "unknown time zone"),
         ("%d{ISO8601, GMT+99} %msg", ""),

@@ -26,7 +26,7 @@ class Seen:
 
 
 def watched(clock: FakeClock, interval_s: float, busy: Iterable[float], *, aligned: bool = False) -> Iterator[Seen]:
-    """Yield one tick for each entry of `busy`: the seconds for which the consumer is busy after that tick."""
+    """Yield one tick for each entry of `busy`, the number of seconds for which the consumer is busy after that tick."""
     grid = ticks(clock, interval_s, aligned=aligned)
     for busy_s in busy:
         since_s = clock.monotonic_s()

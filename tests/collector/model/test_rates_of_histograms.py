@@ -149,7 +149,7 @@ def test_one_slow_request_missing_from_the_buckets_is_not_a_wrong_unit() -> None
 
 
 def test_truncated_microseconds_are_not_a_wrong_unit() -> None:
-    # Each request takes 0.9 us: it adds 0 us to the counter of seconds, and falls into the bucket up to 1 us.
+    # Each request takes 0.9 us, so it adds 0 us to the counter of total time, but is counted in the bucket up to 1 us.
     before, after = node(US, {0: 5000}, 0.0), node(US, {0: 9000}, 0.0)
     assert DURATIONS in last(before.read(10.0), after.read(11.0)).values
 

@@ -111,7 +111,7 @@ class Change:
     def __call__(self, table: Table, random: Random) -> None:
         columns = [list(column) for column in zip(*table.cells, strict=True)]
         for label in self.new:
-            # A new column is filled only in rows in which the first column is, so it has no unit.
+            # In a row of units, the first column is empty; the new column is left empty there too.
             cells = [random.choice(self.cells) if cell else "" for cell in columns[0][1:]]
             columns.insert(random.randint(0, len(columns)), [label, *cells])
         for _ in range(self.gone):

@@ -1,4 +1,4 @@
-"""Column values follow the definitions of iostat, sar and the former script."""
+"""Column values follow the definitions of iostat, sar and the original casstat script."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Per-table rows: the busiest table first, the remainder last, and no row wider than the terminal."""
+"""Per-table rows: the busiest table first, all other tables together last, and no row wider than the terminal."""
 
 import math
 

@@ -16,7 +16,7 @@ def frame(interval: ClusterInterval, wanted: Wanted = ALL_COLUMNS) -> Frame:
 
 
 def frames(count: int = 20, nodes: int = 6) -> list[Frame]:
-    """Return frames in which node 2 is slow, node 3 falls silent, node 4 fails, and the last one never responds."""
+    """Return frames in which node 2 is slow, node 3 falls silent, node 4 fails, and the last node never responds."""
     names = [f"10.0.0.{number}" for number in range(1, nodes + 1)]
     assembler = assembler_of(*names)
     result = []

@@ -26,7 +26,7 @@ HEALTH = AgentHealth("1.2.3", JournalHealth(1, 2, 3000), SINKS)
 
 
 class Agent:
-    """A page with simulated time and ticks; counts how often the page asks for the agent's health."""
+    """A page with simulated time and ticks, and the number of times that it has asked for the agent's health."""
 
     def __init__(self, options: Options | None = None, health: AgentHealth = HEALTH) -> None:
         self.now_s = 0.0

@@ -1,4 +1,4 @@
-"""The series limit: it is never exceeded, no metric is exposed only in part, and none keeps coming and going."""
+"""The series limit: it is never exceeded, every metric is exposed completely or not at all, and no metric flaps."""
 
 from hypothesis import given
 from hypothesis import strategies as st

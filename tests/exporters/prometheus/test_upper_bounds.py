@@ -1,4 +1,4 @@
-"""Upper bounds: each is the nearest of Cassandra's bounds, and its label is the same for both bucket layouts."""
+"""Upper bounds: each is the Cassandra bound nearest to a requested one, with the same label for both layouts."""
 
 from bisect import bisect_left
 from collections import defaultdict

@@ -6,7 +6,7 @@ Line = tuple[str, dict[str, str], dict[str, float], int]
 
 
 def parsed(line: str) -> Line:
-    """Return the measurement, tags, fields and time of a line."""
+    """Return a line's measurement, tags, fields and time."""
     head, fields, time = re.split(r"(?<!\\) ", line)
     measurement, *tags = re.split(r"(?<!\\),", head)
     pairs = dict(re.split(r"(?<!\\)=", tag) for tag in tags)
