@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition
 
+from collector.cluster.aggregation import Placement
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.model.sample import Sample
@@ -18,15 +19,17 @@ KEPT = 20
 class RecentTick:
     """One tick.
 
-    number    sequence number since the program started.
-    identity  the node's identity at that time.
-    sample    the sample of the interval that ends with it; None for the first tick.
-    position  its position in the journal.
+    number     sequence number since the program started.
+    identity   the node's identity at that time.
+    placement  where the node runs, according to the journal's header for the tick.
+    sample     the sample of the interval that ends with it; None for the first tick.
+    position   its position in the journal.
     """
 
     number: int
     tick: Tick
     identity: Identity
+    placement: Placement
     sample: Sample | None
     position: Position
 
@@ -40,11 +43,13 @@ class RecentTicks:
         self._listeners: list[Callable[[RecentTick], None]] = []
         self._number = 0
 
-    def add(self, tick: Tick, identity: Identity, sample: Sample | None, position: Position) -> None:
+    def add(
+        self, tick: Tick, identity: Identity, placement: Placement, sample: Sample | None, position: Position
+    ) -> None:
         """Add a tick and notify waiters and subscribers."""
         with self._changed:
             self._number += 1
-            moment = RecentTick(self._number, tick, identity, sample, position)
+            moment = RecentTick(self._number, tick, identity, placement, sample, position)
             self._ticks.append(moment)
             self._changed.notify_all()
             listeners = list(self._listeners)

@@ -12,6 +12,8 @@ from cli.agent.availability import Availability
 from cli.agent.last_identity import LastIdentity
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
+from collector.cluster.aggregation import NOWHERE
+from collector.cluster.node_intervals import placement
 from collector.host.host_source import identity_of
 from collector.journal.summary import size_of
 from collector.journal.writer import Journal
@@ -92,7 +94,8 @@ class Agent:
             self._last_identity.update(replace(self._identity, node=sampler.facts.address))
         self._page.add(snapshot, self._identity, sample.events if sample else ())
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
-        self.recent.add(snapshot.tick, self._identity, sample, journal.position)
+        where = placement(journal.header) if journal.header else NOWHERE
+        self.recent.add(snapshot.tick, self._identity, where, sample, journal.position)
         if first:
             # The journal position is known only after the first tick.
             self._sinks.change(self._settings.to, journal.position, self._identity)

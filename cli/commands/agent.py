@@ -115,8 +115,8 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     multiple=True,
     metavar="NAME",
     callback=_host_names,
-    help="DNS name to accept in the Host header, repeatable (not needed with TLS or passwords).  [IP addresses,"
-    " localhost, the host name]",
+    help="Another DNS name to accept in the Host header (repeatable; not needed with TLS or passwords)."
+    " IP addresses, localhost and the host name are always accepted.",
 )
 @click.option(
     "--web-config-file",

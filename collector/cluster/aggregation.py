@@ -131,7 +131,7 @@ def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) ->
 def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
     if nodes == 1:
         return rates[0]
-    # In a mean, a node that has the metric but not this series counts with a rate of 0.
+    # In a mean, a node that has the metric but not this series counts as a rate of 0.
     divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
     per_s = sum(rate.per_s for rate in rates) / divisor
     return Rate(sum(rate.increase for rate in rates), max(rate.elapsed_s for rate in rates), per_s)

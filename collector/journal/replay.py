@@ -11,8 +11,8 @@ from collector.model.snapshot import Scrape, Snapshot, Tick
 def at_interval(entries: Iterable[Entry], interval_s: float) -> Iterator[Entry]:
     """Yield the entries at multiples of the interval, or all entries if it is 0.
 
-    An entry takes over the series and events that occur only in the entries dropped before it. Rates and percentiles
-    remain exact, because they are computed from the raw counts at both ends of the interval.
+    Each entry also contains the series and events that occur only in the entries dropped before it. Rates and
+    percentiles remain exact, because they are computed from the raw counts at both ends of the interval.
     """
     pending: _Pending | None = None
     for entry in entries:

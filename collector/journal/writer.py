@@ -87,7 +87,7 @@ class Journal:
         self._frame_at = 0
         self._in_frame = 0
         self._state = DeltaState()
-        self._session = ""
+        self._last_header: Header | None = None
         # The sequence numbers of the file's first tick and of the next tick, and the file's time range.
         self._first = 0
         self._next = 0
@@ -101,6 +101,11 @@ class Journal:
     def position(self) -> Position:
         """The position of the frame that contains the last tick."""
         return Position(self._name, self._frame_at)
+
+    @property
+    def header(self) -> Header | None:
+        """The header that applies to the last tick; None before the first."""
+        return self._last_header
 
     def append(self, snapshot: Snapshot) -> None:
         """Write a snapshot, whose times must be rounded; a tick that cannot be written is counted as lost."""
@@ -148,8 +153,7 @@ class Journal:
 
     def _full(self) -> Line:
         """Return the key that distinguishes a full record, with the header as its value."""
-        head = self._head()
-        self._session = head.session
+        head = self._last_header = self._head()
         of_file = {"format": VERSION, "file": self._name.removesuffix(SUFFIX), "first": self._first}
         return {"head": {**of_file, **head.content(), "lost": self.lost}}
 
@@ -191,7 +195,8 @@ class Journal:
                 self._write(file, END_OF_FRAME)
             if self._next > self._first:
                 name = self._name.removesuffix(SUFFIX)
-                footer = Footer(self._session, name, self._first, self._next, more, *self._times_s, self._size)
+                session = self._last_header.session if self._last_header else ""
+                footer = Footer(session, name, self._first, self._next, more, *self._times_s, self._size)
                 self._write(file, zstandard.compress(sealed(footer.content())))
                 if self._limits.sync != "never":
                     os.fdatasync(file)

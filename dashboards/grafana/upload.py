@@ -75,7 +75,7 @@ def _hint(reason: Reason) -> str:
     """Return the hint for a failed connection to Grafana, or ""."""
     return {
         Reason.UNKNOWN_AUTHORITY: "specify the CA certificate with --ca FILE",
-        Reason.PLAIN_HTTP: "give an http:// URL",
+        Reason.PLAIN_HTTP: "use an http:// URL",
     }.get(reason, "")
 
 

@@ -177,8 +177,8 @@ SIGNALS = (
         "Events",
         Rate("casstat_events_total"),
         Unit.PER_S,
-        "Node events: restarts, garbage collections, flushes, compactions and events from the log.",
+        "Events by kind, such as restarts and missed ticks and, with `--log`, those from Cassandra's log.",
         ("kind",),
-        "Absent until the first event.",
+        "Absent only while the agent is down.",
     ),
 )

@@ -70,6 +70,6 @@ SIGNALS = (
         "Data size",
         Gauge("cassandra_load_bytes"),
         Unit.BYTES,
-        "Size of the data on the nodes' disks; every replica counts.",
+        "Size of the data on the nodes' disks, including all replicas.",
     ),
 )

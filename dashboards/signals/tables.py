@@ -92,7 +92,7 @@ SIGNALS = (
         "Data size by table",
         Gauge("cassandra_table_live_disk_bytes"),
         Unit.BYTES,
-        "Disk space of live SSTables; every replica counts.",
+        "Disk space of live SSTables, including all replicas.",
         TABLE,
     ),
     Signal(

@@ -136,7 +136,7 @@ PATHS: Json = {
             _errors("404", "416"),
             [
                 _in_path("name", "The file's name, as listed by /api/v1/journal."),
-                _header("Range", "bytes=BEGIN-END, BEGIN- or -LAST."),
+                _header("Range", "bytes=BEGIN-END, bytes=BEGIN- or bytes=-LENGTH (the last LENGTH bytes)."),
                 _header("If-Range", "The ETag of the previously downloaded part."),
             ],
         )

@@ -138,7 +138,7 @@ async def _ticks_as_they_come(
 ) -> AsyncGenerator[RecentTick | None, None]:
     """Yield the ticks after `since_s`, then each new tick, and None after each heartbeat period without a tick.
 
-    Ends when `disconnected` is done, or when ticks were dropped from memory before they were sent.
+    Ends when `disconnected` is done, or when ticks have been dropped from memory before being sent.
     """
     new_tick, loop = asyncio.Event(), asyncio.get_running_loop()
 

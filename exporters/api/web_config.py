@@ -85,7 +85,7 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
         raise WebConfigError("basic_auth_users: must map user names to password hashes")
     for name, hashed in content.items():
         if not isinstance(name, str):
-            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be text (hint: put it in quotes)")
+            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be a string (hint: put it in quotes)")
         key_path = f"basic_auth_users: {name[:50]!r}: "
         if ":" in name or not name.isprintable():
             raise WebConfigError(f"{key_path}a user name must be printable and have no colon")

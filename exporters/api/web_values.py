@@ -27,7 +27,7 @@ def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
     """Return the text under a key, or "" if it is missing. Raises WebConfigError for a value that is not text."""
     value = content.get(key)
     if value is not None and not isinstance(value, str):
-        raise WebConfigError(f"{key_path}: {key}: must be text (hint: put it in quotes)")
+        raise WebConfigError(f"{key_path}: {key}: must be a string (hint: put it in quotes)")
     return value or ""
 
 

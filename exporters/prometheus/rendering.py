@@ -111,7 +111,7 @@ class Rendering:
 
 
 def document(parts: Iterable[Part], *, openmetrics: bool) -> str:
-    """Return the lines of all parts, without the end marker of OpenMetrics."""
+    """Return the lines of all parts, without the OpenMetrics end marker."""
     if openmetrics:
         return "".join(part.family.openmetrics + part.body.openmetrics for part in parts)
     return "".join(part.family.text + part.body.text for part in parts)

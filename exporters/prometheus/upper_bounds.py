@@ -33,7 +33,8 @@ class UpperBoundsError(ValueError):
     """An upper bound is invalid, or none is given; the message is one line."""
 
 
-# Number of buckets of a timer in Cassandra 4.1 and later; the labels are the bounds of that layout.
+# Number of buckets of a timer in Cassandra 4.1 and later. The `le` labels are the bounds of that layout, whatever the
+# node's version.
 LABELLED_LENGTH = 128
 
 

@@ -209,13 +209,14 @@ class TickQueue:
             # Until the last tick sent is found, keep the checkpoint's identity, which is at least as recent.
             self._identity = self._identity.after(entry.snapshot)
         sample = self._sampling.add(entry.snapshot)
-        return self._ship_tick(entry.snapshot.tick.time_s, sample, self._journal.position(entry))
+        # The header may change within a session, for example when Cassandra is found in another network namespace.
+        where = placement(entry.head)
+        return self._ship_tick(entry.snapshot.tick.time_s, where, sample, self._journal.position(entry))
 
-    def _ship_tick(self, time_s: float, sample: Sample | None, position: Position) -> ShipTick:
+    def _ship_tick(self, time_s: float, where: Placement, sample: Sample | None, position: Position) -> ShipTick:
         assert self._head is not None  # noqa: S101
         head = self._head
         restart = self._restarts.add(position, head.interval_s)
-        where = placement(head)
         return ShipTick(time_s, head.session, head.catalogue, self._identity, where, sample, position, restart)
 
     def _hand_out(self, tick: ShipTick) -> ShipTick:
@@ -229,7 +230,7 @@ class TickQueue:
             return None
         tick = self._buffered.popleft()
         self._number, self._identity = tick.number, tick.identity
-        return self._hand_out(self._ship_tick(tick.tick.time_s, tick.sample, tick.position))
+        return self._hand_out(self._ship_tick(tick.tick.time_s, tick.placement, tick.sample, tick.position))
 
     def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
         """Buffer the ticks in memory that follow the last returned one; return whether there are any."""

@@ -222,7 +222,7 @@ def test_a_missing_or_rejected_client_certificate_has_a_hint(
     rejected = error_of(
         Jolokia(forwarder.url, hinted(ca=authority.file, certificate=strange.file, key=strange.key)),
     )
-    assert f"the server may reject the client certificate {strange.file}" in rejected
+    assert f"the server may have rejected the client certificate {strange.file}" in rejected
     assert "(hint: check --jolokia-cert)" in rejected
 
 

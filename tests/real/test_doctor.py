@@ -83,13 +83,13 @@ def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> 
     assert f"attached Jolokia to process {scripted.pid}" in run_advised(attach)
     attached = advised_doctor(watch)
     attached.assert_fixed("jolokia", "started without a Jolokia agent")
-    (option,) = fixes(attached.finding("jolokia", "for the smallest response"))
+    (option,) = fixes(attached.finding("jolokia", "even for the smallest response"))
     apply_advice(option)
     assert str(scripted.env) in option
     scripted.restart()
     attach, watch, _ = fixes(Doctor("-m", PORT).finding("jolokia", "started without a Jolokia agent"))
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "for the smallest response")
+    advised_doctor(watch).assert_fixed("jolokia", "even for the smallest response")
     run_advised(f"{attach} --detach")
 
 

@@ -137,7 +137,7 @@ def _since_last(absolute: Entries, layouts: Sequence[tuple[int, int]], before: I
 
 
 def _total(absolute: Entries, begin: int, length: int) -> Ints:
-    """Return the counts after the last line. Raises CodingError if a bucket is outside `length`."""
+    """Return the counts after the last line. Raises CodingError if a bucket index is not below `length`."""
     line, bucket, gain = absolute
     if len(bucket) and not 0 <= bucket.min() <= bucket.max() < length:
         raise CodingError(f"increase beyond {length} buckets")

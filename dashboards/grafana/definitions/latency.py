@@ -33,8 +33,7 @@ def _row(operation: str, title: str) -> Row:
 DASHBOARD = Dashboard(
     "latency",
     "Latency",
-    "Request latency of the cluster and of each node. Percentiles of several nodes come from their summed buckets, "
-    "never from their percentiles.",
+    "Request latency of the cluster and of each node. Percentiles are never averaged over nodes.",
     (
         _row("read", "Read latency"),
         _row("write", "Write latency"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from collector.cluster.aggregation import NOWHERE
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.model.snapshot import Tick
@@ -34,7 +35,7 @@ class Scripted:
             self.time_s += 1
             tick = Tick(self.time_s)
             sample = None if first else replace(busy(), tick=tick)
-            self.recent.add(tick, Identity(node="10.0.0.1"), sample, Position(FILES[-1]))
+            self.recent.add(tick, Identity(node="10.0.0.1"), NOWHERE, sample, Position(FILES[-1]))
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         return self.exposition[compressed]

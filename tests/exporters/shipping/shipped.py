@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.cluster.aggregation import NOWHERE, Placement
+from collector.cluster.node_intervals import placement
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.identity import Identity
@@ -25,8 +26,8 @@ METRICS = (*CATALOGUE.values(), CLUSTER)
 RARELY = 60
 
 
-def head(session: str = "one", interval_s: float = 1.0) -> Header:
-    return Header("1.0", interval_s, session, boot="machine", sources=("node",), metrics=METRICS)
+def head(session: str = "one", interval_s: float = 1.0, network: str = "") -> Header:
+    return Header("1.0", interval_s, session, boot="machine", network=network, sources=("node",), metrics=METRICS)
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
@@ -57,13 +58,13 @@ class Store:
     script: list[Exception | None] = field(default_factory=list)
     always: Callable[[Sequence[bytes]], Exception | None] = lambda _: None
     taken: list[bytes] = field(default_factory=list)
-    placements: set[Placement] = field(default_factory=set)
+    placements: dict[float, Placement] = field(default_factory=dict)
     attempts: int = 0
 
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
-        self.placements.add(placement)
+        self.placements[sample.tick.time_s - BEGIN_S] = placement
         return [point(identity, series, sample, fields) for series, fields in rows(catalogue, sample)]
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
@@ -109,6 +110,7 @@ class Node:
     messages: list[str] = field(default_factory=list)
     recent: RecentTicks | None = None
     session: str = "one"
+    network: str = ""
     limits: Limits = field(default_factory=lambda: Limits(sync="never"))
     number: int = 0
     step_s: float = 0.0
@@ -118,7 +120,9 @@ class Node:
 
     def begin(self) -> None:
         """Start recording with an empty state, like a newly started program."""
-        self.journal = Journal(self.folder, lambda: head(self.session), self.limits, self.messages.append)
+        self.journal = Journal(
+            self.folder, lambda: head(self.session, network=self.network), self.limits, self.messages.append
+        )
         catalogue = head().catalogue
         self._sampling = SampleStream(catalogue, ("node",), paced=False, met=True)
         self._identity = Identity()
@@ -137,7 +141,9 @@ class Node:
             sample = self._sampling.add(tick)
             self._identity = self._identity.after(tick)
             if self.recent is not None:
-                self.recent.add(tick.tick, self._identity, sample, self.journal.position)
+                assert self.journal.header is not None
+                where = placement(self.journal.header)
+                self.recent.add(tick.tick, self._identity, where, sample, self.journal.position)
             self.number += 1
 
     def shipping(self, **choices: object) -> Shipper:

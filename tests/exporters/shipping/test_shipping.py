@@ -65,7 +65,21 @@ def test_points_are_encoded_with_the_machine_of_the_recording(tmp_path: Path) ->
         node.record(5)
         drain(shipping)
     shipping.close()
-    assert node.store.placements == {Placement("machine")}
+    assert set(node.store.placements.values()) == {Placement("machine")}
+
+
+@pytest.mark.parametrize("is_from_memory", [False, True])
+def test_points_have_the_network_of_their_own_header(tmp_path: Path, is_from_memory: bool) -> None:
+    node = Node(tmp_path / "node", recent=RecentTicks() if is_from_memory else None, network="host")
+    shipping = node.shipping()
+    for _ in range(6):
+        node.record(10)
+        drain(shipping)
+        # Cassandra is found in a container. A header applies to a frame of 40 ticks.
+        node.network = "container"
+    shipping.close()
+    networks = [placement.network for _, placement in sorted(node.store.placements.items())]
+    assert networks == ["host"] * 39 + ["container"] * 20
 
 
 def test_after_faults_every_point_has_arrived_once_in_order(node: Node) -> None:
