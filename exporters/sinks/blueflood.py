@@ -36,7 +36,8 @@ def connect(target: Target) -> "Blueflood":
     if not tenant or "/" in tenant:
         raise SinkUrlError(f"{target.name}: no tenant in the URL (hint: use {target.scheme}://HOST:PORT/TENANT)")
     if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= MAX_TTL_S):
-        raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: not a whole number of seconds such as {TTL_S}")
+        allowed = f"a whole number of seconds from 1 to {MAX_TTL_S}"
+        raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: must be {allowed} (hint: use {TTL_S}, for example)")
     return Blueflood(target, tenant, int(ttl))
 
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from collector.cluster.aggregation import NOWHERE, Placement
+from collector.http.failures import connection_failure
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
-from collector.printable import one_line
 from exporters.sinks.parts.dotted_names import PathCache, part
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.sink_url import Target
@@ -89,7 +89,7 @@ class Graphite:
         except TimeoutError:
             raise UnavailableError("the store failed to read all points and close the connection in time") from None
         except OSError as error:
-            raise UnavailableError(one_line(error.strerror or error)) from None
+            raise UnavailableError(connection_failure(error).text) from None
 
     def close(self) -> None:
         """Do nothing: each batch closes its own connection."""

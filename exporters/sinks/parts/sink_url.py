@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 from exporters.sinks.sink import SinkUrlError
 
@@ -94,6 +95,10 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         )
     if not parts.hostname or port == 0:
         raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: use {parts.scheme}://HOST:PORT/…)")
+    try:
+        parts.hostname.encode("idna")
+    except UnicodeError:
+        raise SinkUrlError(f"{parts.scheme}://{one_line(parts.hostname)}: invalid host name") from None
     parameters = parse_qsl(parts.query, keep_blank_values=True)
     if len(dict(parameters)) < len(parameters) or parts.fragment:
         raise SinkUrlError(

@@ -50,7 +50,10 @@ def error_of(url: str) -> str:
         ("graphite://h/a b", "invalid prefix"),
         ("graphite://h/a?tag=1", "did you mean tags?"),
         ("blueflood+http://h", "no tenant in the URL"),
-        ("blueflood+http://h/t?ttl_s=0", "whole number of seconds"),
+        ("blueflood+http://h/t?ttl_s=0", "ttl_s=0: must be a whole number of seconds from 1 to 2147483647"),
+        ("blueflood+http://h/t?ttl_s=2147483648", "must be a whole number of seconds from 1 to 2147483647"),
+        ("graphite://node..example/a", "graphite://node..example: invalid host name"),
+        (f"influxdb+http://{'a' * 64}/b", "invalid host name"),
     ],
 )
 def test_an_invalid_url_is_a_one_line_error(url: str, cause: str) -> None:
