@@ -1,6 +1,5 @@
 """Write or push Grafana dashboards and Prometheus rules"""
 
-import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -88,17 +87,20 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     The dashboards go into Grafana's folder "casstat" and replace those of the same name. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
+    from collector.http.access import AccessError
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.upload import Grafana, GrafanaError
 
     dashboards = [text for _, text in dashboard_files.packaged_dashboards(store)]
     try:
-        grafana = Grafana(url, _secret(token_file), _tls(ca))
+        grafana = Grafana(url, _secret(token_file), ca)
         try:
             for address in grafana.push(dashboards):
                 echo(address)
         finally:
             grafana.close()
+    except AccessError as error:
+        raise click.UsageError(error.message({"ca": "--ca"})) from None
     except GrafanaError as error:
         raise CasstatError(str(error)) from None
 
@@ -117,13 +119,3 @@ def _secret(path: Path) -> str:
         return read_password(path)
     except SecretError as error:
         raise click.UsageError(f"--token-file: {error}") from None
-
-
-def _tls(ca: Path | None) -> ssl.SSLContext:
-    from collector.http.access import Access, AccessError
-    from collector.http.tls import client_context
-
-    try:
-        return client_context(Access(ca=ca))
-    except AccessError as error:
-        raise click.UsageError(error.message({"ca": "--ca"})) from None

@@ -2,11 +2,13 @@
 
 import base64
 import json
-import ssl
 from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from collector.http.access import Access
 from collector.http.failures import Reason
+from collector.http.tls import client_context
 from collector.printable import one_line
 from exporters.sinks.parts.store_http import FAILURES, Pools, StoreResponse, connection_error, post
 
@@ -23,12 +25,17 @@ class GrafanaError(Exception):
 class Grafana:
     """A Grafana server; only `push` sends requests."""
 
-    def __init__(self, url: str, secret: str, tls: ssl.SSLContext | None, timeout_s: float = TIMEOUT_S) -> None:
-        """Create a client; `secret` is a token or `user:password`. Raises GrafanaError if the URL is invalid."""
+    def __init__(self, url: str, secret: str, ca: Path | None, timeout_s: float = TIMEOUT_S) -> None:
+        """Create a client; `secret` is a token or `user:password`, and `ca` is a PEM file of CAs to trust, if any.
+
+        Raises GrafanaError if the URL is invalid, and AccessError if `ca` is.
+        """
         self._url = _checked_url(url)
         self._host = urlsplit(self._url).hostname or ""
         self._secret = secret
         self._headers = {"Authorization": _authorization(secret), "Content-Type": "application/json"}
+        self._access = Access(ca=ca, hint=_hint)
+        tls = client_context(self._access)
         self._pools = Pools(tls if self._url.startswith("https") else None)
         self._timeout_s = timeout_s
 
@@ -54,7 +61,7 @@ class Grafana:
         try:
             answer = post(self._pools, self._url + path, json.dumps(body).encode(), self._headers, self._timeout_s)
         except FAILURES as error:
-            raise GrafanaError(f"{self._url}: {connection_error(error, self._host, _hint)}") from None
+            raise GrafanaError(f"{self._url}: {connection_error(error, self._host, self._access)}") from None
         if answer.status != 200 and answer.status not in allowed:
             raise GrafanaError(f"{self._url}: {self._refusal(answer)}")
 
@@ -83,6 +90,7 @@ def _checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
+        (parts.hostname or "").encode("idna")
     except ValueError:
         raise GrafanaError("invalid URL (hint: pass http://HOST:3000 or https://HOST)") from None
     if "@" in parts.netloc:

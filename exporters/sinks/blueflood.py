@@ -19,7 +19,7 @@ from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.dotted_names import PathCache
 from exporters.sinks.parts.points import rows, time_ms
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.parts.store_tls import PARAMETERS, context_of
+from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("blueflood+http", "blueflood+https")
@@ -54,7 +54,8 @@ class Blueflood:
         self._ttl_s = ttl_s
         self._token = target.secret("token_file")
         self._paths = PathCache("")
-        self._pools = Pools(context_of(target))
+        self._access = access_of(target)
+        self._pools = Pools(context_of(target, self._access))
 
     def encode(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
@@ -78,7 +79,7 @@ class Blueflood:
         try:
             response = post(self._pools, self._url, b"[" + b",".join(points) + b"]", headers, timeout_s)
         except FAILURES as error:
-            raise connection_error(error, self._host) from None
+            raise connection_error(error, self._host, self._access) from None
         if response.status == NOT_STORED_IN_TIME:
             raise UnavailableError("HTTP 202: the points were accepted but not stored in time")
         if not response.stored:

@@ -18,7 +18,7 @@ from collector.model.sample import Sample
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.line_protocol import LineEncoder
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.parts.store_tls import PARAMETERS, context_of
+from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class InfluxDB:
         self._token = target.secret("token_file")
         self._gzip = target.flag("gzip")
         self._lines = LineEncoder()
-        self._pools = Pools(context_of(target))
+        self._access = access_of(target)
+        self._pools = Pools(context_of(target, self._access))
         self._client = _client(target.address, self._token)
         # Replace the client's connection pool, which limits neither the time nor the size of a response.
         self._client.api_client.rest_client.pool_manager = self._pools
@@ -86,10 +87,10 @@ class InfluxDB:
         except ApiException as error:
             if not error.status and isinstance(error.__context__, Exception):
                 # The library turns a TLS error into an ApiException without a status.
-                raise connection_error(error.__context__, self._host) from None
+                raise connection_error(error.__context__, self._host, self._access) from None
             response = self._answer(error.response)
         except FAILURES as error:
-            raise connection_error(error, self._host) from None
+            raise connection_error(error, self._host, self._access) from None
         verdict = store_responses.influxdb(response.body)
         dropped = DROPPED.search(verdict or "")
         all_points = dropped is not None and int(dropped[1]) == len(points)

@@ -114,6 +114,7 @@ def test_a_connection_fault_is_a_one_line_message(
         ("ftp://localhost", "pass http://HOST:3000"),
         ("http://me:pw@localhost", "the URL contains a user name and password"),
         ("http://[", "pass http://HOST:3000"),
+        ("http://node..example", "pass http://HOST:3000"),
         ("http://localhost:99999", "pass http://HOST:3000"),
         ("http://localhost/?x=1", "'?'"),
         ("http://127.0.62.3:1", "refused"),
@@ -138,6 +139,9 @@ def test_https_requires_a_trusted_authority(token: Path, tmp_path: Path, capsys:
         url = f"https://127.0.62.3:{store.port}"
         assert push(url, token) == 1
         assert "with --ca FILE" in capsys.readouterr().err
+        other = Authority(tmp_path, "other")
+        assert push(url, token, "--ca", str(other.file)) == 1
+        assert f"not signed by {other.file}" in capsys.readouterr().err
         assert push(url, token, "--ca", str(authority.file)) == 0
 
 

@@ -233,6 +233,33 @@ def test_only_valid_certificates_of_a_trusted_authority_are_accepted(authority: 
         sink.send([b"a b=1 1"], 1.0)
 
 
+@pytest.mark.parametrize("scheme", ["influxdb", "blueflood"])
+def test_advice_on_tls_failures_considers_the_given_certificates(
+    scheme: str, authority: Authority, tmp_path: Path
+) -> None:
+    other = Authority(tmp_path, "other")
+    client = other.sign("client", "extendedKeyUsage=clientAuth")
+    context = server_context(authority.sign("server", "subjectAltName=IP:127.0.62.3"))
+    context.load_verify_locations(authority.file)
+    context.verify_mode = ssl.CERT_REQUIRED
+    # With TLS 1.3, the client may notice that the connection is closed before it reads the reason.
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    certificate = f"ca_file={authority.file}&cert_file={client.file}&key_file={client.key}"
+    rejected = f"the server may reject the client certificate {client.file} (hint: check cert_file)"
+    messages = {
+        f"ca_file={authority.file}": "may require a client certificate (hint: use cert_file=PATH and key_file=PATH)",
+        certificate: rejected,
+        f"ca_file={other.file}": f"the server's certificate is not signed by {other.file}",
+    }
+    for parameters, message in messages.items():
+        with (
+            closing(FakeStore(tls=context)) as store,
+            closing(sink_of(f"{scheme}+https://127.0.62.3:{store.port}/b?{parameters}")) as sink,
+            pytest.raises(UnavailableError, match=re.escape(message)),
+        ):
+            sink.send([b"a b=1 1"], 5.0)
+
+
 def test_a_graphite_batch_is_delivered_once_the_store_closes_the_connection() -> None:
     received: list[bytes] = []
 

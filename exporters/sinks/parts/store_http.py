@@ -19,11 +19,11 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
+from collector.http.access import Access
 from collector.http.deadline_connection import DeadlineSocket
-from collector.http.failures import Hint, connection_failure, timeout_failure, tls_failure
+from collector.http.failures import connection_failure, timeout_failure, tls_failure
 from collector.printable import one_line
 from exporters.sinks.parts.store_responses import message
-from exporters.sinks.parts.store_tls import hint
 from exporters.sinks.sink import RefusedError, TooLargeError, UnavailableError
 
 MAX_RESPONSE_BYTES = 1 << 18
@@ -109,18 +109,18 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
     return UnavailableError(one_line(f"{cause}{detail}"), retry_after_s(response.headers.get("retry-after"), now_s))
 
 
-def connection_error(error: Exception, host: str, advice: Hint = hint) -> UnavailableError:
-    """Return the error for one of FAILURES; `advice` returns the hint for a given reason."""
+def connection_error(error: Exception, host: str, access: Access) -> UnavailableError:
+    """Return the error for one of FAILURES that a request to `host` with `access` raised."""
     causes = _causes(error)
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):
-            return UnavailableError(tls_failure(cause, host).message(advice))
+            return UnavailableError(tls_failure(cause, host, access.ca, access.certificate).message(access.hint))
         if isinstance(cause, socket.gaierror):
             return UnavailableError(one_line(f"unknown host name: {cause.strerror}"))
         if isinstance(cause, OSError) and not isinstance(cause, TimeoutError) and cause.strerror:
-            return UnavailableError(connection_failure(cause).message(advice))
+            return UnavailableError(connection_failure(cause).message(access.hint))
     if any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in causes):
-        return UnavailableError(timeout_failure().message(advice))
+        return UnavailableError(timeout_failure().message(access.hint))
     if any(isinstance(cause, ConnectionError) for cause in causes):
         return UnavailableError("connection closed without a response")
     return UnavailableError(f"not an HTTP response ({type(causes[-1]).__name__})")
