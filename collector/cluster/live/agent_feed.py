@@ -110,17 +110,15 @@ class AgentFeed:
         """Read the node's properties and peers again; failed connections and malformed responses are ignored."""
         try:
             connection = await self._connect()
-        except (OSError, asyncio.TimeoutError):
-            return
-        try:
-            await self._read_node(connection)
+            try:
+                await self._read_node(connection)
+            finally:
+                self._disconnect(connection)
         except EXPECTED:
             return
         except Exception as error:
             # Report the error, because the caller's task must not end silently.
             self._listener.on_failure(self._key, unexpected_text(error))
-        finally:
-            self._disconnect(connection)
 
     async def _session(self) -> None:
         if not self._is_introduced:
@@ -155,7 +153,11 @@ class AgentFeed:
         connecting = loop.create_connection(
             lambda: AgentConnection(loop.time), address.host, address.port, ssl=self._tls, server_hostname=server_name
         )
-        _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+        try:
+            _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+        except UnicodeError:
+            # The name has a label that is empty or too long, so it cannot be resolved.
+            raise AgentError("invalid host name (hint: check the agent's address)") from None
         self._connections.add(connection)
         return connection
 

@@ -99,6 +99,18 @@ def test_a_node_without_an_agent_is_gone_with_a_hint() -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["node..example", "a" * 64])
+def test_an_invalid_host_name_is_a_failure_of_its_node_and_other_peers_are_still_refreshed(
+    monkeypatch: pytest.MonkeyPatch, agents: FakeAgents, name: str
+) -> None:
+    monkeypatch.setattr(live_cluster, "PEERS_INTERVAL_S", 0.2)
+    with Followed(name, seeds=(FIRST,)) as followed:
+        interval = followed.until(lambda interval: node(interval, name).state is State.GONE)
+        assert node(interval, name).reason == "invalid host name (hint: check the agent's address)"
+        agents.agents[0].peers = [FIRST, SECOND]
+        followed.until(lambda interval: SECOND in {node.name for node in interval.nodes})
+
+
 @pytest.mark.parametrize(
     ("behaviour", "why"),
     [
