@@ -1,5 +1,6 @@
 """Chooses fixes for a Jolokia agent that gives no usable response, depending on the reason for the error."""
 
+import ipaddress
 import re
 import shlex
 from urllib.parse import urlsplit
@@ -43,7 +44,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
     if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_RESPONSE):
         # The port probably belongs to a server other than Jolokia.
         return (
-            case.advice.line(jolokia=f"http://{jolokia.host}:PORT/jolokia"),
+            case.advice.line(jolokia=f"http://{_in_url(jolokia.host)}:PORT/jolokia"),
             *_as_alternatives(_start(case, jolokia)),
         )
     if error.reason in _CHANGES:
@@ -69,7 +70,7 @@ def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
             "--jar",
             "JAR",
             "--listen",
-            f"{jolokia.host}:{jolokia.port}",
+            f"{_in_url(jolokia.host) if _is_ip_address(jolokia.host) else 'ADDRESS'}:{jolokia.port}",
             "--user",
             "USER",
             "--password-file",
@@ -80,6 +81,19 @@ def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
     if node is not None:
         return attach(case, node)
     return alternatives(case.advice.line(jolokia=node.url) for node in case.here if node.url)
+
+
+def _in_url(host: str) -> str:
+    """Return a host as it appears in a URL: an IPv6 address is in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_ip_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _as_alternatives(fixes: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cli.doctor import check_clock, check_devices, check_node
+from cli.commands import attach
+from cli.doctor import check_clock, check_devices, check_node, refusals
 from cli.doctor.command_hints import Advice
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
@@ -18,6 +20,8 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
+from collector.http.failures import Reason
+from collector.jolokia.client import Jolokia, JolokiaError
 
 UNSYNCHRONISED = ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
 SYNCHRONISED = ClockState(synchronised=True, max_error_s=0.0035, estimated_error_s=0.00001)
@@ -210,6 +214,38 @@ def test_problems_become_warnings_while_another_transport_works() -> None:
     assert has_problem(FINDINGS)
     assert not has_problem(problems_as_warnings(FINDINGS, "instead"))
     assert problems_as_warnings(FINDINGS, "instead")[2] == replace(FINDINGS[2], state=State.WARNING, impact="instead")
+
+
+@pytest.mark.parametrize(
+    ("url", "listen"),
+    [
+        ("http://203.0.113.7:8778/jolokia", ("203.0.113.7", 8778)),
+        ("http://[2001:db8::7]:8779/jolokia", ("2001:db8::7", 8779)),
+        ("http://node.invalid:8778/jolokia", None),
+    ],
+)
+def test_the_command_for_another_machine_has_a_valid_address_to_listen_on(
+    monkeypatch: pytest.MonkeyPatch, url: str, listen: tuple[str, int] | None
+) -> None:
+    monkeypatch.setattr(refusals, "is_this_machine", lambda _: False)
+    jolokia = Jolokia(url)
+    error = JolokiaError("Connection refused", Reason.CONNECTION_REFUSED)
+    (fix,) = refusals.finding(ExaminedNode(), jolokia, error).fixes
+    machine, _, command = fix.partition(": casstat ")
+    assert machine == f"on {jolokia.host}"
+    words = shlex.split(command)
+    if listen is None:
+        # The address to listen on cannot be derived from a name, so the user fills it in.
+        assert "ADDRESS:8778" in words
+        words = [word.replace("ADDRESS", "203.0.113.7") for word in words]
+    parsed = attach.command.make_context("attach", words[1:]).params
+    assert parsed["listen"] == (listen or ("203.0.113.7", 8778))
+
+
+def test_the_url_of_another_port_has_brackets_around_an_ipv6_address() -> None:
+    error = JolokiaError("HTTP 404: path not found", Reason.NOT_FOUND)
+    fixes = refusals.finding(ExaminedNode(), Jolokia("http://[2001:db8::7]:8778/jolokia"), error).fixes
+    assert fixes[0] == "casstat --jolokia 'http://[2001:db8::7]:PORT/jolokia'"
 
 
 def test_commands_are_quoted_for_the_shell() -> None:
