@@ -12,7 +12,7 @@ from cli.line.event_file import EventFile
 from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.line.missing_names import missing_keyspace_message, missing_port_message
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
-from cli.node.transports import Contact, TransportFactory, first_contact, transport_factories
+from cli.node.transports import Contact, NoTransportError, TransportFactory, first_contact, transport_factories
 from collector.host.cassandra_processes import local_nodes
 from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import read_text
@@ -29,6 +29,8 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 
 MIN_S, MAX_S = 0.1, 86400.0
+# How often to look for the process of a node that has not started yet.
+PROCESS_INTERVAL_S = 1.0
 DISKS, INTERFACES = Path("/proc/diskstats"), Path("/proc/net/dev")
 Number = TypeVar("Number", int, float)
 
@@ -104,6 +106,7 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
 def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, NodeSampler, Selection]:
     """Contact the node before the first tick; return the view, the sampler and the metrics to read.
 
+    With --wait, waits for the process with the JMX port if there is no transport to the node before it starts.
     Prints notes about missing data. Raises CasstatError if the node, keyspace or table does not exist, and
     click.UsageError if options are invalid or there is no transport to try.
     """
@@ -116,12 +119,22 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
         views[kind] = view, selection
         return NodeSampler(factory(selection, clock), selection, overrides, clock, extra=extra)
 
-    try:
-        contact = first_contact(transport_factories(settings), make_sampler)
-    except click.UsageError:
-        if settings.jmx_port is not None and (message := missing_port_message(settings.jmx_port, local_nodes())):
-            raise CasstatError(message) from None
-        raise
+    is_waiting = False
+    while True:
+        try:
+            contact = first_contact(transport_factories(settings), make_sampler)
+            break
+        except NoTransportError:
+            message = _missing_port_message(settings)
+            if not message:
+                raise
+            if not settings.wait:
+                raise CasstatError(message) from None
+        # The transports to the node are detected from its process, so they are unknown until it starts.
+        if not is_waiting:
+            note(f"waiting for a Cassandra process with JMX port {settings.jmx_port}")
+            is_waiting = True
+        clock.sleep(PROCESS_INTERVAL_S)
     view, selection = views[contact.kind]
     if not settings.wait and (message := _missing_message(settings, contact, view.operations)):
         contact.sampler.close()
@@ -137,7 +150,7 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
 def _missing_message(settings: LineSettings, contact: Contact, operations: Operations) -> str:
     """Return the message for a node, keyspace or table that does not exist; "" if none is known to be missing."""
     if not contact.answered:
-        return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
+        return _missing_port_message(settings)
     # A node that is starting may not know its keyspaces yet.
     is_starting = contact.kind == "jolokia" and not contact.sampler.facts.address
     if not operations.keyspace or contact.sampler.provides(operations.count) or is_starting:
@@ -147,6 +160,11 @@ def _missing_message(settings: LineSettings, contact: Contact, operations: Opera
     except SourceError:
         return ""
     return missing_keyspace_message(operations.keyspace, operations.table, tables) if tables else ""
+
+
+def _missing_port_message(settings: LineSettings) -> str:
+    """Return the message for a JMX port that is not in use; "" if none is given or it may be in use."""
+    return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
 
 
 def _selection(settings: LineSettings, view: View) -> Selection:

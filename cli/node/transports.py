@@ -28,6 +28,10 @@ TransportFactory = Callable[[Selection, Clock], Transport]
 START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
 
 
+class NoTransportError(click.UsageError):
+    """There is no transport to try."""
+
+
 @dataclass(frozen=True)
 class Contact:
     """A node sampler and its transport: the first transport over which the node answered, else the first candidate.
@@ -46,7 +50,7 @@ def first_contact(
 ) -> Contact:
     """Try the transports in order until the node answers over one of them.
 
-    `make_sampler` creates a sampler from a transport's kind and factory. Raises click.UsageError if there is no
+    `make_sampler` creates a sampler from a transport's kind and factory. Raises NoTransportError if there is no
     transport to try.
     """
     failed: list[tuple[str, NodeSampler, str]] = []
@@ -61,7 +65,7 @@ def first_contact(
             failed_sampler.close()
         return Contact(kind, sampler, answered=True, failures=tuple(reason for _, _, reason in failed))
     if not failed:
-        raise click.UsageError("neither Jolokia nor nodetool detected (hint: use --jolokia URL or --nodetool PATH)")
+        raise NoTransportError("neither Jolokia nor nodetool detected (hint: use --jolokia URL or --nodetool PATH)")
     kind, sampler, _ = failed[0]
     for _, failed_sampler, _ in failed[1:]:
         failed_sampler.close()
@@ -73,8 +77,8 @@ def transport_factories(
 ) -> Iterator[tuple[str, TransportFactory]]:
     """Yield the kind and factory of each transport to try, in order of preference.
 
-    If several nodes run on this machine, a message to `report` names the selected one. Raises click.UsageError if a
-    transport requested by an option is unavailable.
+    If several nodes run on this machine, a message to `report` names the selected one. Raises NoTransportError
+    if nodetool is requested by an option and is not found.
     """
     nodes_here = local_nodes()
     node = selected_node(settings, nodes_here)
@@ -88,7 +92,7 @@ def transport_factories(
     if program is not None:
         yield "nodetool", _nodetool_transport(program, settings, jmx_port(settings, node))
     elif settings.source == "nodetool":
-        raise click.UsageError("nodetool not found in PATH or next to Cassandra's jars (hint: use --nodetool PATH)")
+        raise NoTransportError("nodetool not found in PATH or next to Cassandra's jars (hint: use --nodetool PATH)")
 
 
 def _report_selection(settings: LineSettings, nodes_here: Sequence[LocalNode], report: Callable[[str], None]) -> None:

@@ -1,0 +1,55 @@
+"""Contact with the node before the first row, for nodes that have not started."""
+
+import pytest
+
+from cli.errors import CasstatError
+from cli.line import line_program
+from cli.line.line_settings import LineSettings
+from cli.node import transports
+from cli.node.transports import NoTransportError
+from collector.host.cassandra_processes import LocalNode
+from tests.collector.fakes import FakeClock
+
+OTHER = LocalNode(1, 1.0, "http://127.0.0.1:1/jolokia", 7199)
+STARTED = LocalNode(2, 2.0, "http://127.0.0.1:1/jolokia", 7200)
+
+
+class Machine:
+    """A machine without nodetool, on which the node with JMX port 7200 starts after `starts_after` seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, starts_after: int, started: LocalNode = STARTED) -> None:
+        self.clock = FakeClock()
+
+        def local_nodes() -> list[LocalNode]:
+            return [OTHER, started] if sum(self.clock.slept) >= starts_after else [OTHER]
+
+        monkeypatch.setattr(transports, "local_nodes", local_nodes)
+        monkeypatch.setattr(line_program, "local_nodes", local_nodes)
+        monkeypatch.setattr(transports, "nodetool_path", lambda *_: None)
+
+    def kind_of_contact(self, *, wait: bool) -> str:
+        _, sampler, _ = line_program._contact_node(LineSettings(jmx_port=7200, wait=wait), self.clock, [])
+        sampler.close()
+        return sampler.kind
+
+
+def test_an_unused_jmx_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        CasstatError, match=r"JMX port 7200: not used by .*\(hint: use --wait if it does not exist yet\)"
+    ):
+        Machine(monkeypatch, starts_after=3).kind_of_contact(wait=False)
+
+
+def test_with_wait_an_unused_jmx_port_is_awaited(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = Machine(monkeypatch, starts_after=3)
+    assert machine.kind_of_contact(wait=True) == "jolokia"
+    assert sum(machine.clock.slept) == 3
+    assert capsys.readouterr().err.count("casstat: waiting for a Cassandra process with JMX port 7200\n") == 1
+
+
+def test_with_wait_a_node_without_a_transport_is_an_error_once_it_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, starts_after=3, started=LocalNode(2, 2.0, jmx_port=7200))
+    with pytest.raises(NoTransportError, match="neither Jolokia nor nodetool detected"):
+        machine.kind_of_contact(wait=True)
