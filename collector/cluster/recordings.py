@@ -4,6 +4,7 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from pathlib import Path
 
 from collector.cluster import aggregation
 from collector.cluster.sessions import Session
@@ -26,7 +27,7 @@ def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]
     """
     notes: list[str] = []
     groups = _Groups()
-    for session in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
+    for session in sorted(sessions, key=_start):
         groups.add(session)
     names = _Names(notes)
     named: dict[str, Recording] = {}
@@ -36,8 +37,13 @@ def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]
     return [named[name] for name in sorted(named)], notes
 
 
+def _start(session: Session) -> tuple[float, bool, Path]:
+    # A session with one tick overlaps no session that starts at the same time, so it precedes those with more ticks.
+    return session.begin_s, session.begin_s < session.end_s, session.folder
+
+
 class _Groups:
-    """Groups sessions by node. Sessions must be added in order of start time.
+    """Groups sessions by node. Sessions must be added in the order of `_start`.
 
     A session joins the oldest group that contains its process, or that contains its name. A matching name is not enough
     if both processes are known, differ, and ran at the same time.
@@ -62,7 +68,7 @@ class _Groups:
 
 
 class _SameName:
-    """The groups that have sessions with a given name. Sessions must be added in order of start time."""
+    """The groups that have sessions with a given name. Sessions must be added in the order of `_start`."""
 
     def __init__(self) -> None:
         self._oldest: int | None = None

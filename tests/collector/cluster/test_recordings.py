@@ -23,7 +23,9 @@ def session(node: str, begin_s: float, length_s: float, processes: Iterable[str]
 def all_pairs(sessions: Sequence[Session]) -> list[tuple[str, list[Session], int]]:
     """Group the sessions by comparing all pairs; return each recording's name, sessions and number of ignored ones."""
     groups: list[list[Session]] = []
-    for current in sorted(sessions, key=lambda session: (session.begin_s, session.folder)):
+    for current in sorted(
+        sessions, key=lambda session: (session.begin_s, session.end_s > session.begin_s, session.folder)
+    ):
         same = [group for group in groups if any(is_same_node(current, member) for member in group)]
         if same:
             same[0].append(current)
@@ -50,7 +52,7 @@ def is_same_node(left: Session, right: Session) -> bool:
 
 PROCESSES = st.sets(st.sampled_from(["p1", "p2", "p3", "p4"]), max_size=2)
 NODES = st.sampled_from(["a", "b", "cluster", "a~2"])
-SESSIONS = st.lists(st.tuples(NODES, st.integers(0, 20), st.integers(1, 10), PROCESSES), max_size=14).map(
+SESSIONS = st.lists(st.tuples(NODES, st.integers(0, 20), st.integers(0, 10), PROCESSES), max_size=14).map(
     lambda rows: [
         session(node, float(begin_s), float(length_s), processes, f"s{number}")
         for number, (node, begin_s, length_s, processes) in enumerate(rows)
@@ -72,6 +74,17 @@ def test_a_copy_is_ignored() -> None:
     grouped, notes = recordings([shorter, copy, longer, single])
     assert grouped == [Recording("a", (longer, copy))]
     assert len(notes) == 2
+
+
+@pytest.mark.parametrize("lengths_s", [(0.0, 0.0), (0.0, 9.0), (9.0, 0.0)])
+def test_a_session_with_one_tick_overlaps_no_session_that_starts_at_the_same_time(
+    lengths_s: tuple[float, float],
+) -> None:
+    sessions = [session("a", 5.0, length_s, [f"p{number}"], f"s{number}") for number, length_s in enumerate(lengths_s)]
+    grouped, notes = recordings(sessions)
+    assert [recording.node for recording in grouped] == ["a"]
+    assert set(grouped[0].sessions) == set(sessions)
+    assert not notes
 
 
 @pytest.mark.parametrize(
