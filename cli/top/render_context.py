@@ -10,8 +10,6 @@ from cli.top.view_state import ViewState, position
 from exporters.live.frame import Frame
 from exporters.live.live_columns import COLUMN_INDEX
 
-TREND_S = 300.0
-
 
 @dataclass(frozen=True)
 class RenderContext:

@@ -1,7 +1,7 @@
 """Styled terminal lines in which every character occupies one cell and control characters are replaced."""
 
 import unicodedata
-from math import isfinite, isnan
+from math import isfinite
 from typing import NamedTuple
 
 from cli.top.sparkline import BLOCKS, PLAIN
@@ -139,8 +139,3 @@ def span_of_time(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
     return f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
-
-
-def is_known(value: float) -> bool:
-    """Return whether a cell has a value."""
-    return not isnan(value)

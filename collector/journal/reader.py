@@ -1,7 +1,7 @@
 """Reads a journal: yields its ticks and footers, and a `Damage` for each damaged part."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,12 @@ from collector.journal.validation import MALFORMED, CodingError
 from collector.model.snapshot import Snapshot
 
 CHUNK_BYTES = 1 << 18
-# The record keys that this version knows.
-KNOWN = frozenset(("head", "end", *"qtlmzrbacopensxidjfkghw"))
 
 
 @dataclass(frozen=True)
 class Entry:
     """A recorded tick.
 
-    rest    the keys that this version does not know, with their values.
     lost    the number of ticks that the writer had failed to write before the tick's frame began.
     frame   the file offset of the tick's frame, at which reading can start.
     start   the file's identity; None in format 1.
@@ -33,7 +30,6 @@ class Entry:
 
     head: Header
     snapshot: Snapshot
-    rest: Mapping[str, Any] = field(default_factory=dict)
     lost: int = 0
     frame: int = 0
     start: FileStart | None = None
@@ -103,8 +99,7 @@ class Reader:
             self._head = None
             yield Damage(self._frames.position, f"malformed record: {error}")
             return
-        rest = {key: value for key, value in content.items() if key not in KNOWN}
-        yield Entry(self._head, snapshot, rest, self._lost, self._frames.begin, self._start, self._number)
+        yield Entry(self._head, snapshot, self._lost, self._frames.begin, self._start, self._number)
 
 
 def read_lines(path: Path) -> Iterator[bytes | Damage]:

@@ -37,11 +37,6 @@ def checked(line: bytes) -> bytes:
     return body + b"}"
 
 
-def opened(line: bytes) -> dict[str, Any]:
-    """Return a line's content; `line` must include its line end. Raises LineError."""
-    return parsed(checked(line))
-
-
 def parsed(text: bytes) -> dict[str, Any]:
     """Return the content of a record's JSON text. Raises LineError."""
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from collector.log.java_dates import DateFormat
-from collector.log.logback_parts import DATE, LEVEL, MESSAGE, NEWLINE, THREAD, Piece, pieces_of
+from collector.log.logback_parts import DATE, MESSAGE, NEWLINE, THREAD, Piece, pieces_of
 from collector.printable import one_line
 
 DEFAULT_PATTERN = "%-5level [%thread] %date{ISO8601} %F:%L - %msg%n"
@@ -16,7 +16,6 @@ DEFAULT_PATTERN = "%-5level [%thread] %date{ISO8601} %F:%L - %msg%n"
 class Line(NamedTuple):
     """The parts of a log line; those that the pattern does not write are empty."""
 
-    level: str
     thread: str
     date: str
     message: str
@@ -84,7 +83,7 @@ def _head(pieces: Sequence[Piece]) -> str:
         if piece.free:
             parts.append("")
         expression, name = piece.expression, piece.kind
-        if name in (LEVEL, THREAD, DATE) and name not in names:
+        if name in (THREAD, DATE) and name not in names:
             expression = f"(?P<{name}>{expression})"
             names.add(name)
         parts[-1] += expression

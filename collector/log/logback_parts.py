@@ -10,10 +10,10 @@ DATE_FORMATS = {"ISO8601": "yyyy-MM-dd HH:mm:ss,SSS", "STRICT": "yyyy-MM-dd'T'HH
 # These limits bound the cost of matching, because log lines are untrusted.
 MAX_WORD_CHARS, MAX_WIDTH = 1000, 200
 
-LEVEL, THREAD, DATE, MESSAGE, NEWLINE = "level", "thread", "date", "message", "newline"
-_FREE, _NUMBER, _NOTHING, _TEXT, _BLANKS = "free", "number", "nothing", "text", "blanks"
+THREAD, DATE, MESSAGE, NEWLINE = "thread", "date", "message", "newline"
+_LEVEL, _FREE, _NUMBER, _NOTHING, _TEXT, _BLANKS = "level", "free", "number", "nothing", "text", "blanks"
 _WORDS = {
-    **dict.fromkeys(("level", "le", "p"), LEVEL),
+    **dict.fromkeys(("level", "le", "p"), _LEVEL),
     **dict.fromkeys(("date", "d"), DATE),
     **dict.fromkeys(("message", "msg", "m"), MESSAGE),
     **dict.fromkeys(("thread", "t"), THREAD),
@@ -122,7 +122,7 @@ def _converted(token: re.Match[str]) -> Piece:
         kind = _FREE
     dates = _dates(token["options"]) if kind == DATE else None
     expressions = {
-        LEVEL: "[A-Z]{1,5}" if is_truncated else "TRACE|DEBUG|INFO|WARN|ERROR",
+        _LEVEL: "[A-Z]{1,5}" if is_truncated else "TRACE|DEBUG|INFO|WARN|ERROR",
         DATE: dates.expression if dates else "",
         _NUMBER: r"\?|-?\d{1,20}",
         MESSAGE: ".*",

@@ -56,11 +56,6 @@ class Alert:
         """The time for which the condition must hold, in seconds."""
         return THRESHOLDS[self.threshold].for_s
 
-    @property
-    def min_ratio(self) -> float:
-        """The minimum ratio of errors to traffic that the alert also requires; 0 for none."""
-        return THRESHOLDS[self.threshold].min_ratios[self.severity == CRITICAL]
-
 
 def threshold_alerts(
     name: str,

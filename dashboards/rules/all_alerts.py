@@ -22,8 +22,3 @@ ALERTS: Mapping[str, tuple[Alert, ...]] = MappingProxyType(
 def alert_list() -> tuple[Alert, ...]:
     """Return all alerts; an alert with two severities appears twice."""
     return tuple(alert for alerts in ALERTS.values() for alert in alerts)
-
-
-def identity_labels() -> tuple[str, ...]:
-    """Return the labels that identify an alert; inhibition rules must list them under `equal`."""
-    return tuple(dict.fromkeys(("alertname", *(label for alert in alert_list() for label in alert.by))))

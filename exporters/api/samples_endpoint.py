@@ -27,7 +27,6 @@ MAX_PATTERNS, MAX_PATTERN_CHARS = 32, 200
 
 MetricFilter = Callable[[str], bool]
 _V = TypeVar("_V")
-_Moments = AsyncGenerator[RecentTick | None, None]
 
 
 class Samples:

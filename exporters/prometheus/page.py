@@ -16,9 +16,6 @@ from exporters.prometheus.latest_values import LatestValues
 from exporters.prometheus.rendering import Options, Part, Rendering, document
 from exporters.prometheus.self_metrics import SelfMetrics
 
-TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-"""Content types of the two formats."""
 # gzip level: a higher one would cost the node more CPU time than the saved network traffic is worth.
 LEVEL = 1
 GZIP_WINDOW = 31

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from dashboards.rules.alert import Alert
+from dashboards.rules.alert import CRITICAL, Alert
+from dashboards.thresholds import THRESHOLDS
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
@@ -27,6 +28,11 @@ class Scenario(NamedTuple):
     reset: bool
     fires: bool
     stays: bool
+
+
+def min_ratio(alert: Alert) -> float:
+    """Return the minimum ratio of errors to traffic that the alert also requires; 0 for none."""
+    return THRESHOLDS[alert.threshold].min_ratios[alert.severity == CRITICAL]
 
 
 def checks_of(alerts: Sequence[Alert]) -> Iterator[dict[str, Any]]:
@@ -109,7 +115,7 @@ def _scenarios(alert: Alert, case: Case, t1: int) -> Iterator[Scenario]:
         yield Scenario("reset-quiet", good, good, reset=True, fires=False, stays=False)
     if case.harmless:
         yield _steady("harmless", case.harmless(t1), fires=False)
-    if alert.min_ratio:
+    if min_ratio(alert):
         yield _steady("busy", [*case.series(value, t1), *_traffic(case, alert, value, 0.9)], fires=False)
     if event := _event(case, alert, t1):
         yield _steady("event", event, fires=False)
@@ -124,7 +130,8 @@ def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
 
 def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
     """Return the traffic at which the error ratio is `times` the alert's minimum ratio."""
-    return [case.traffic(value / (times * alert.min_ratio))] if case.traffic and alert.min_ratio else []
+    ratio = min_ratio(alert)
+    return [case.traffic(value / (times * ratio))] if case.traffic and ratio else []
 
 
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:

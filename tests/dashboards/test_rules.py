@@ -17,7 +17,7 @@ from dashboards.grafana.panel_model import Line
 from dashboards.grafana.threshold_steps import line_steps
 from dashboards.rules.__main__ import COMMITTED
 from dashboards.rules.alert import CRITICAL, JOB, SEVERITIES, WARNING, Alert, format_number, signal_alerts
-from dashboards.rules.all_alerts import ALERTS, alert_list, identity_labels
+from dashboards.rules.all_alerts import ALERTS, alert_list
 from dashboards.rules.burn_rate import WINDOWS, nearest_le, recording_rules
 from dashboards.rules.rule_files import rule_files
 from dashboards.signals.all_signals import SIGNALS
@@ -25,7 +25,7 @@ from dashboards.signals.signal import Unit
 from dashboards.thresholds import OBJECTIVES, THRESHOLDS, Severity, Threshold
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
-from tests.dashboards.rule_checks import checks_of
+from tests.dashboards.rule_checks import checks_of, min_ratio
 from tests.exporters.prometheus.complete_page import complete_page
 from tests.exporters.prometheus.parsed import parsed
 
@@ -196,7 +196,8 @@ def test_a_critical_alert_inhibits_only_the_warning_that_has_the_same_labels(nam
 
 
 def test_the_documented_inhibition_lists_no_other_labels() -> None:
-    assert f"    equal: [{', '.join(identity_labels())}]\n" in PAGE.read_text()
+    labels = dict.fromkeys(("alertname", *(label for alert in alert_list() for label in alert.by)))
+    assert f"    equal: [{', '.join(labels)}]\n" in PAGE.read_text()
 
 
 @each_alert
@@ -324,7 +325,8 @@ def _table() -> list[str]:
 
 
 def _condition(sign: str, alert: Alert) -> str:
-    share = f" and > {100 * alert.min_ratio:g}% of {THRESHOLDS[alert.threshold].traffic}" if alert.min_ratio else ""
+    ratio = min_ratio(alert)
+    share = f" and > {100 * ratio:g}% of {THRESHOLDS[alert.threshold].traffic}" if ratio else ""
     return f"{sign} {format_number(alert.bound)}{share}"
 
 

@@ -10,8 +10,6 @@ from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 from exporters.sinks.sink import SinkUrlError
 
-MAX_PORT = 65535
-
 
 @dataclass(frozen=True)
 class Target:

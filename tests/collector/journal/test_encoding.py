@@ -1,6 +1,7 @@
 """Encoding and decoding of records: round trips starting at any full record, and the detection of damage."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,12 +9,17 @@ from hypothesis import strategies as st
 
 from collector.journal.decoding import decoded
 from collector.journal.encoding import DeltaState, encoded
-from collector.journal.record_lines import LineError, opened, sealed
+from collector.journal.record_lines import LineError, checked, parsed, sealed
 from collector.journal.validation import CodingError
 from collector.model.snapshot import Snapshot, with_rounded_times
 from tests.collector.journal.recorded import SNAPSHOTS
 
 LISTS = st.lists(SNAPSHOTS, min_size=1, max_size=6)
+
+
+def opened(line: bytes) -> dict[str, Any]:
+    """Return the content of a line, which must include its line end. Raises LineError."""
+    return parsed(checked(line))
 
 
 def same(left: Snapshot, right: Snapshot) -> bool:

@@ -42,7 +42,7 @@ def utc_s(*parts: int) -> float:
 
 
 def test_cassandras_default_pattern_is_parsed() -> None:
-    assert parsed_line(DEFAULT_PATTERN, STOCK) == Line("INFO", "main", "2026-11-21 12:33:40,326", "Startup complete")
+    assert parsed_line(DEFAULT_PATTERN, STOCK) == Line("main", "2026-11-21 12:33:40,326", "Startup complete")
 
 
 @pytest.mark.parametrize(("release", "pattern", "line"), RENDERED)
@@ -51,7 +51,6 @@ def test_lines_from_real_logback_versions_are_parsed(release: str, pattern: str,
     parsed = log_pattern.line(line.removesuffix("\\n"))
     assert parsed is not None, release
     assert parsed.message == MESSAGE
-    assert parsed.level == ("" if pattern == "%msg%n" else "INFO")
     with local_zone(CENTRAL_EUROPE):
         time_s = log_pattern.time_s(parsed, TIME_S)
     # Ambiguous times give None: a time of day without a date, or a fraction that does not have three digits.
@@ -70,10 +69,10 @@ def test_thread_names_may_contain_any_character(release: str, pattern: str, line
 
 
 def test_padding_is_optional() -> None:
-    assert parsed_line("%5p|%-8t|%msg%n", " WARN|main    |m").level == "WARN"
+    assert parsed_line("%5p|%-8t|%msg%n", " WARN|main    |m").thread == "main"
     assert parsed_line("%5p|%-8t|%msg%n", "ERROR|longer than eight|m").thread == "longer than eight"
     assert parsed_line("%-20(%p %t) %msg%n", "INFO main            m").message == "m"
-    assert parsed_line("%.-1p %msg%n", "W m").level == "W"
+    assert parsed_line("%.-1p %msg%n", "W m").message == "m"
 
 
 @pytest.mark.parametrize(
