@@ -3,13 +3,16 @@
 import ipaddress
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 import click
 
-from cli.demo.companions import COMPANIONS, wait_for_signal
+from cli.demo import demo_prometheus
 from cli.demo.demo_cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
 from cli.demo.demo_node import Node
 from cli.demo.running_cluster import RunningCluster
@@ -17,6 +20,7 @@ from cli.demo.running_cluster import RunningCluster
 VERSION = "5.0.8"
 LOAD_PORT = 17198
 """Port of the load generator's metrics endpoint on the first node's address."""
+POLL_S = 1.0
 
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
@@ -87,7 +91,7 @@ def command() -> None:
 @click.option(
     "--with",
     "companions",
-    type=click.Choice(sorted(COMPANIONS)),
+    type=click.Choice(["prometheus"]),
     multiple=True,
     help="Program to run alongside the cluster until Ctrl-C, repeatable.",
 )
@@ -109,28 +113,27 @@ def up(
     """
     if load is not None:
         require_driver()
-    chosen = [COMPANIONS[name] for name in dict.fromkeys(companions)]
-    for companion in chosen:
-        companion.check()
+    if companions:
+        demo_prometheus.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
     progress = Progress()
     started = cluster.up(Plan(version, nodes, address, heap, jolokia), os.environ, progress)
     try:
-        metrics = f"{address}:{LOAD_PORT}" if chosen and load is not None else ""
+        metrics = f"{address}:{LOAD_PORT}" if companions and load is not None else ""
         load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
         running = RunningCluster(cluster, [node.spec for node in started], progress, metrics)
-        companion_lines = [line for companion in chosen for line in companion.start(running)]
+        companion_lines = demo_prometheus.start(running) if companions else []
     except BaseException:
-        if chosen:
+        if companions:
             cluster.down()
         raise
     lines = [line for node in started for line in _node_lines(cluster, node, progress)]
     progress("")
     for line in [*lines, *_load_lines(load_before, load_before if load is None else load), *companion_lines]:
         click.echo(line)
-    if chosen:
+    if companions:
         _stay(cluster)
     else:
         click.echo(f"stop with: {cluster.command('down')}")
@@ -156,9 +159,22 @@ def _stay(cluster: LocalCluster) -> None:
     click.echo("press Ctrl-C to stop everything; the data is kept for the next start")
     sys.stdout.flush()
     try:
-        wait_for_signal(lambda: bool(cluster.running()))
+        _wait_for_signal(cluster)
     finally:
         cluster.down()
+
+
+def _wait_for_signal(cluster: LocalCluster) -> None:
+    """Wait for Ctrl-C or SIGTERM, or until all programs have exited."""
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
+    while cluster.running() and not stop.wait(POLL_S):
+        pass
 
 
 @command.command()

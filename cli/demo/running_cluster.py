@@ -1,4 +1,4 @@
-"""The running cluster as seen by its companions, such as Prometheus."""
+"""The running cluster as seen by programs that run alongside it, such as Prometheus."""
 
 import time
 from collections.abc import Callable, Sequence
