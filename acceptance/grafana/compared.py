@@ -101,12 +101,12 @@ def _of_panel(
 def _window_s(line: Shown, store: Store) -> tuple[float, float]:
     """Return a line's window and step in seconds, which depend on the store and on the line's slowest metric."""
     expression = line.signal.expression
-    tiers = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
-    tier = max(tiers, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
+    intervals = [slowest_interval(CATALOGUE[name]) for name in metrics_of(expression) if name in CATALOGUE]
+    slowest = max(intervals, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
     if store.name == "influxdb":
-        step_s = (READINGS_S if isinstance(expression, Quantile) else STEPS_S)[tier]
+        step_s = (READINGS_S if isinstance(expression, Quantile) else STEPS_S)[slowest]
         return step_s, step_s
-    return WINDOWS_S[tier]
+    return WINDOWS_S[slowest]
 
 
 def _by(panel: Panel, line: Shown) -> tuple[str, ...]:

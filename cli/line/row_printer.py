@@ -20,7 +20,7 @@ from exporters.line import json_csv, text_row
 from exporters.line.columns import Column
 from exporters.line.event_text import event_line
 from exporters.line.table_rows import table_lines
-from exporters.line.view import View, has_news, logged, with_held, without_running
+from exporters.line.view import View, has_news, logged, with_last_known, without_running
 from exporters.line.view import interval_s as sample_interval_s
 
 BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
@@ -118,7 +118,7 @@ def view_for_sample(view: View, devices: tuple[str, str], sample: Sample) -> Vie
     A view that only ever has decaying percentiles is marked from the start, so its header never changes.
     """
     view = view_with_devices(view, devices)
-    decayed = view.decayed or view.operations.is_decayed(with_held(sample))
+    decayed = view.decayed or view.operations.is_decayed(with_last_known(sample))
     return view if decayed == view.decayed else replace(view, decayed=decayed)
 
 
@@ -161,7 +161,7 @@ class _TextPrinter:
         self._groups(view)
 
     def row(self, view: View, sample: Sample) -> None:
-        width = self._print_groups(view, with_held(sample), "", text_row.marks(sample, self._interval_s), YELLOW)
+        width = self._print_groups(view, with_last_known(sample), "", text_row.marks(sample, self._interval_s), YELLOW)
         below = table_lines(sample, width) if view.tables else []
         if self._events_between:
             below += [

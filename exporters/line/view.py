@@ -167,7 +167,7 @@ def without_running(sample: Sample) -> Sample:
     return replace(sample, values=values)
 
 
-def with_held(sample: Sample) -> Sample:
+def with_last_known(sample: Sample) -> Sample:
     """Return the sample with last known values where it has no current ones, for display."""
     return replace(sample, values={**sample.last_known, **sample.values}) if sample.last_known else sample
 

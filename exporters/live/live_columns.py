@@ -18,7 +18,7 @@ from collector.model.sample import Sample
 from exporters.line.columns import Cell, Column, number, per_s, times
 from exporters.line.operation_columns import Operations
 from exporters.line.table_rows import NEEDS as TABLES
-from exporters.line.view import View, with_held
+from exporters.line.view import View, with_last_known
 
 Cells = Sequence[float]
 
@@ -73,7 +73,7 @@ def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVE
 
     Only the columns in `names` are computed; the others are NaN.
     """
-    columns, shown = columns_of(local=local), with_held(sample)
+    columns, shown = columns_of(local=local), with_last_known(sample)
     return array("d", [_number(column.of(shown)) if column.name in names else nan for column in columns])
 
 

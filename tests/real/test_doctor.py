@@ -79,17 +79,17 @@ def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> 
     report = Doctor("-m", PORT)
     missing = report.finding("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
-    attach, watch, _ = fixes(missing)
+    attach, use_url, _ = fixes(missing)
     assert f"attached Jolokia to process {scripted.pid}" in run_advised(attach)
-    attached = advised_doctor(watch)
+    attached = advised_doctor(use_url)
     attached.assert_fixed("jolokia", "started without a Jolokia agent")
     (option,) = fixes(attached.finding("jolokia", "even for the smallest response"))
     apply_advice(option)
     assert str(scripted.env) in option
     scripted.restart()
-    attach, watch, _ = fixes(Doctor("-m", PORT).finding("jolokia", "started without a Jolokia agent"))
+    attach, use_url, _ = fixes(Doctor("-m", PORT).finding("jolokia", "started without a Jolokia agent"))
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "even for the smallest response")
+    advised_doctor(use_url).assert_fixed("jolokia", "even for the smallest response")
     run_advised(f"{attach} --detach")
 
 
@@ -259,22 +259,22 @@ def test_fixing_another_programs_jolokia(scripted: ScriptedNode, jar: Path, tmp_
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
         try:
             eventually(lambda: "program other than Cassandra" in Doctor("-m", PORT, "--jolokia", URL).output)
-            attach, watch, *_ = fixes(
+            attach, use_url, *_ = fixes(
                 Doctor("-m", PORT, "--jolokia", URL).finding("jolokia", "program other than Cassandra")
             )
         finally:
             other.kill()
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "program other than Cassandra")
+    advised_doctor(use_url).assert_fixed("jolokia", "program other than Cassandra")
     run_advised(f"{attach} --detach")
 
 
 def test_fixing_another_nodes_jolokia(scripted: ScriptedNode, node: Node) -> None:
     finding = Doctor("-m", PORT, "--jolokia", node.spec.jolokia_url).finding("jolokia", "not process")
-    attach, watch, *_, other = fixes(finding)
+    attach, use_url, *_, other = fixes(finding)
     advised_doctor(other).assert_fixed("jolokia", "not process")
     run_advised(attach)
-    advised_doctor(watch).assert_fixed("jolokia", "not process")
+    advised_doctor(use_url).assert_fixed("jolokia", "not process")
     run_advised(f"{attach} --detach")
 
 

@@ -182,7 +182,9 @@ def prometheus_values(
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     series_list = query_at(store, text, of.to_s + SCRAPE_S)
-    return {each["metric"]["node"] if by == "node" else "cluster": float(each["value"][1]) for each in series_list}
+    return {
+        series["metric"]["node"] if by == "node" else "cluster": float(series["value"][1]) for series in series_list
+    }
 
 
 def influxdb_values(store: InfluxDB, expression: Expression, by: str, of: FilledStores) -> dict[str, float]:
@@ -190,7 +192,7 @@ def influxdb_values(store: InfluxDB, expression: Expression, by: str, of: Filled
     time = f"time > {round(MS * of.from_s)}ms and time <= {round(MS * of.to_s)}ms"
     text = influxql.render(expression, influxql.Scope("", (by,), time, "1000d"))
     series_list = store.query(text)["series"]
-    return {each["tags"]["node"] if by == "node" else "cluster": each["values"][0][1] for each in series_list}
+    return {series["tags"]["node"] if by == "node" else "cluster": series["values"][0][1] for series in series_list}
 
 
 def test_a_nodes_percentiles_match_the_merge(stores: FilledStores, tmp_path: Path) -> None:

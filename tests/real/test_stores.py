@@ -83,10 +83,10 @@ def expected(node: Node) -> Points:
     return points
 
 
-def assert_equal(found: dict[str, dict[int, float]], wanted: dict[str, dict[int, float]]) -> None:
-    assert found.keys() == wanted.keys()
+def assert_equal(stored: dict[str, dict[int, float]], wanted: dict[str, dict[int, float]]) -> None:
+    assert stored.keys() == wanted.keys()
     for series, values in wanted.items():
-        assert found[series] == as_stored(values)
+        assert stored[series] == as_stored(values)
 
 
 def assert_refused(url: str, point: bytes, reason: str) -> None:

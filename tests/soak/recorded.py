@@ -5,7 +5,7 @@ from pathlib import Path
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import NOWHERE, Placement
 from collector.cluster.node_intervals import placement
-from collector.journal.reader import Entry, read
+from collector.journal.reader import entries, read
 from collector.journal.segments import journal_files
 from collector.model.identity import Identity
 from collector.model.sample import Sample
@@ -18,7 +18,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
     """Return a journal's samples, derived session by session, as `casstat replay` does."""
     samples: list[tuple[Identity, Placement, Sample]] = []
     identity, where, session, sampling = Identity(), NOWHERE, "", None
-    for entry in (each for file in journal_files(folder) for each in read(file) if isinstance(each, Entry)):
+    for entry in entries(record for file in journal_files(folder) for record in read(file)):
         head = entry.head
         if head.session != session:
             session, where = head.session, placement(head)

@@ -18,6 +18,6 @@ def sink_of(url: str) -> Sink:
 
 
 def _sinks() -> list[ModuleType]:
-    names = sorted(each.name for each in pkgutil.iter_modules(exporters.sinks.__path__) if not each.ispkg)
+    names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
     modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
     return [module for module in modules if hasattr(module, "SCHEMES")]
