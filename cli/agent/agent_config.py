@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from cli.errors import CasstatError
 from cli.parameters.time_types import Duration
+from collector.http.access import HIDDEN
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -139,4 +140,4 @@ def masked(text: str) -> str:
     parts = urlsplit(text)
     if "@" not in parts.netloc:
         return text
-    return urlunsplit(parts._replace(netloc=f"***@{parts.netloc.rpartition('@')[2]}"))
+    return urlunsplit(parts._replace(netloc=f"{HIDDEN}@{parts.netloc.rpartition('@')[2]}"))

@@ -1,6 +1,5 @@
 """Attaches Jolokia's agent to a running Cassandra and detaches it; both operations return a one-line result."""
 
-import json
 import shlex
 import socket
 import time
@@ -14,18 +13,16 @@ from cli.attach.launcher import SMALL, TIMEOUT_S, Done, require_jolokia
 from cli.attach.target_process import AT_START, DISABLED, java_for, runner, subject
 from cli.errors import CasstatError
 from cli.parameters.access_advice import JOLOKIA, hint_for
-from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.jolokia.client import Jolokia, UrlError
 from collector.jolokia.jolokia_access import JolokiaAccess
-from collector.jolokia.node_facts import read_facts
+from collector.jolokia.node_facts import RELEASE, read_facts
 from collector.model.snapshot import SourceError
 from collector.printable import one_line
 
 ASK_TIMEOUT_S = 3.0
 PATIENCE_S = 10.0
 PAUSE_S = 0.2
-VERSION = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 
 # Messages for the user, keyed by a part of the launcher's output.
 REFUSALS = {
@@ -120,7 +117,7 @@ class Task:
         facts = read_facts(jolokia, ASK_TIMEOUT_S)
         if local_pid(facts, [self.node]) is None:
             raise SourceError(f"{jolokia.url}: serves a process other than {self.node.pid}")
-        (version,) = jolokia.post([VERSION], ASK_TIMEOUT_S)
+        (version,) = jolokia.post([RELEASE], ASK_TIMEOUT_S)
         release = one_line(version.get("value", "of unknown version"))
         state = f"at {facts.address}" if facts.address else "(starting)"
         return f"{jolokia.url} serves Cassandra {release} {state}"

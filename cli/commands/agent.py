@@ -16,11 +16,11 @@ from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.size_type import Size
 from cli.parameters.time_types import Duration
+from collector.cluster.live.node_address import AGENT_PORT
 from collector.journal.format_version import FULL_EVERY
 from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
-DEFAULT_LISTEN = "127.0.0.1:17199"
 # The default command's options that have the same meaning here; Jolokia's options are added separately.
 OF_THE_LINE = (
     "keyspace",
@@ -106,7 +106,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 @click.option(
     "--listen",
     metavar="HOST:PORT",
-    default=DEFAULT_LISTEN,
+    default=f"127.0.0.1:{AGENT_PORT}",
     show_default=True,
     help="Address to serve /metrics and the API on.",
 )

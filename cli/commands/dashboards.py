@@ -7,8 +7,8 @@ import click
 
 from cli.errors import CasstatError
 from cli.safe_echo import echo
+from dashboards.grafana.dashboard_files import STORES
 
-STORES = ("prometheus", "influxdb")
 PROVIDER = "provisioning/dashboards/casstat.yaml"
 CHOICE = click.Choice(STORES)
 

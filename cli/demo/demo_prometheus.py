@@ -10,10 +10,11 @@ from cli.demo.background_process import listens, require_free
 from cli.demo.demo_node import NodeSpec
 from cli.demo.java_runtime import DemoError
 from cli.demo.running_cluster import RunningCluster
+from collector.cluster.live.node_address import AGENT_PORT
 from dashboards.rules.alert import JOB
 from dashboards.rules.rule_files import rule_files
 
-AGENT_PORT, PORT = 17199, 9090
+PORT = 9090
 SCRAPES, EVALUATIONS = "1s", "5s"
 JOURNAL_LIMIT = "200M"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from cli.doctor import check_policy, refusals
 from cli.doctor.check_jolokia_agent import NODELAY, at_start, attach
+from cli.doctor.command_hints import EXAMPLE_URL
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, has_problem, ok, problem, warning
 from cli.parameters.jolokia_options import connect
-from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.node_facts import read_facts
+from collector.jolokia.node_facts import RELEASE, read_facts
 from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 
@@ -34,7 +34,6 @@ PROPERTY = json.dumps(
         "path": "sun.net.httpserver.nodelay",
     }
 )
-RELEASE = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 NOT_FOUND = 404
 
 
@@ -132,7 +131,7 @@ def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: in
 def _jolokia_of(case: ExaminedNode, node: LocalNode | None) -> tuple[str, ...]:
     """Return the fixes that make casstat use this node's Jolokia agent."""
     if node is None:
-        return (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
+        return (case.advice.line(jolokia=EXAMPLE_URL),)
     return (case.advice.line(jolokia=node.url),) if node.url else attach(case, node)
 
 

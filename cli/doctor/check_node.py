@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from cli.doctor.check_jolokia import Transport
+from cli.doctor.command_hints import EXAMPLE_URL
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
 from collector.host.cassandra_processes import LocalNode, NodeFacts
@@ -13,7 +14,6 @@ from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
 SUBJECT = "cassandra"
-ELSEWHERE = "http://NODE:8778/jolokia"
 # The mount options of /proc that hide other users' processes or their files.
 _HIDDEN = re.compile(r"\bhidepid=(?:1|2|4|noaccess|invisible|ptraceable)\b")
 
@@ -51,7 +51,7 @@ def _none(case: ExaminedNode, *, answers: bool) -> Finding:
         fixes = [case.advice.line(jmx_port=str(node.jmx_port)) for node in case.here if node.jmx_port]
         return _missing(summary, alternatives(fixes), answers=answers)
     summary = "no Cassandra process on this host"
-    return _missing(summary, (case.advice.line(jolokia=ELSEWHERE),), answers=answers)
+    return _missing(summary, (case.advice.line(jolokia=EXAMPLE_URL),), answers=answers)
 
 
 def _missing(summary: str, fixes: tuple[str, ...], *, answers: bool) -> Finding:

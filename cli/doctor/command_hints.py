@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+EXAMPLE_URL = "http://NODE:8778/jolokia"
+"""The URL of a node's Jolokia agent in a hint; the user replaces NODE."""
+
 
 @dataclass(frozen=True)
 class Advice:

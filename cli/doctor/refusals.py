@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from cli.doctor.check_jolokia_agent import attach
 from cli.doctor.check_policy import POLICY, SUBJECT
+from cli.doctor.command_hints import EXAMPLE_URL
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, problem
 from collector.host.discovery import is_this_machine
@@ -53,7 +54,7 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
     if error.reason is Reason.CONNECTION_REFUSED:
         return _start(case, jolokia)
     # No option helps against a timeout. For other failures, such as an unreachable host, the URL may be wrong.
-    return () if error.reason is Reason.TIMED_OUT else (case.advice.line(jolokia="http://NODE:8778/jolokia"),)
+    return () if error.reason is Reason.TIMED_OUT else (case.advice.line(jolokia=EXAMPLE_URL),)
 
 
 def _filled(value: str, jolokia: Jolokia) -> str:

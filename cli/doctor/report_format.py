@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cli.doctor.finding import Finding, State
+from collector.http.access import HIDDEN
 from collector.printable import printable
 
 GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 COLOURS = {State.OK: GREEN, State.WARNING: YELLOW, State.PROBLEM: RED}
 INDENT = " " * 4
-HIDDEN = "***"
 # The user and password before the @ in a URL.
 _IN_URL = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 

@@ -2,14 +2,12 @@
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
-from cli.top.severity import level, worst
+from cli.top.severity import LEVEL_STYLES, level, worst
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
 from collector.cluster.live.cluster_interval import State
 from exporters.live.frame import Frame
 from exporters.live.live_columns import value
-
-STYLES = ("", "warn", "bad")
 
 
 def title(context: RenderContext) -> Line:
@@ -66,7 +64,7 @@ def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> L
             spark(context.trend(f"{word}s_per_s", None, _trend(context)), _trend(context), context.marks.spark), "spark"
         ),
         Span("  p99 ", "dim"),
-        Span(f"{number(p99, 2):>6} ms ", STYLES[level(f"{word}_p99_ms", p99)]),
+        Span(f"{number(p99, 2):>6} ms ", LEVEL_STYLES[level(f"{word}_p99_ms", p99)]),
         Span(
             spark(context.trend(f"{word}_p99_ms", None, _trend(context)), _trend(context), context.marks.spark), "spark"
         ),
@@ -74,7 +72,7 @@ def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> L
     if (most := worst(frame, f"{word}_p99_ms")) is not None:
         slowest = value(most.cells, f"{word}_p99_ms")
         spans += [Span("  worst ", "dim"), Span(clean(most.name, context.marks))]
-        spans += [Span(f" {number(slowest, 1)} ms", STYLES[level(f"{word}_p99_ms", slowest)])]
+        spans += [Span(f" {number(slowest, 1)} ms", LEVEL_STYLES[level(f"{word}_p99_ms", slowest)])]
     return cut(tuple(spans), context.width)
 
 
@@ -90,7 +88,7 @@ def _others(context: RenderContext, frame: Frame) -> Line:
         ("timeouts/s", _sum(frame, "read_timeouts_per_s", "write_timeouts_per_s"), 1, "read_timeouts_per_s"),
         ("dropped/s", _sum(frame, "dropped_reads_per_s", "dropped_mutations_per_s"), 1, "dropped_reads_per_s"),
     ):
-        spans += [Span(f"{gap}{text} ", "dim"), Span(number(cell, digits), STYLES[level(name, cell)])]
+        spans += [Span(f"{gap}{text} ", "dim"), Span(number(cell, digits), LEVEL_STYLES[level(name, cell)])]
     if (most := worst(frame, "gc_pct")) is not None and context.width >= 100:
         longest = value(most.cells, "gc_pct")
         spans += [Span("  most GC ", "dim"), Span(f"{clean(most.name, context.marks)} {number(longest, 1)}%")]

@@ -4,7 +4,7 @@ from cli.top import tables_page
 from cli.top.column_sets import SETS
 from cli.top.node_table import glyph_of, why_not
 from cli.top.render_context import RenderContext
-from cli.top.severity import level
+from cli.top.severity import LEVEL_STYLES, level
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number
 from collector.cluster.live.cluster_interval import State
@@ -12,7 +12,6 @@ from exporters.live.frame import NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
 
 CELL, TREND = 40, 12
-LEVELS = ("", "warn", "bad")
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
@@ -68,6 +67,6 @@ def _cell(context: RenderContext, node: int, row: NodeFrame, name: str) -> list[
     rest = CELL - 16 - len(text) - TREND
     return [
         Span(f"   {column.header:<13}", "dim"),
-        Span(text, LEVELS[level(name, cell)]),
+        Span(text, LEVEL_STYLES[level(name, cell)]),
         Span(f" {trend}{' ' * (rest - 1)}", "spark"),
     ]

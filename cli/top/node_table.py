@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cli.top.column_sets import columns, set_of
 from cli.top.render_context import RenderContext
-from cli.top.severity import cluster_level, level, severity
+from cli.top.severity import LEVEL_STYLES, cluster_level, level, severity
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time
 from collector.cluster.live.cluster_interval import State
@@ -14,7 +14,6 @@ from exporters.live.live_columns import Cells, value
 
 MIN_COLUMN, MAX_NAME, MIN_NAME = 6, 28, 7
 TREND, MAX_TREND, TREND_KEEP, LOCATION_KEEP = 12, 120, 4, 3
-LEVELS = ("", "warn", "bad")
 OF_STATE = {
     State.UP: "good",
     State.CHANGING: "warn",
@@ -158,7 +157,7 @@ def why_not(node: NodeFrame, marks: Marks) -> str:
 def glyph_of(node: NodeFrame, marks: Marks) -> tuple[str, str]:
     """Return the symbol for a node's state and its style, or those for a fault if the node is up but has a problem."""
     if node.state is State.UP and (bad := severity(node)):
-        return marks.fault, LEVELS[bad]
+        return marks.fault, LEVEL_STYLES[bad]
     return marks.states[node.state], OF_STATE[node.state]
 
 
@@ -168,7 +167,7 @@ def _numbers(context: RenderContext, chosen: Layout, cells: Cells, node: int | N
         cell = value(cells, column.name)
         text = f"{number(cell, column.digits, width - 1):>{width}}"
         bad = (cluster_level if node is None else level)(column.name, cell)
-        spans.append(Span(text, LEVELS[bad] or ("dim" if cell is None else usual)))
+        spans.append(Span(text, LEVEL_STYLES[bad] or ("dim" if cell is None else usual)))
     if chosen.trend:
         trend = context.trend(trend_column(context), node, chosen.trend)
         spans.append(Span(f" {spark(trend, chosen.trend, context.marks.spark)}", "spark"))

@@ -1,13 +1,13 @@
 """Frames from a recording, merged in the same way as by `casstat merge`."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
-from collector.cluster.live.cluster_interval import ClusterEvent, State
+from collector.cluster.live.cluster_interval import ClusterEvent, State, dc_rack
 from collector.cluster.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
 from collector.cluster.merge_job import Merged, NodeRun
 from collector.journal.read_limits import MAX_MEMORY_BYTES
@@ -16,7 +16,7 @@ from collector.printable import one_line
 from exporters.files.merged_rows import Choice
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
-from exporters.live.frame import ALL, Frame, NodeFrame
+from exporters.live.frame import ALL, Frame, NodeFrame, Rows
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.live_frames import RUNNING, Wanted
@@ -27,8 +27,6 @@ POINTS = 1800
 # most MAX_TABLES entries.
 NODES_WITH_TABLES, MAX_TABLES = 8, 20
 MORE = needs(column.name for column in COLUMNS) | TABLE_METRICS | RUNNING | {series[0] for series in IDENTITY_LABELS}
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 class Moment(NamedTuple):
@@ -78,7 +76,7 @@ def moments(_: Choice, run: NodeRun) -> dict[int, Moment]:
             state,
             why,
             tuple(event for event in events if event is not None),
-            one_line("/".join(filter(None, (texts.get("dc"), texts.get("rack")))))[:MAX_NAME_CHARS],
+            one_line(dc_rack(texts.get("dc", ""), texts.get("rack", "")))[:MAX_NAME_CHARS],
             one_line(texts.get("cluster", ""))[:MAX_NAME_CHARS],
             tables(sample)[:MAX_TABLES],
             running(sample)[:MAX_TABLES],

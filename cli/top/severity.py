@@ -38,6 +38,9 @@ SIGNALS = {
 OF_NODES = frozenset(column.name for column in COLUMNS if len(column.needs) == 1 and column.needs <= SUMMED)
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 
+LEVEL_STYLES = ("", "warn", "bad")
+"""The style of a value, indexed by its `Severity`."""
+
 
 def level(name: str, number: float | None) -> Severity:
     """Return the severity of a column's value."""

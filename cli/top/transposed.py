@@ -2,12 +2,11 @@
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
-from cli.top.severity import cluster_level, level
+from cli.top.severity import LEVEL_STYLES, cluster_level, level
 from cli.top.styled_text import Line, Span, cut, fit, number
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 
 TIME, WIDTH = 9, 9
-LEVELS = ("", "warn", "bad")
 
 
 def metric_of(context: RenderContext) -> str:
@@ -76,5 +75,5 @@ def _line(context: RenderContext, index: int, nodes: list[int]) -> Line:
             text = f"{text[1:]}{context.marks.fault}"
         usual = "bold" if node is None else "dim" if cell is None else ""
         bad = (cluster_level if node is None else level)(name, cell)
-        spans.append(Span(text, LEVELS[bad] or usual))
+        spans.append(Span(text, LEVEL_STYLES[bad] or usual))
     return cut(tuple(spans), context.width)

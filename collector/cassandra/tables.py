@@ -78,6 +78,8 @@ OPERATIONS = _TABLE_OPERATIONS[0]
 REMAINDERS = {
     k.metric.name: t.metric.name for k, t in zip(_KEYSPACE_OPERATIONS[:2], _TABLE_OPERATIONS[:2], strict=True)
 }
+# The keyspace counters: the number of operations, and the time spent on them.
+KEYSPACE_OPERATIONS, KEYSPACE_SECONDS = REMAINDERS
 # The metrics that are read on every tick for the most active tables. All other table metrics are read once a minute or
 # less often.
 EVERY_TICK = frozenset(bean.metric.name for bean in _TABLE_OPERATIONS)

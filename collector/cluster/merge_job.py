@@ -11,6 +11,7 @@ from collector.journal.header import Header
 from collector.journal.read_limits import MAX_SERIES
 from collector.journal.tick_order import Integrity
 from collector.model.metric import Metric, Series
+from collector.model.sample import Sample
 
 DEFAULT_S = 5.0
 """The default interval for a merged run."""
@@ -29,6 +30,10 @@ class NodeRun:
     head: Header
     intervals: Mapping[int, NodeInterval]
     integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
+
+    def answered(self, sample: Sample) -> bool:
+        """Return whether Cassandra answered in the interval of this sample of the node."""
+        return any(source in sample.elapsed_s for source in self.head.sources)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def cluster_sample(
     for node, node_spans in zip(nodes, spans, strict=True):
         if (interval := node.intervals.get(index)) is not None:
             samples.append((placement(node.head), _restricted(interval.sample, metrics)))
-            if any(source in interval.sample.elapsed_s for source in node.head.sources):
+            if node.answered(interval.sample):
                 answered += 1
                 inside = {series for series, (first, last) in node_spans.items() if first < index < last}
                 lacking |= inside - interval.sample.values.keys()

@@ -8,6 +8,7 @@ from pathlib import Path
 from collector.http.failures import Hint, no_hint
 
 HIDDEN = "***"
+"""Replaces secrets in messages and output."""
 
 
 class AccessError(ValueError):

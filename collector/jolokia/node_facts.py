@@ -10,6 +10,9 @@ from collector.host.cassandra_processes import NodeFacts
 from collector.jolokia.client import Jolokia, JolokiaError
 from collector.jolokia.mbean import MAX_NUMBER
 
+RELEASE = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
+"""The request for Cassandra's version."""
+
 
 def read_facts(jolokia: Jolokia, timeout_s: float) -> NodeFacts:
     """Return the node's facts; a missing attribute leaves a fact empty. Raises JolokiaError as `Jolokia.post` does."""

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from collector.cassandra.tables import KEYSPACE_OPERATIONS, REMAINDERS
 from collector.journal.frames import Damage
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import read_lines
 from collector.journal.record_lines import parsed
 from collector.journal.validation import MALFORMED, texts_of
 
-KEYSPACE_OPERATIONS = "cassandra_keyspace_operations_total"
-TABLE_OPERATIONS = "cassandra_table_operations_total"
+TABLE_OPERATIONS = REMAINDERS[KEYSPACE_OPERATIONS]
 
 
 def recorded_tables(files: Iterable[Path], limit: SeriesLimit) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 
 MAX_BUCKETS = 512
+"""The maximum number of buckets of a histogram; more are implausible."""
 _SECONDS, _COUNT = "seconds", "1"
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 

@@ -66,6 +66,10 @@ class Tick:
     suspended_s: float = 0.0
 
 
+NEVER = Tick(0.0)
+"""The tick of a sample whose time does not matter."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """All scrapes of one node in one tick."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from collector.http.access import Access
+from collector.http.access import HIDDEN, Access
 from collector.http.failures import Reason
 from collector.http.tls import client_context
 from collector.printable import one_line
@@ -74,7 +74,7 @@ class Grafana:
         }.get(answer.status, "dashboard not accepted")
         if 300 <= answer.status < 400:
             reason = "redirected (hint: pass the final URL)"
-        text = answer.text.replace(self._secret, "***") if self._secret else answer.text
+        text = answer.text.replace(self._secret, HIDDEN) if self._secret else answer.text
         return one_line(f"HTTP {answer.status}: {reason}{f' ({text})' if text else ''}")
 
 

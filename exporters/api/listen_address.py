@@ -6,7 +6,6 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-DEFAULT = "127.0.0.1:17199"
 BACKLOG = 1024
 _PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
 _ERRORS = {

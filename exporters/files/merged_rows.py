@@ -9,7 +9,7 @@ from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.merge_job import NodeRun
 from collector.model.metric import Series
 from collector.model.sample import Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import NEVER
 from exporters.line.cells import cells_with_ends, rounded
 from exporters.line.columns import DISK, INTERFACE, Cell
 from exporters.line.operation_columns import Operations
@@ -17,8 +17,6 @@ from exporters.line.view import View, events_text, interval_s
 
 OPERATIONS = (("Read", "reads"), ("Write", "writes"))
 Row = dict[str, Cell]
-# The tick of the empty sample used to build the header.
-NEVER = Tick(0.0)
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Table:
         """Yield the index and row of each of a node's intervals."""
         head = node.head
         for index, cluster in node.intervals.items():
-            answered = int(any(source in cluster.sample.elapsed_s for source in head.sources))
+            answered = int(node.answered(cluster.sample))
             yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
 
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:

@@ -12,7 +12,7 @@ from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import NEVER
 from exporters.line.cells import rounded
 from exporters.line.columns import MS, ratio, times
 
@@ -20,7 +20,6 @@ _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
 # The metrics that the rows need, including the keyspace counters, from which the other tables' row is computed.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
-NEVER = Tick(0.0)
 _WORDS = {"Read": "read", "Write": "write"}
 
 

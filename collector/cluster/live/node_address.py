@@ -7,6 +7,7 @@ from collector.jolokia.client import DEFAULT_PORTS
 from collector.printable import one_line
 
 AGENT_PORT = 17199
+"""The port on which agents listen by default."""
 EXAMPLES = "use an address such as 10.0.0.7, https://10.0.0.7:17199 or http://10.0.0.7:8778/jolokia"
 
 

@@ -10,6 +10,7 @@ from collector.cluster.live.cluster_interval import ClusterEvent, State
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
+from collector.model.sample_json import MAX_BUCKETS
 from collector.model.snapshot import Event
 from collector.printable import one_line
 from collector.sampling.source_names import JOLOKIA_SOURCE
@@ -17,9 +18,8 @@ from collector.sampling.source_names import JOLOKIA_SOURCE
 OPERATION_MODE: Series = ("cassandra_operation_mode",)
 REQUEST_COUNTERS = frozenset({"cassandra_client_requests_total", "cassandra_local_operations_total"})
 MAX_EVENTS, MAX_NAME_CHARS, MAX_TEXT_CHARS = 20, 64, 256
-# Values above MAX_VALUE are implausible, and their sums may overflow. Histograms with more than MAX_BUCKETS buckets are
-# also implausible.
-MAX_VALUE, MAX_BUCKETS = 1e30, 512
+# Values above MAX_VALUE are implausible, and their sums may overflow.
+MAX_VALUE = 1e30
 # The latest plausible time on any clock (in the year 2096).
 MAX_TIME_S = 4e9
 

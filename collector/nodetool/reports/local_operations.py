@@ -1,6 +1,6 @@
 """A node's local operations: sums of values in `tablestats`. No nodetool report counts coordinated requests."""
 
-from collector.cassandra.tables import is_system_keyspace
+from collector.cassandra.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS, is_system_keyspace
 from collector.model.metric import Kind, Metric, Series, Values
 
 OPERATIONS = Metric(
@@ -20,8 +20,8 @@ SECONDS = Metric(
 )
 METRICS = (OPERATIONS, SECONDS)
 _SUM_OF = {
-    "cassandra_keyspace_operations_total": OPERATIONS.name,
-    "cassandra_keyspace_operation_seconds_total": SECONDS.name,
+    KEYSPACE_OPERATIONS: OPERATIONS.name,
+    KEYSPACE_SECONDS: SECONDS.name,
 }
 
 

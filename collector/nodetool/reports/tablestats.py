@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from collector.cassandra.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS
 from collector.model.metric import Aggregation, Kind, Metric, Value
 from collector.nodetool.reports.report import Draft, Report, decimal, milliseconds, objects, parted, shown, size, whole
 from collector.sampling.selection import is_pattern
@@ -22,8 +23,8 @@ METRICS = (_DECAYED,)
 ARGUMENTS = ("tablestats", "-F", "json")
 FILLS = frozenset(
     {
-        "cassandra_keyspace_operation_seconds_total",
-        "cassandra_keyspace_operations_total",
+        KEYSPACE_OPERATIONS,
+        KEYSPACE_SECONDS,
         "cassandra_table_compression_ratio",
         "cassandra_table_live_disk_bytes",
         "cassandra_table_live_sstables",
@@ -50,8 +51,6 @@ def arguments(keyspace: str, table: str) -> tuple[str, ...]:
     return (*ARGUMENTS, f"{keyspace}.{table}" if table and not is_pattern(table) else keyspace)
 
 
-_COUNT = "cassandra_keyspace_operations_total"
-_TOTAL = "cassandra_keyspace_operation_seconds_total"
 _OPERATIONS = ("Read", "Write")
 _NAME = re.compile(r"\w+", re.ASCII)
 _RULE = re.compile(r"-{4,}")
@@ -149,8 +148,8 @@ def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> N
         series = (section.keyspace, operation)
         count, mean = values.get(f"{operation} Count"), values.get(f"{operation} Latency")
         if count is not None:
-            draft.take((_COUNT, *series), whole, count, f"{operation} Count", section.name)
-            draft.take((_TOTAL, *series), _microseconds, (count, mean), f"{operation} Latency", section.name)
+            draft.take((KEYSPACE_OPERATIONS, *series), whole, count, f"{operation} Count", section.name)
+            draft.take((KEYSPACE_SECONDS, *series), _microseconds, (count, mean), f"{operation} Latency", section.name)
 
 
 def _microseconds(raw: object) -> int:

@@ -19,7 +19,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
-from collector.http.access import Access
+from collector.http.access import HIDDEN, Access
 from collector.http.deadline_connection import DeadlineSocket
 from collector.http.failures import connection_failure, timeout_failure, tls_failure
 from collector.printable import one_line
@@ -58,7 +58,7 @@ class StoreResponse:
 
     def without(self, secret: str) -> "StoreResponse":
         """Return the response with `secret` masked in its body."""
-        return replace(self, body=self.body.replace(secret, "***")) if secret else self
+        return replace(self, body=self.body.replace(secret, HIDDEN)) if secret else self
 
 
 class Pools(urllib3.PoolManager):
