@@ -73,7 +73,6 @@ def make_root(folder: Path, base: Path | None) -> None:
         elif source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    # Make apt assume "yes" at every prompt.
     (folder / "etc/apt/apt.conf.d/90yes").write_text('APT::Get::Assume-Yes "true";\n')
     (folder / "reader").write_text(READER)
     (folder / HOME).mkdir()

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0][:1].isalpha() and words[0] not in command_names():
-        # The default command takes only numbers as arguments, so a word must be a misspelt command name.
+        # The default command's arguments never begin with a letter, so a word must be a misspelt command name.
         click.UsageError(unknown_command_message(words[0])).show()
         return 2
     name = words.pop(0) if words and words[0] in command_names() else LINE

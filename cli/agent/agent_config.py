@@ -25,7 +25,7 @@ else:
     import tomli as tomllib
 
 MAX_BYTES = 1 << 20
-# Options that are not settings.
+# Options that cannot be set in the configuration file.
 NO_SETTINGS = frozenset({"config", "print_config", "help"})
 ARGUMENTS = "casstat.arguments"
 

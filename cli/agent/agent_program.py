@@ -188,7 +188,7 @@ class _Program:
         except CasstatError as error:
             self.log(f"settings not reloaded: {error}")
             return
-        waiting = f"; {', '.join(later)} will change after a restart" if later else ""
+        waiting = f"; changes to {', '.join(later)} require a restart" if later else ""
         self.log(f"settings reloaded{waiting}")
         self.settings = replace(self.settings, **{name: getattr(settings, name) for name in RELOADED})
 

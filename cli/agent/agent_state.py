@@ -169,7 +169,7 @@ class Agent:
 
     def unready(self) -> str:
         """Return the reason why the node is not answering, or "" if it is."""
-        return "" if self.answers() else self._node_problem or "the node has not answered yet"
+        return "" if self.answers() else self._node_problem or "no recent metrics from the node"
 
     def unhealthy(self) -> str:
         """Return the reason why the agent itself is unhealthy, or "" if it is healthy."""

@@ -152,8 +152,8 @@ class RunStore:
         if malformed:
             self._log(f"{self._path}: skipped {count_text(malformed, 'malformed line')}")
         if size > MAX_BYTES:
-            kept_runs = count_text(len(self._runs), "recent run")
-            self._log(f"{self._path}: kept only {kept_runs} (limit {MAX_BYTES >> 20} MiB)")
+            kept_runs = count_text(len(self._runs), "run")
+            self._log(f"{self._path}: larger than {MAX_BYTES >> 20} MiB; kept {kept_runs}")
             # If the disk is full, the file keeps its size, and the next change tries again to shrink it.
             with suppress(OSError):
                 self._rewrite(self._runs)

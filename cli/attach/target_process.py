@@ -99,7 +99,9 @@ def _require_access(process: Subject) -> None:
     try:
         (process.folder / "root").stat()
     except OSError as error:
-        raise CasstatError(f"{process.folder}/root: {error.strerror} (hint: run casstat as root)") from None
+        raise CasstatError(
+            f"{process.folder}/root: {error.strerror} (hint: run casstat as root, with CAP_SYS_PTRACE)"
+        ) from None
 
 
 def _same(path: Path, other: Path) -> bool:

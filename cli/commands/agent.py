@@ -43,7 +43,7 @@ HELP = {
     "table": "Table to read completely on every tick (requires --keyspace).",
     "log": "Cassandra log to record events from: flushes, repairs, GC, …",
     "disk": "Disk to read.  [disk of Cassandra's data directory]",
-    "net_interface": "Network interface to read.  [interface with Cassandra's address]",
+    "net_interface": "Network interface to read.  [interface with Cassandra's address, else the default route's]",
 }
 
 
@@ -52,7 +52,8 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
 
     for name in names:
         if not is_host_name(name):
-            raise click.BadParameter(f"'{name}' is not a host name (hint: omit the scheme and the port)")
+            hint = "omit the scheme and port, and use only letters, digits, '-', '_' and '.'"
+            raise click.BadParameter(f"'{name}' is not a host name (hint: {hint})")
     return names
 
 

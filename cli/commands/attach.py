@@ -30,7 +30,7 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
     except ListenError as error:
         raise click.BadParameter(str(error)) from None
     if not host or not port:
-        raise click.BadParameter(f"'{value}' lacks the address or the port (hint: specify both, such as {LISTEN})")
+        raise click.BadParameter(f"'{value}' is not an address and a port from 1 to 65535, such as {LISTEN}")
     return _address(context, parameter, host), port
 
 

@@ -37,7 +37,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
       DIR/prometheus/*.json                     dashboards for Prometheus
       DIR/influxdb/*.json                       dashboards for InfluxDB
       DIR/provisioning/dashboards/casstat.yaml  for Grafana's provisioning
-      DIR/rules/*.yml                           alerts for Prometheus
+      DIR/rules/*.yml                           alerts and recording rules for Prometheus
 
     VictoriaMetrics uses the files for Prometheus. Existing files with these names are replaced.
     """  # noqa: D301 - click keeps the line breaks after a backspace
@@ -84,7 +84,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     """Push the dashboards to a Grafana server
 
-    The dashboards go into Grafana's folder "casstat" and replace those of the same name. URL is Grafana's base
+    The dashboards go into Grafana's folder "casstat" and replace those with the same UIDs. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
     from collector.http.access import AccessError

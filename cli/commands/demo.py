@@ -33,7 +33,7 @@ def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) 
             return value
     except ValueError:
         pass
-    raise click.BadParameter(f"'{value}' is not a loopback address of this machine (hint: use 127.x.y.z)")
+    raise click.BadParameter(f"'{value}' is not an IPv4 loopback address (hint: use 127.x.y.z)")
 
 
 class Progress:

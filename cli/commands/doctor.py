@@ -30,7 +30,7 @@ HELP = {
     "interval_option": "Interval at which casstat prints rows.  [1s]",
     "log": "Cassandra log to check.",
     "disk": "Disk to check.  [disk of Cassandra's data directory]",
-    "net_interface": "Network interface to check.  [interface with Cassandra's address]",
+    "net_interface": "Network interface to check.  [interface with Cassandra's address, else the default route's]",
 }
 
 

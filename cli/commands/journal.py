@@ -46,7 +46,7 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
     for folder in summary.unfinished:
         echo(f"{folder}: {unfinished_text(folder)}")
     for folder in summary.continued:
-        echo(f"{folder}: a later file is missing: the recording continues after the last file")
+        echo(f"{folder}: a later file is missing: the last file states that the recording continues in another one")
     integrity = summary.integrity
     counts = [
         count_text(summary.ticks, "tick"),

@@ -68,7 +68,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "--keyspace",
     metavar="NAME",
     callback=name_of,
-    help="Show this keyspace's local reads and writes instead of the whole node (patterns with * and ? allowed).",
+    help="Show this keyspace's local reads and writes instead of the whole node's (patterns with * and ? allowed).",
 )
 @click.option(
     "-c",
@@ -102,7 +102,10 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "--disk", cls=Renamed, former=("-o",), metavar="NAME", help="Disk to show.  [disk of Cassandra's data directory]"
 )
 @click.option(
-    "-f", "--net-interface", metavar="NAME", help="Network interface to show.  [interface with Cassandra's address]"
+    "-f",
+    "--net-interface",
+    metavar="NAME",
+    help="Network interface to show.  [interface with Cassandra's address, else the default route's]",
 )
 @click.option("--wide", is_flag=True, help="Show all columns: thread pools, caches, GC, memory, pressure, …")
 @click.option(

@@ -13,7 +13,7 @@ from collector.printable import count_text
 
 # With more points, lines look like bands of noise.
 POINTS = 300
-# A recording spans more points than this only if it was made while the clock was wrong.
+# A recording spans more points than this only if --interval is very short, or if the clock was wrong while recording.
 MAX_POINTS = 1_000_000
 
 
@@ -94,7 +94,7 @@ def command(
     run, choice = merged(settings, node_rows)
     if len(run.indices) > MAX_POINTS:
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
-        hint = "use --from, --until or --interval"
+        hint = "use --from and --until, or a longer --interval"
         raise CasstatError(
             f"{len(run.indices)} points ({span} seconds since the epoch) are too many for a plot (hint: {hint})"
         )

@@ -102,7 +102,7 @@ def command(
 
 
 def _too_short_message(length_s: float, interval_s: float) -> str:
-    covered, hint = f"the recording covers {length_s:g} s", "(hint: choose a shorter --interval)"
+    covered, hint = f"the replayed data covers {length_s:g} s", "(hint: choose a shorter --interval or a longer range)"
     if length_s < interval_s:
         return f"{covered}, less than one interval of {interval_s:g} s {hint}"
     length = f"{interval_s:g} s"

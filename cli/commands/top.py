@@ -39,7 +39,12 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 @click.option(
     "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers, repeatable."
 )
-@click.option("-i", "--interval", type=Duration(0.1, 3600), help="Interval between ticks.  [1s]")
+@click.option(
+    "-i",
+    "--interval",
+    type=Duration(0.1, 3600),
+    help="Interval between ticks.  [live: 1s; --replay: for at most 1800 ticks]",
+)
 @click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
 @range_options("--to")
 @read_limit_options
@@ -59,7 +64,7 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
     type=ColumnNames(_columns, SETS),
     metavar="SET|NAME,…",
     default=(),
-    help="Columns to show, comma-separated ('help' lists them).  [those of the last session, else requests]",
+    help="Columns to show, comma-separated ('help' lists them).  [on a screen: the last session's; else requests]",
 )
 @click.option(
     "--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for example to select text without Shift."

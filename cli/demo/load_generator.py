@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keyspace", default="demo")
     parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes per row [{PAYLOAD_BYTES}]")
     parser.add_argument("--counts", type=Path, help="file for the counts, replaced every second")
-    parser.add_argument("--metrics", metavar="HOST:PORT", help="address of a metrics endpoint for Prometheus [none]")
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="address to serve metrics for Prometheus on [none]")
     parser.add_argument("--only-these", action="store_true", help="send operations only to these addresses")
     options = parser.parse_args(arguments)
     stop = threading.Event()

@@ -44,7 +44,7 @@ def examine(
     if clock.synchronised:
         errors = f"estimated error {_time(clock.estimated_error_s)}, maximum error {_time(clock.max_error_s)}"
         return ok(SUBJECT, f"synchronised, {errors}")
-    summary = "not synchronised: no time service is running"
+    summary = "not synchronised by any time service"
     if not _may_set(root):
         fix = "on the container's host: timedatectl set-ntp true"
         return warning(SUBJECT, summary, f"{IMPACT}; a container cannot set the clock", fix)

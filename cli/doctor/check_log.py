@@ -13,7 +13,7 @@ from collector.log.logback import DEFAULT_PATTERN, LogPattern, parse
 from collector.model.snapshot import SourceError
 
 SUBJECT = "log"
-PURPOSE = "-d adds flushes, compactions, repairs, GC pauses and node up/down events"
+PURPOSE = "it adds flushes, compactions, repairs, GC pauses and node up/down events"
 TAIL_BYTES = 1 << 16
 USUAL = Path("/var/log/cassandra/system.log")
 # Only debug.log contains DEBUG messages.
@@ -29,7 +29,8 @@ def examine(case: ExaminedNode) -> list[Finding]:
     path = case.settings.log
     if path is None:
         best = next((log for log in logs if _has_flushes(case, log)), next(iter(logs), None))
-        return [ok(SUBJECT, f"not followed: {PURPOSE}{f' ({case.advice.line(log=str(best))})' if best else ''}")]
+        suggestion = f" ({case.advice.line(log=str(best))})" if best else ""
+        return [ok(SUBJECT, f"not checked: --log is not used; {PURPOSE}{suggestion}")]
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

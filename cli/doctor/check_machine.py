@@ -79,14 +79,14 @@ def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> li
         try:
             values = HostSource(part, lambda: host, clock).read(1.0).values
         except SourceError as error:
-            findings.append(problem(SUBJECT, f"{part.name}: {error}", f"'-' for {_columns(part)}"))
+            findings.append(problem(SUBJECT, f"{part.name}: {error}", f"no data for {_columns(part)}"))
             continue
         if values:
             readable.append(part.name)
         elif part.name not in OTHER_CHECKS and (host.pid is not None or part.name not in OF_THE_PROCESS):
             summary, fix = EMPTY.get(part.name, ("no values", ""))
             fixes = [fix] if fix else []
-            findings.append(warning(SUBJECT, f"{part.name}: {summary}", f"'-' for {_columns(part)}", *fixes))
+            findings.append(warning(SUBJECT, f"{part.name}: {summary}", f"no data for {_columns(part)}", *fixes))
     return [ok(SUBJECT, f"readable: {', '.join(readable)}"), *findings] if readable else findings
 
 

@@ -113,7 +113,7 @@ def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -
     return warning(
         SUBJECT,
         f"the policy denies {len(denied)} of {total} requests: {', '.join(kinds)}",
-        f"'-' for {_some(list(metrics))} ('casstat metrics' describes them)",
+        f"no data for {_some(list(metrics))} ('casstat metrics' describes them)",
         # Jolokia does not report which of the two fixes applies. If <commands> allows `read`, Jolokia ignores <allow>,
         # so only <deny> can be the cause.
         f"remove {', '.join(kinds)} from <deny> {_where(case)}, and restart the node",

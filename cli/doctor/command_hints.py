@@ -34,7 +34,7 @@ class Advice:
 
     def as_user(self, user: str, command: str) -> str:
         """Return the casstat command `command`, changed to run as another user."""
-        # Use an absolute path, because sudo and runuser do not search the caller's PATH.
+        # Use an absolute path, because sudo and runuser may not search the caller's PATH.
         name = shlex.join(self.program)
         command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
         return f"runuser -u {shlex.quote(user)} -- {command}" if self.root else f"sudo -u {shlex.quote(user)} {command}"

@@ -88,7 +88,7 @@ def print_rows(
             if printed == output.row_limit:
                 break
     if stop.by_signal and not printed:
-        note(f"nothing measured yet: the first row takes one full interval ({interval_s:g} s)")
+        note(f"nothing measured yet: the first row takes at least one interval ({interval_s:g} s)")
     average = summary.sample()
     if view is not None and average is not None and printed > 1:
         printer.average(view, average, _coverage(average, ticks, printed, answered, interval_s))

@@ -65,7 +65,9 @@ def first_contact(
             failed_sampler.close()
         return Contact(kind, sampler, answered=True, failures=tuple(reason for _, _, reason in failed))
     if not failed:
-        raise NoTransportError("neither Jolokia nor nodetool detected (hint: use --jolokia URL or --nodetool PATH)")
+        raise NoTransportError(
+            "no Jolokia agent detected, and no nodetool to run (hint: use --jolokia URL or --nodetool PATH)"
+        )
     kind, sampler, _ = failed[0]
     for _, failed_sampler, _ in failed[1:]:
         failed_sampler.close()

@@ -69,7 +69,7 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
         yield
     except (MemoryError, BrokenProcessPool):
         size = f"{limit_bytes / (1 << 30):.3g}G"
-        hint = "reduce the range with --from, --until or --nodes, or raise --max-memory"
+        hint = "read fewer nodes or a shorter time range, or raise --max-memory"
         raise CasstatError(f"recordings: need more than {size} of memory (hint: {hint})") from None
     except TooManySeriesError as error:
         raise CasstatError(f"{error} (hint: raise --max-series)") from None

@@ -49,9 +49,9 @@ class Clock(click.ParamType["tuple[str, float]"]):
             seconds = float(text)
         except ValueError:
             seconds = nan
-        # A larger clock error must be a typo, because it would shift times to before the epoch.
+        # Reject NaN, and errors of more than a century, which must be typos.
         if not abs(seconds) <= MAX_OFFSET_S:
-            self.fail(f"'{value}' is not NODE=SECONDS", param, ctx)
+            self.fail(f"'{value}': expected NODE=SECONDS, with at most {MAX_OFFSET_S:.0f} seconds", param, ctx)
         return node, seconds
 
 
@@ -63,7 +63,7 @@ def merge_options(command: Command) -> Command:
             "-i",
             "--interval",
             type=Duration(MIN_S, MAX_S),
-            help="Interval between rows.  [5s, or the recording's if longer]",
+            help="Interval between rows.  [merge: 5s; plot: for at most 300 points; the recording's if longer]",
         ),
         range_options("--to"),
         click.option(
@@ -85,7 +85,7 @@ def merge_options(command: Command) -> Command:
             "--keyspace",
             metavar="NAME",
             callback=name_of,
-            help="Show this keyspace's local reads and writes instead of the whole node.",
+            help="Show this keyspace's local reads and writes instead of the whole node's.",
         ),
         click.option(
             "-c",

@@ -188,8 +188,8 @@ def _offsets(settings: MergeSettings, node_recordings: list["Recording"]) -> Map
     shared_s = min(ends_s) - max(begins_s)
     shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
     if len(node_recordings) > 1 and shared_s < shortest_s / 2:
-        overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "do not overlap"
-        note(f"the recordings {overlap} (hint: correct clock offsets with --clock NODE=SECONDS)")
+        overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "have no common time range"
+        note(f"the recordings {overlap} (hint: if a clock was wrong, correct it with --clock NODE=SECONDS)")
     return offsets
 
 

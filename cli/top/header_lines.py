@@ -109,7 +109,7 @@ def footer(context: RenderContext) -> Line:
     view = context.view
     if view.prompt:
         prompts = {
-            "/": "filter (! for the others)",
+            "/": "filter (! to exclude)",
             "s": "sort by column",
             "S": "go to a time (02:31:07) or back by a duration (90, 5m)",
         }

@@ -95,7 +95,7 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
 
 def _at(context: RenderContext, view: ViewState, time_s: float) -> ViewState:
     first_s, last_s = context.frames[0].time_s, context.frames[-1].time_s
-    message = "no earlier ticks are kept" if time_s < first_s else ""
+    message = "no earlier ticks are available" if time_s < first_s else ""
     return replace(view, at_s=min(max(time_s, first_s), last_s), playing=False, message=message)
 
 

@@ -67,7 +67,9 @@ def _nodes(context: RenderContext, room: int) -> list[Line]:
     shown = nodes[context.view.first : context.view.first + max(room - len(made), 0)]
     made += [node_table.node_row(context, chosen, node, pointed=node == pointed) for node in shown]
     if not nodes:
-        reason = "no node has a problem" if context.view.faults else "no node matches the filter"
+        reason = "no node matches the filter"
+        if context.view.faults:
+            reason = f"no {'matching ' if context.view.filter else ''}node has a problem"
         made.append(cut((Span(f"   {reason}", "dim"),), context.width))
     return made + charts.lines(context, room - len(made))
 

@@ -37,7 +37,7 @@ def lines(context: RenderContext, node: int | None, first: int, room: int) -> li
     rows = rows_of(context, node)
     if not rows:
         is_live = context.source == "live" and context.view.at_s is None
-        later = " yet: they will be read on the next tick" if is_live else ""
+        later = " yet" if is_live else ""
         return [cut((Span(f"   no tables known{later}", "dim"),), context.width)][:room]
     return [_line(context, row) for row in rows[first : first + room]]
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# Both times begin after two intervals. After PATIENCE_S, --once no longer waits for a failing node to fail again. After
-# MAX_PATIENCE_S, it stops waiting for any node.
+# Both times begin after two intervals. After PATIENCE_S, --once waits only for nodes that have neither failed nor sent
+# a sample. After MAX_PATIENCE_S, it waits for none.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
@@ -146,7 +146,7 @@ def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
     if settings.nodes or settings.seeds:
-        raise click.UsageError("--replay cannot be combined with nodes")
+        raise click.UsageError("--replay cannot be combined with nodes or --seed")
     merge = MergeSettings(
         (path,), settings.interval, settings.begin, settings.end, points=POINTS, max_series=settings.max_series
     )

@@ -149,5 +149,7 @@ def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Sessio
                 insort(ordered, (session.begin_s, len(chosen)))
             chosen.append(session)
         else:
-            notes.append(f"{session.folder}: ignored: {session.node} is also recorded in {overlapping.folder}")
+            notes.append(
+                f"{session.folder}: ignored a session of {session.node} that overlaps one in {overlapping.folder}"
+            )
     return sorted(chosen, key=lambda session: session.begin_s)

@@ -11,7 +11,7 @@ _LIMIT = Metric(
     "casstat_cgroup_memory_limit_bytes",
     Kind.GAUGE,
     "bytes",
-    "Memory limit of the control group in bytes; absent without a limit.",
+    "Memory limit of the control group in bytes; absent if there is no limit.",
     across=Aggregation.SUM,
 )
 _MEMORY = Metric(
@@ -25,7 +25,7 @@ _CPUS = Metric(
     "casstat_cgroup_cpu_limit",
     Kind.GAUGE,
     "1",
-    "CPU limit of the control group, in processors; absent without a limit.",
+    "CPU limit of the control group, in processors; absent if there is no limit.",
     across=Aggregation.SUM,
 )
 _THROTTLED = Metric(

@@ -11,7 +11,7 @@ import psutil
 from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
-# Paths in mountinfo contain octal escapes for spaces, tabs and backslashes.
+# Paths in mountinfo contain octal escapes for spaces, tabs, line feeds and backslashes.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 

@@ -130,6 +130,6 @@ def _certificate_failure(error: ssl.SSLCertVerificationError, host: str, ca: Pat
     if code in WRONG_HOST_CODES:
         return Failure(f"the server's certificate is not valid for {one_line(host)}", Reason.WRONG_HOST)
     if code in UNKNOWN_AUTHORITY_CODES:
-        authority = f"by {ca}" if ca else "by a trusted authority"
+        authority = f"by an authority in {ca}" if ca else "by a trusted authority"
         return Failure(f"the server's certificate is not signed {authority}", Reason.UNKNOWN_AUTHORITY)
     return Failure(one_line(f"the server's certificate is not trusted: {error.verify_message}"))

@@ -37,7 +37,9 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: Path, key: Pa
         context.load_cert_chain(certificate, key, no_prompt)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise AccessError(f"{key or certificate}: not the key of the certificate {certificate}", "key") from None
+            raise AccessError(
+                f"{key or certificate}: the key does not match the certificate {certificate}", "key"
+            ) from None
         if key is None:
             cause = f"{certificate}: does not contain a certificate and its key in PEM format"
         else:

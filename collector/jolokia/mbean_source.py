@@ -25,11 +25,12 @@ FORBIDDEN, NOT_FOUND = 403, 404
 # The name prefix of metrics that every JVM has, even one that does not run Cassandra.
 JVM = "cassandra_jvm_"
 SEARCH_TIMEOUT_S = 10.0
-# A search visits all MBean names, and a node with a thousand tables has 200,000 of them. The pause after a search is
-# therefore at least its duration times SEARCH_REST (soon after a change) or LONG_SEARCH_REST (at other times).
+# A search visits all MBean names, and a node with a thousand tables has 200,000 of them. The regular pause after a
+# search is therefore at least its duration times SEARCH_REST (soon after a change) or LONG_SEARCH_REST (at other
+# times).
 SEARCH_REST, LONG_SEARCH_REST = 20, 500
 SCHEMA, ALL = "schema", "all"
-# Maximum number of requests in one tick, not counting those that are sent on every tick.
+# Maximum number of requests in one tick, not counting those that are sent on every tick or that rank tables.
 RARE_PER_TICK = 300
 
 
@@ -50,8 +51,8 @@ class _ScheduledRequest:
         """Set the next due time after a response; `spread` (0 to 1) differs between requests, to stagger them."""
         period_s = self.request.scrape_interval.value
         if self.never_pauses or status not in (FORBIDDEN, NOT_FOUND):
-            # The first period is shortened by a different amount for each request, so that they do not all remain due
-            # in the same tick.
+            # The first period of a rare request is shortened by an amount that differs between requests, so that they
+            # do not all remain due in the same tick.
             is_first = not self.answered and period_s > ScrapeInterval.OFTEN.value
             self.due_s = now_s + period_s * (0.5 + spread / 2 if is_first else 1.0)
             self.pause_s, self.answered = 0.0, True
@@ -155,7 +156,8 @@ class MBeanSource:
         return Scrape(self.name, now_s, values, self._origin, problem)
 
     def _no_cassandra(self) -> str:
-        return f"{self._jolokia.url}: this JVM is not a Cassandra node, or is still starting"
+        causes = "not a Cassandra node or is still starting, or Jolokia's policy denies access to its MBeans"
+        return f"{self._jolokia.url}: this JVM is {causes}"
 
     def provides(self, metric: str) -> bool:
         """Return whether any of the metric's series is requested."""

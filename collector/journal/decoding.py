@@ -117,5 +117,5 @@ def _with_increases(before: Value | None, first: int, increases: str) -> tuple[i
     for index, increase in enumerate(delta_codec.decode(increases), first):
         counts[index] += increase
         if not -MAX_COUNT < counts[index] < MAX_COUNT:
-            raise CodingError(f"bucket count {str(counts[index])[:40]}")
+            raise CodingError(f"impossible bucket count: {str(counts[index])[:40]}")
     return tuple(counts)

@@ -54,8 +54,8 @@ class Frames:
         """Begin at `offset`, the file offset of a frame."""
         self._buffer = bytearray()
         self._offset = offset
-        # The buffer positions after the last verified line, after the last block read, and after the last block that
-        # the reader attempted to decompress.
+        # Buffer positions: the end of the blocks whose lines have all been verified, the end of the last block read,
+        # and the end of the last block that the reader attempted to decompress.
         self._checked = 0
         self._read = 0
         self._attempted = 0

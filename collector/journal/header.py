@@ -78,7 +78,7 @@ def header_of(content: Mapping[str, Any]) -> Header:
         *head.sources,
     )
     if not all(isinstance(text, str) for text in texts):
-        raise ValueError("header with a name that is not text")
+        raise ValueError("header with a field that should be text but is not")
     error_s = 0 if head.error_s is None else head.error_s
     if not 1e-3 <= head.interval_s <= DAY_S or not -DAY_S < head.zone < DAY_S or not isfinite(error_s):
         raise ValueError("header with an impossible interval, time zone or clock error")

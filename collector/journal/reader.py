@@ -42,7 +42,8 @@ def sequence_number_of(content: Mapping[str, Any], start: FileStart | None, expe
         return 0
     number = content.get("q")
     if not is_number(number) or (expected is not None and number != expected):
-        raise CodingError(f"sequence number {str(number)[:20]} instead of {expected}")
+        wanted = "a valid one" if expected is None else expected
+        raise CodingError(f"sequence number {str(number)[:20]} instead of {wanted}")
     return number
 
 

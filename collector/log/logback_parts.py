@@ -89,7 +89,7 @@ def _tokens(pattern: str) -> Iterator[re.Match[str]]:
         if token["text"] == "%":
             raise ValueError(r"'%' without a conversion word (hint: write '\%' for a literal percent sign)")
         if token["nested"]:
-            raise ValueError(f"%{token['word']}(...) is not supported (hint: leave out colors and replacements)")
+            raise ValueError(f"%{token['word']}(...) is not supported (hint: leave out colours and replacements)")
         yield token
 
 
@@ -114,9 +114,8 @@ def _converted(token: re.Match[str]) -> Piece:
     word, is_truncated = token["word"], "." in token["modifier"]
     kind = _WORDS.get(word)
     if kind is None:
-        raise ValueError(
-            f"unknown conversion word %{word}; supported: %level, %thread, %date, %logger, %file, %line, %msg, …"
-        )
+        supported = "%level, %thread, %date, %logger, %file, %line, %msg, …"
+        raise ValueError(f"conversion word %{word} is not supported; supported: {supported}")
     before, after = _blanks(token["modifier"])
     if is_truncated and kind in (DATE, _NUMBER):
         kind = _FREE

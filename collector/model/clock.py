@@ -7,8 +7,8 @@ from typing import Protocol
 
 from collector.model.snapshot import Tick
 
-# While NTP is slowing the wall clock down, ticks may be early. A tick that is early by at most this much counts as on
-# time.
+# While NTP is slowing the wall clock down, ticks may be early. A tick that is early by at most this much, or by a tenth
+# of the interval if that is less, counts as on time.
 SLEW_MS = 50
 # Ticks are never exactly on time, so a source that is due within this time is read now rather than a tick later.
 EARLY_S = 0.5

@@ -16,9 +16,9 @@ from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
-# Every report starts a JVM. At most PARALLEL reports run at once. The time from one start of a report to the next is at
-# least PACE times its duration. With many reports, this time is longer, so that the average number of reports running
-# at once is at most SHARE.
+# Every report starts a JVM. At most PARALLEL reports run at once. From the second run of a report on, the time from one
+# start to the next is at least PACE times its duration. With many reports, this time is longer, so that the average
+# number of reports running at once is at most SHARE.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5

@@ -3,7 +3,7 @@
 from dashboards.expression import Difference, Expression, Quantile, Ratio
 from dashboards.grafana.panel_model import Line, Panel
 
-DEFAULT_ABSENCE = "Absent only while the agent is down or cannot reach the node."
+DEFAULT_ABSENCE = "Absent if the agent is down, cannot reach the node or does not provide this metric."
 
 
 def description(panel: Panel) -> str:

@@ -70,8 +70,8 @@ class Grafana:
             401: "invalid token or password (hint: check --token-file)",
             403: "no permission to write dashboards (hint: give the token or user the Editor role)",
             404: "no Grafana API at this URL (hint: pass the URL of Grafana's home page)",
-            412: "the dashboard is provisioned from a file (hint: remove or change that file)",
-        }.get(answer.status, "dashboard not accepted")
+            412: "provisioned from a file or conflicting with another dashboard (hint: remove that file or dashboard)",
+        }.get(answer.status, "request not accepted")
         if 300 <= answer.status < 400:
             reason = "redirected (hint: pass the final URL)"
         text = answer.text.replace(self._secret, HIDDEN) if self._secret else answer.text

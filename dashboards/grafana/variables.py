@@ -24,7 +24,9 @@ def variables(store: Store, dashboard: Dashboard) -> list[Any]:
     selectors = [_query_variable(store, variable) for variable in store.variables(dashboard)]
     source = sdk.DatasourceVariable("datasource").label("Data source").type(store.name)
     by = _custom("by", "Split by", store.by, "node", "What each line represents: a cluster, data centre, rack or node.")
-    topn = _custom("topn", "Worst", [(count, count) for count in TOPN], "5", "The number of worst series to show.")
+    topn = _custom(
+        "topn", "Worst", [(count, count) for count in TOPN], "5", "The number of series to show, worst first."
+    )
     panels = [panel for row in dashboard.rows for panel in row.panels]
     split = [by] if any(panel.lines and panel.split is Split.VARIABLE for panel in panels) else []
     queries = [query for panel in panels if panel.lines for query in store.queries(panel, dashboard.tables)]

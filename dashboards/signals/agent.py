@@ -90,7 +90,7 @@ SIGNALS = (
         "Sink lag",
         Gauge("casstat_sink_lag_seconds", aggregation=Aggregation.MAX),
         Unit.SECONDS,
-        "Age of the oldest tick that has not been sent. The agent sends it when the store is available again.",
+        "Age of the oldest tick that has not been sent. It grows while the store is unavailable or too slow.",
     ),
     _sink(
         "sink_points", "Sent points", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that the stores accepted."
@@ -104,10 +104,10 @@ SIGNALS = (
     ),
     _sink(
         "sink_refused",
-        "Refused points",
+        "Rejected points",
         Rate("casstat_sink_refused_points_total"),
         Unit.PER_S,
-        "Points that the store permanently rejected. The agent keeps them in dead-letter files beside its journal.",
+        "Points that the store permanently rejected. The agent appends them to size-limited dead-letter files.",
     ),
     _sink(
         "sink_lost",
@@ -121,7 +121,7 @@ SIGNALS = (
         "Ticks not written to the journal",
         Rate("casstat_journal_lost_ticks_total"),
         Unit.PER_S,
-        "Ticks that could not be written because the disk is full or failing.",
+        "Ticks that could not be written, usually because the disk is full or failing.",
         absent=JOURNAL,
     ),
     Signal(
@@ -148,7 +148,7 @@ SIGNALS = (
             Gauge("casstat_series", aggregation=Aggregation.MAX),
         ),
         Unit.COUNT,
-        "Series that an agent may serve in addition to the current ones. At 0, it omits whole metrics.",
+        "Series that an agent may serve in addition to the current ones. Beyond the limit, it omits whole metrics.",
         low_is_worse=True,
     ),
     Signal(
@@ -156,7 +156,7 @@ SIGNALS = (
         "Agent CPU usage",
         Rate("process_cpu_seconds_total"),
         Unit.COUNT,
-        "CPU time per second; 0.01 is one percent of a core.",
+        "CPU time per second; 0.01 is 1% of a core.",
     ),
     Signal(
         "agent_memory",
@@ -179,6 +179,6 @@ SIGNALS = (
         Unit.PER_S,
         "Events by kind, such as restarts and missed ticks and, with `--log`, those from Cassandra's log.",
         ("kind",),
-        "Absent only while the agent is down.",
+        "Absent if the agent is down or has not reached the node yet.",
     ),
 )

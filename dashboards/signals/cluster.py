@@ -17,7 +17,7 @@ SIGNALS = (
         "Unreachable nodes",
         Gauge("cassandra_endpoints_unreachable"),
         Unit.COUNT,
-        "Cluster members that at least one node cannot reach.",
+        "Cluster members that cannot be reached, as seen by the node that reaches the fewest.",
     ),
     Signal(
         "native_running",

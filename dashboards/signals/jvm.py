@@ -18,7 +18,7 @@ SIGNALS = (
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
         "Fraction of time spent in garbage collection, concurrent collectors included. Above 10%, collections "
-        "slow down requests. For several nodes, the value is their mean.",
+        "can slow down requests. For several nodes, the value is their mean.",
         ("collector",),
     ),
     Signal(

@@ -5,7 +5,9 @@ from dashboards.signals.signal import Signal, Unit
 
 LOCAL = "Absent where the agent does not run on the node's machine."
 _CPU = "casstat_cpu_seconds_total"
-_PRESSURE = "Absent where the kernel has no pressure stall information."
+_PRESSURE = (
+    "Absent where the agent does not run on the node's machine, or where the kernel has no pressure stall information."
+)
 
 
 def _cpu(name: str, title: str, modes: tuple[str, ...], description: str) -> Signal:
@@ -28,7 +30,8 @@ def _time(name: str, title: str, metric: str, count: str) -> Signal:
         Unit.SECONDS,
         description,
         ("device",),
-        "Absent while the disk is idle.",
+        "Absent while the disk completes no requests of this kind, and where the agent does not run on the node's "
+        "machine.",
     )
 
 
@@ -92,8 +95,8 @@ SIGNALS = (
         "Free disk space ratio",
         Ratio(Gauge("node_filesystem_avail_bytes"), Gauge("node_filesystem_size_bytes")),
         Unit.RATIO,
-        "Fraction of free space in the file systems of Cassandra's directories. Compactions need space for a "
-        "copy of the data.",
+        "Fraction of free space in the file systems of Cassandra's directories. A compaction needs space for a second "
+        "copy of the data that it rewrites.",
         ("mountpoint",),
         LOCAL,
         bounded=True,
@@ -148,7 +151,7 @@ SIGNALS = (
         "Swap usage",
         Difference(Gauge("node_memory_SwapTotal_bytes"), Gauge("node_memory_SwapFree_bytes")),
         Unit.BYTES,
-        "Swap space in use. A JVM whose heap is swapped out pauses for seconds.",
+        "Swap space in use. A JVM whose heap is swapped out can pause for seconds.",
         absent=LOCAL,
     ),
     _per_s(
@@ -166,7 +169,7 @@ SIGNALS = (
         Unit.SECONDS,
         "Maximum error of the machine's clock according to the kernel. Cassandra resolves conflicting writes by "
         "timestamp.",
-        absent=f"{LOCAL} Absent while the clock is not synchronised.",
+        absent="Absent where the agent does not run on the node's machine, and while the clock is not synchronised.",
     ),
     Signal(
         "pressure_cpu",

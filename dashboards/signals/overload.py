@@ -91,8 +91,8 @@ SIGNALS = (
         "Client connection pauses",
         Rate("cassandra_native_pauses_total"),
         Unit.PER_S,
-        "Times per second that the node stopped reading from a client connection because too many request bytes were "
-        "in flight. The clients wait.",
+        "Times per second that the node stopped reading from a client connection because the request bytes in flight "
+        "or the request rate reached a limit. The clients wait.",
         absent=SINCE_4_1,
     ),
     Signal(
@@ -100,7 +100,8 @@ SIGNALS = (
         "Discarded requests",
         Rate("cassandra_native_discarded_total"),
         Unit.PER_S,
-        "Client requests that the node discarded without a response because it was overloaded.",
+        "Client requests that the node discarded because it was overloaded. The clients receive timeouts or "
+        "`OverloadedException`.",
     ),
     Signal(
         "hints",
@@ -115,7 +116,7 @@ SIGNALS = (
         Rate("cassandra_hints_failed_total"),
         Unit.PER_S,
         "Hints whose delivery failed. The replicas lack these writes until a later delivery or a repair.",
-        absent="Absent until the first delivery of a hint.",
+        absent="Absent until the node has tried to deliver a hint.",
     ),
     Signal(
         "read_repairs",
@@ -130,7 +131,7 @@ SIGNALS = (
         Quantile(0.99, "cassandra_message_latency_seconds"),
         Unit.SECONDS,
         "Time from sending a message to receiving it, measured with both nodes' clocks. Clock differences distort it.",
-        absent="Absent in a single-node cluster, and while no messages are sent.",
+        absent="Absent while the node receives no messages from other nodes.",
     ),
     Signal(
         "streams_in",

@@ -74,8 +74,8 @@ SIGNALS = (
         "timeouts",
         "Timeouts",
         "cassandra_client_request_timeouts_total",
-        "Requests for which too few replicas answered in time because of overload, long pauses or a replica that is "
-        "down.",
+        "Requests for which too few replicas answered in time, for example because of overload, long pauses or a "
+        "replica that is down.",
     ),
     _rate(
         "unavailables",

@@ -32,7 +32,8 @@ SIGNALS = (
         "Pending commit log writes",
         Gauge("cassandra_commitlog_pending"),
         Unit.COUNT,
-        "Writes that are waiting for a sync of the commit log. A long queue means that its disk is too slow.",
+        "Writes that are waiting for a sync of the commit log. A long queue means that the commit log's disk is too "
+        "slow.",
     ),
     Signal(
         "commitlog_wait_p99",

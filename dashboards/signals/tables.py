@@ -5,8 +5,8 @@ from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
 
 TABLE = ("keyspace", "table")
-READ = "Absent for a table without reads."
-FLUSHED = "Absent for a table without SSTables."
+READ = "Absent for a table without reads, and for one that is neither selected by name nor among the most active."
+UNREAD = "Absent for a table that is neither selected by name nor among the most active."
 BUSY = "The most active tables have series of their own; the others are combined."
 _DURATION = "cassandra_table_operation_duration_seconds"
 
@@ -20,7 +20,7 @@ def _latency(name: str, title: str, share: float, operation: str) -> Signal:
         Unit.SECONDS,
         description,
         TABLE,
-        "Absent for an idle table, and for a table that is not among the most active.",
+        "Absent for an idle table, and for one that is neither selected by name nor among the most active.",
     )
 
 
@@ -86,6 +86,7 @@ SIGNALS = (
         Unit.COUNT,
         "SSTables in use.",
         TABLE,
+        UNREAD,
     ),
     Signal(
         "table_bytes",
@@ -94,6 +95,7 @@ SIGNALS = (
         Unit.BYTES,
         "Disk space of live SSTables, including all replicas.",
         TABLE,
+        UNREAD,
     ),
     Signal(
         "table_pending_compactions",
@@ -102,6 +104,7 @@ SIGNALS = (
         Unit.COUNT,
         "Estimated number of pending compactions.",
         TABLE,
+        UNREAD,
     ),
     Signal(
         "max_partition",
@@ -110,6 +113,7 @@ SIGNALS = (
         Unit.BYTES,
         "Size of the largest partition. Above 100 MB, a partition is slow to read, compact and repair.",
         TABLE,
+        UNREAD,
     ),
     Signal(
         "bloom_false_share",
@@ -118,7 +122,7 @@ SIGNALS = (
         Unit.RATIO,
         "Fraction of bloom filter results that are false positives, which cause needless SSTable reads.",
         TABLE,
-        FLUSHED,
+        UNREAD,
         bounded=True,
     ),
     Signal(
@@ -128,7 +132,7 @@ SIGNALS = (
         Unit.RATIO,
         "Fraction of a table's data that is marked as repaired.",
         TABLE,
-        FLUSHED,
+        UNREAD,
         bounded=True,
         low_is_worse=True,
     ),
@@ -139,6 +143,7 @@ SIGNALS = (
         Unit.PER_S,
         "Reads that were sent to another replica because the first one was slow.",
         TABLE,
+        UNREAD,
     ),
     Signal(
         "flushed_bytes",
@@ -147,5 +152,6 @@ SIGNALS = (
         Unit.BYTES_PER_S,
         "Data written from memtables to SSTables.",
         TABLE,
+        UNREAD,
     ),
 )

@@ -51,7 +51,8 @@ class Guard:
     async def _refused(self, config: WebConfig, scope: Scope) -> ASGIApp | None:
         """Return an error response if the request is not allowed, else None."""
         if config.interval_s and not self._has_token(config):
-            return error_response(429, "too many requests (rate_limit)", {"retry-after": "1"})
+            reason = "too many requests (hint: try again, or raise rate_limit in web_config_file)"
+            return error_response(429, reason, {"retry-after": "1"})
         headers = dict(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
         # With TLS or passwords, DNS rebinding fails anyway: the certificate does not match the name of the attacker's

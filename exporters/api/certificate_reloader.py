@@ -30,7 +30,7 @@ def server_context(tls: Tls) -> ssl.SSLContext:
         try:
             context.load_verify_locations(tls.client_ca_file)
         except ssl.SSLError:
-            raise WebConfigError(f"{tls.client_ca_file}: no certificate in PEM format (client_ca_file)") from None
+            raise WebConfigError(f"{tls.client_ca_file}: not a certificate in PEM format (client_ca_file)") from None
         except OSError as error:
             raise WebConfigError(f"{tls.client_ca_file}: {error.strerror}") from None
     context.verify_mode = _VERIFY_MODES[tls.client_auth]
@@ -61,7 +61,7 @@ def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise WebConfigError(f"{tls.key_file}: the key does not match the certificate {tls.cert_file}") from None
-        raise WebConfigError(f"{tls.cert_file}, {tls.key_file}: no certificate and key in PEM format") from None
+        raise WebConfigError(f"{tls.cert_file} or {tls.key_file}: not a usable PEM file") from None
     except OSError as error:
         raise WebConfigError(f"{tls.cert_file}, {tls.key_file}: {error.strerror}") from None
 

@@ -23,7 +23,7 @@ def parse_address(listen: str) -> tuple[str, int]:
     """Return the host ("" for all addresses) and port of HOST:PORT, :PORT or [ADDRESS]:PORT. Raises ListenError."""
     match = _PATTERN.fullmatch(listen)
     if match is None or int(match["port"]) > 65535:
-        raise ListenError(f"{listen!r}: not HOST:PORT, :PORT or [ADDRESS]:PORT")
+        raise ListenError(f"{listen!r}: not HOST:PORT, :PORT or [ADDRESS]:PORT with a port of at most 65535")
     return match["six"] or match["name"] or "", int(match["port"])
 
 

@@ -70,7 +70,10 @@ def _text(key: str, longest: int) -> Json:
 
 
 _TIME = {"type": "number", "exclusiveMinimum": -1e11, "exclusiveMaximum": 1e11}
-_STATE = {"200": {"description": "Healthy.", "content": LINE}, "503": {"description": "The cause.", "content": LINE}}
+_STATE = {
+    "200": {"description": "Healthy or ready.", "content": LINE},
+    "503": {"description": "The cause.", "content": LINE},
+}
 _REST = {status: answer for status, answer in _errors().items() if status != "503"}
 _BODY = {"description": "The bytes.", "content": {"application/zstd": {}}}
 _RUN = _in_path("run", "The run's id.")
@@ -81,7 +84,7 @@ PATHS: Json = {
     "/metrics": {
         "get": _get(
             "metrics",
-            "The latest tick, in the Prometheus text format or in OpenMetrics format",
+            "The latest tick, in the Prometheus text format or the OpenMetrics format",
             {"200": {"description": "The exposition.", "content": {TEXT: {}, OPENMETRICS: {}}}},
             _errors(),
         )
@@ -144,11 +147,15 @@ PATHS: Json = {
     "/api/v1/runs": {
         "get": _get(
             "runs",
-            "The runs, oldest first; a page of about 1 MiB, with a Link header to the next one",
+            "The runs, oldest first, in pages of up to about 1 MiB; a Link header has the URL of the next page",
             {"200": {**_answer("Runs.", _list(_ref("Run"))), "headers": {"Link": {"schema": STRING}}}},
             _errors(),
             [
-                _query("limit", "Maximum runs per page.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
+                _query(
+                    "limit",
+                    "Maximum number of runs per page.",
+                    {"type": "integer", "minimum": 1, "maximum": MAX_LISTED},
+                ),
                 _query(
                     "after",
                     "The id of the previous page's last run; if that run is no longer kept, the list starts again.",
@@ -166,8 +173,8 @@ PATHS: Json = {
 
 _ERROR_WORDS = {
     "400": "The request is malformed or a parameter is invalid.",
-    "401": "A user name and password are required.",
-    "403": "Writing is not allowed for this client, or the Host header does not name this agent.",
+    "401": "The user name or password is missing or wrong.",
+    "403": "The request may not change anything, or its Host header does not name this agent.",
     "404": "No such path, file or run.",
     "409": "The run has ended or has no room for more marks.",
     "413": "The body is too large.",

@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 from exporters.api.connections import ClientConnection
 
 HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
-# The limit for the bytes received of an incomplete message, including chunk headers and trailers.
+# The maximum number of bytes received for an incomplete message, including chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
 MAX_PIPELINED = 64
 
@@ -130,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._too_large()
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (not hosts and self.parser.get_http_version() == "1.1"):
-            self._refused = 400, "an HTTP/1.1 request needs exactly one Host header"
+            self._refused = 400, "the Host header is missing or repeated"
             raise _BoundError
         super().on_headers_complete()
 

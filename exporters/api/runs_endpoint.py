@@ -84,5 +84,5 @@ async def _text_of_body(request: Request, key: str, longest: int) -> str:
         raise ValueError(f'the body must be {{"{key}": …}}')
     text = content[key]
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > longest:
-        raise ValueError(f"{key} must be one line of 1 to {longest} printable characters")
+        raise ValueError(f"{key} must be one line of 1 to {longest} printable characters, not only spaces")
     return text

@@ -70,10 +70,10 @@ class Samples:
             if scope["method"] == "HEAD":
                 await _send_head(send)
             elif self._listeners.total() >= MAX_LISTENERS:
-                await _busy_response(f"{MAX_LISTENERS} clients are already streaming")(scope, receive, send)
+                await _busy_response(f"{MAX_LISTENERS} streams are already open")(scope, receive, send)
                 return
             elif self._listeners[client] >= MAX_LISTENERS_PER_CLIENT:
-                reason = f"this client already has {MAX_LISTENERS_PER_CLIENT} of {MAX_LISTENERS} streams"
+                reason = f"this client already has {MAX_LISTENERS_PER_CLIENT} open streams, the maximum for one client"
                 await _busy_response(reason)(scope, receive, send)
                 return
             else:

@@ -231,7 +231,8 @@ class _Serving(uvicorn.Server):
         if any(name in tls.client_allowed_sans for name in certificate_names(transport.get_extra_info("peercert"))):
             return True
         peer = (transport.get_extra_info("peername") or ("?",))[0]
-        self._log(f"{peer}: connection rejected: its certificate has no name from client_allowed_sans", kind="name")
+        reason = "the client certificate has no name that client_allowed_sans lists"
+        self._log(f"{peer}: connection rejected: {reason}", kind="name")
         return False
 
     def _log_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -68,7 +68,7 @@ def _config(content: Any, file: Path) -> WebConfig:
     check_flag(http, "http_server_config", "http2")
     burst = limit.get("burst", 0)
     if type(burst) is not int or burst < 0:
-        raise WebConfigError("rate_limit: burst: must be a whole number")
+        raise WebConfigError("rate_limit: burst: must be a whole number of at least 0")
     return WebConfig(
         tls_of(config.get("tls_server_config"), file.parent),
         _users(config.get("basic_auth_users")),
@@ -85,10 +85,11 @@ def _users(content: Any) -> tuple[tuple[str, str], ...]:
         raise WebConfigError("basic_auth_users: must map user names to password hashes")
     for name, hashed in content.items():
         if not isinstance(name, str):
-            raise WebConfigError(f"basic_auth_users: {str(name)[:50]}: must be a string (hint: put it in quotes)")
+            key = str(name)[:50]
+            raise WebConfigError(f"basic_auth_users: {key}: the user name must be a string (hint: put it in quotes)")
         key_path = f"basic_auth_users: {name[:50]!r}: "
         if ":" in name or not name.isprintable():
-            raise WebConfigError(f"{key_path}a user name must be printable and have no colon")
+            raise WebConfigError(f"{key_path}a user name must contain only printable characters, and no colon")
         match = _BCRYPT.fullmatch(hashed) if isinstance(hashed, str) else None
         if match is None:
             raise WebConfigError(f"{key_path}not a bcrypt hash (hint: create one with htpasswd -nBC 10 NAME)")
@@ -104,7 +105,7 @@ def _headers(content: Any) -> tuple[tuple[str, str], ...]:
     for name in configured:
         value = text_at(configured, key_path, name)
         if not value.isascii() or not (value.isprintable()):
-            raise WebConfigError(f"{key_path}: {name}: must be one line of ASCII")
+            raise WebConfigError(f"{key_path}: {name}: must be one line of printable ASCII characters")
         if _HEADERS[name] and value and value not in _HEADERS[name]:
             raise WebConfigError(f"{key_path}: {name}: must be {' or '.join(_HEADERS[name])}")
         if value:

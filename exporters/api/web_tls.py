@@ -91,10 +91,10 @@ def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tu
     """Return the client certificate policy and the certificate names that it accepts; () accepts all names."""
     policy = text_at(section_values, _TLS, "client_auth_type") or NO_CERTIFICATE
     if policy in _UNVERIFIED:
-        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} verifies nothing (hint: use {REQUIRED})")
+        raise WebConfigError(f"{_TLS}: client_auth_type: {policy} does not verify certificates (hint: use {REQUIRED})")
     policy = one_of(policy, (NO_CERTIFICATE, IF_GIVEN, REQUIRED), f"{_TLS}: client_auth_type")
     if authority and policy == NO_CERTIFICATE:
-        raise WebConfigError(f"{_TLS}: client_ca_file: has no effect without client_auth_type: {REQUIRED}")
+        raise WebConfigError(f"{_TLS}: client_ca_file: has no effect (hint: set client_auth_type: {REQUIRED})")
     if not authority and policy != NO_CERTIFICATE:
         raise WebConfigError(f"{_TLS}: client_auth_type: {policy} needs client_ca_file")
     sans = texts_at(section_values, _TLS, "client_allowed_sans")
@@ -118,7 +118,8 @@ def _ciphers(section_values: Mapping[str, Any]) -> tuple[str, ...]:
         one_of(name, (*CIPHERS, *_CIPHERS_13), f"{_TLS}: cipher_suites")
     names_tls12 = tuple(CIPHERS[name] for name in names if name in CIPHERS)
     if names and not names_tls12:
-        raise WebConfigError(f"{_TLS}: cipher_suites: no TLS 1.2 cipher suite is listed (hint: set min_version: TLS13)")
+        hint = "to allow only TLS 1.3, remove cipher_suites and set min_version: TLS13"
+        raise WebConfigError(f"{_TLS}: cipher_suites: no TLS 1.2 cipher suite is listed (hint: {hint})")
     return names_tls12 or DEFAULT_CIPHERS
 
 

@@ -25,7 +25,7 @@ def write_refusal(
     if requires_credentials:
         return "" if has_credentials else "a write needs credentials"
     if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
-        return "a write from another machine needs credentials (hint: configure them in web_config_file)"
+        return "a write from another machine or a proxy needs credentials (hint: configure them in web_config_file)"
     if not known_host:
         return "the Host header does not name this agent (hint: use localhost or 127.0.0.1)"
     return ""

@@ -93,5 +93,5 @@ def _pair(part: Values, mean: bool) -> list[float | None]:
         first, second = (low, high) if part.index(low) <= part.index(high) else (high, low)
     if len(values) == len(part):
         return [first, second]
-    # Only one value fits beside the gap: keep the extreme that comes second.
+    # Only one value fits beside the gap: keep the second, which is the later extreme or the mean.
     return [second, None] if part[-1] is None else [None, second]

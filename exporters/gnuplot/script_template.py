@@ -22,7 +22,7 @@ def script(page: Page, about: str, drawing: Drawing) -> str:
         "",
         *_terminals(page),
         "",
-        "# Data: one header line; NaN is a missing value, which interrupts the line.",
+        "# Data: the first line is the header; NaN is a missing value and interrupts the curve.",
         "set datafile separator '\\t'".replace("'", '"'),
         "set datafile columnheaders",
         "",

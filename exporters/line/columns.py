@@ -87,7 +87,7 @@ def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") ->
             return None
         return 100 * sum(seconds[mode] for mode in modes) / total_s
 
-    text = text or f"CPU time in mode {name}, %"
+    text = text or f"CPU time in {name} mode, %"
     return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
 
 
@@ -96,20 +96,20 @@ def cpu_columns() -> list[Column]:
     return [
         _cpu_column("user", ("user",), 7),
         _cpu_column("nice", ("nice",), 1),
-        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time in modes system, irq and softirq, %"),
+        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time in system, irq and softirq modes, %"),
         _cpu_column("idle", ("idle",), 5),
         _cpu_column("iowait", ("iowait",), 6),
         _cpu_column("steal", ("steal",), 3),
     ]
 
 
-USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time in modes user and nice, %")
+USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time in user and nice modes, %")
 """%user as vmstat defines it, for rows without a column for niced processes."""
 UTILISATION = _cpu_column(
     "busy",
     tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")),
     8,
-    "CPU time except idle and iowait, %",
+    "CPU time other than idle and iowait, %",
 )
 """CPU utilisation: the share of time that is neither idle nor iowait."""
 
@@ -212,7 +212,8 @@ def derived_columns() -> list[Column]:
 
 
 def _repairs(sample: Sample) -> Cell:
-    # Random read repairs exist only in Cassandra 3.11; blocking ones follow a digest mismatch.
+    # The sum of random read repairs, which only Cassandra 3.11 attempts, and blocking ones, which follow a digest
+    # mismatch.
     rates = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
     return sum(rates) if rates else None
 

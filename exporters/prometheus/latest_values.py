@@ -12,7 +12,7 @@ from exporters.bounded_labels import BoundedLabels
 PERIODS = 2.5
 # Until the second reading of a series, its period is assumed to be at least this.
 FIRST_S = 10.0
-# A longer period is reduced to this.
+# A longer period is reduced to this, or to the metric's scrape interval if that is longer.
 MAX_PERIOD_S = 300.0
 # All values are stale after this time without a tick, or after PERIODS intervals if that is longer.
 STALL_S = 30.0

@@ -128,7 +128,12 @@ def _sinks(sinks: Iterable[SinkHealth]) -> Iterator[Metric]:
     yield _gauge(
         "casstat_sink_up", "Whether the last request to the sink succeeded: 1 or 0.", label, of(lambda s: s.up)
     )
-    yield _gauge("casstat_sink_lag_seconds", "Age of the oldest unsent tick, in seconds.", label, of(lambda s: s.lag_s))
+    yield _gauge(
+        "casstat_sink_lag_seconds",
+        "Time from the last tick sent to the latest tick, in seconds.",
+        label,
+        of(lambda s: s.lag_s),
+    )
     yield _counter("casstat_sink_points", "Number of points accepted by the sink.", label, of(lambda s: s.points))
     yield _counter("casstat_sink_failures", "Number of failed attempts to send.", label, of(lambda s: s.failures))
     yield _counter(

@@ -129,7 +129,7 @@ class Delivery:
         if 0 < written < len(points):
             where = f"the first {written} {where}"
         count = f"{len(points)} points" if len(points) > 1 else "a point"
-        self._log(f"the store refuses {count} ({where}): {error}", kind="refused")
+        self._log(f"the store refused {count} ({where}): {error}", kind="refused")
 
 
 def requests(points: Points) -> list[Points]:

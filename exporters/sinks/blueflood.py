@@ -34,7 +34,9 @@ def connect(target: Target) -> "Blueflood":
     target.require_known("ttl_s", "token_file", *PARAMETERS)
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:
-        raise SinkUrlError(f"{target.name}: no tenant in the URL (hint: use {target.scheme}://HOST:PORT/TENANT)")
+        raise SinkUrlError(
+            f"{target.name}: the URL's path is not a single tenant (hint: use {target.scheme}://HOST:PORT/TENANT)"
+        )
     if not (ttl.isascii() and ttl.isdigit() and 0 < int(ttl[:11]) <= MAX_TTL_S):
         allowed = f"a whole number of seconds from 1 to {MAX_TTL_S}"
         raise SinkUrlError(f"{target.name}: ttl_s={one_line(ttl)}: must be {allowed} (hint: use {TTL_S}, for example)")

@@ -450,7 +450,7 @@ def test_an_agent_from_the_nodes_command_line_is_not_detached() -> None:
         (["--jar", "a.jar", "--port", "0"], "--port"),
         (["--jar", "a.jar", "--listen", "node7:8778"], "'node7' is not an IP address"),
         (["--jar", "a.jar", "--listen", "127.0.0.1"], "'127.0.0.1': not HOST:PORT"),
-        (["--jar", "a.jar", "--listen", ":8778"], "':8778' lacks the address"),
+        (["--jar", "a.jar", "--listen", ":8778"], "':8778' is not an address and a port"),
         (["--jar", "a.jar", "0"], "PID"),
     ],
 )

@@ -6,8 +6,8 @@ from random import Random
 from collector.nodetool.reports.report import Report
 from tests.collector.nodetool.reported import STDERR, Capture
 
-# Lines that stay in place when the others are reordered. A line under the wrong heading would look valid, so the others
-# are shuffled only within the blocks between these.
+# Lines that stay in place when the others are reordered. The others are shuffled only within the blocks between these
+# lines, because a line under the wrong heading would look valid.
 FIXED = {
     "tablestats": r"Total|-{4}|Keyspace|\s*Table|\s*$",
     "tpstats": r"Pool Name|Message type|Latencies|\s*$",

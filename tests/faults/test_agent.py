@@ -101,7 +101,7 @@ def test_reloading_settings_loses_no_tick(fake: FakeJolokia, tmp_path: Path) -> 
         assert agent.values("casstat_sink_up") == []
         file.write_text('to = ["graphite://127.0.0.1:1/x"]\nseries_limit = 200\ntables = 3\n')
         agent.send(signal.SIGHUP)
-        assert "reloaded; tables will change after a restart" in agent.wait_for_line("settings reloaded")
+        assert "reloaded; changes to tables require a restart" in agent.wait_for_line("settings reloaded")
         agent.until(lambda: agent.values("casstat_sink_up") == [0.0])
         assert agent.value("casstat_series_limit") == 200
         file.write_text("sinks = 1\n")
@@ -130,7 +130,7 @@ def test_values_of_a_stopped_node_are_absent_until_it_responds_again(fake: FakeJ
         assert "refused" in agent.wait_for_line("Cassandra stopped answering after")
         fake.node.restart()
         fake.start()
-        assert "it restarted" in agent.wait_for_line("Cassandra is answering again after")
+        assert "it restarted" in agent.wait_for_line("Cassandra is answering after")
         agent.until(lambda: agent.values(READS) != [])
         agent.until(lambda: agent.get("/-/ready")[0] == 200)
 

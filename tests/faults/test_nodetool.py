@@ -15,7 +15,8 @@ TRACE = """error: null
 -- StackTrace --
 java.lang.NullPointerException
 \tat org.apache.cassandra.tools.NodeProbe.getThing(NodeProbe.java:7)"""
-# A nodetool that prints captured reports; while the file `faulty` exists, it runs the lines of a fault first.
+# A nodetool that prints captured reports. While the file `faulty` exists, it first runs shell commands that simulate a
+# fault.
 SCRIPT = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift 2; done
 if [ -e '{folder}/faulty' ]; then

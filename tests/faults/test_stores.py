@@ -64,14 +64,14 @@ NGINX = b"""<html>\r
 </body>\r
 </html>\r
 """
-NOT_THE_STORE = "not from the store itself"
+NOT_THE_STORE = "the response is not from the store itself"
 FAULTS: dict[str, tuple[Answer, str]] = {
-    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400 {NOT_THE_STORE} (hint: check the URL): 400 The plain HTTP"),
+    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400: {NOT_THE_STORE} (hint: check the URL): 400 The plain HTTP"),
     "Go wants TLS": (status(400, body=b"Client sent an HTTP request to an HTTPS server."), NOT_THE_STORE),
     "a gateway": (status(422, body=b'{"message": "no Route matched with those values"}'), NOT_THE_STORE),
     "another application": (status(400, body=b'{"error": "Bad Request", "status": 400}'), NOT_THE_STORE),
-    "a web page": (status(200, body=b"<html><body>Welcome to nginx!</body></html>"), f"HTTP 200 {NOT_THE_STORE}"),
-    "401": (status(401), "credentials rejected"),
+    "a web page": (status(200, body=b"<html><body>Welcome to nginx!</body></html>"), f"HTTP 200: {NOT_THE_STORE}"),
+    "401": (status(401), "credentials missing or rejected"),
     "403": (status(403), "no permission to write"),
     "404": (status(404), "no such bucket"),
     "429": (status(429, "Retry-After: 7"), "too many requests"),
@@ -325,7 +325,7 @@ def test_refused_points_give_exit_code_1(node: Node) -> None:
         result = casstat(node.folder, "--to", f"influxdb+http://127.0.62.3:{store.port}/b")
     assert result.returncode == 1
     assert "1 point refused" in result.stdout
-    assert "refuses" in result.stderr
+    assert "refused" in result.stderr
 
 
 def test_a_store_that_refuses_every_point_gives_exit_code_1_and_loses_nothing(node: Node, tmp_path: Path) -> None:

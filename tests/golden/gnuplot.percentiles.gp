@@ -35,7 +35,7 @@ hover = (kind eq 'svg')
 clock(n) = strftime('%H:%M:%S', x(1))
 set output 'percentiles.'.kind
 
-# Data: one header line; NaN is a missing value, which interrupts the line.
+# Data: the first line is the header; NaN is a missing value and interrupts the curve.
 set datafile separator "\t"
 set datafile columnheaders
 

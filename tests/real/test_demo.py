@@ -89,7 +89,7 @@ def test_a_missing_java_or_maven_has_a_hint(folder: Path, tmp_path: Path) -> Non
 def test_only_loopback_addresses_are_accepted(folder: Path) -> None:
     result = run(folder, "up", "--address", "192.0.2.1")
     assert result.returncode == 2
-    assert "is not a loopback address" in result.stderr
+    assert "is not an IPv4 loopback address" in result.stderr
 
 
 def test_load_counts_are_written_as_json(tmp_path: Path) -> None:

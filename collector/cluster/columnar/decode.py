@@ -39,7 +39,7 @@ FIRST_DIGIT = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
 _DIGITS = len(delta_codec.LETTERS)
 _NUMBER_MARK = chr(FIRST_DIGIT + _DIGITS)
-# Running sums below this limit cannot overflow 64 bits.
+# If the absolute values of increases add up to no more than this, their running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 
 
@@ -65,7 +65,7 @@ class Changes:
         if values is None:
             values = ()
         elif len(values) != len(distances):
-            raise CodingError("number of values differs from number of series")
+            raise CodingError("the number of values differs from the number of series")
         self.counts.append(len(distances))
         self.distances += distances
         self.values += values

@@ -140,7 +140,7 @@ def _total(absolute: Entries, begin: int, length: int) -> Ints:
     """Return the counts after the last line. Raises CodingError if a bucket index is not below `length`."""
     line, bucket, gain = absolute
     if len(bucket) and not 0 <= bucket.min() <= bucket.max() < length:
-        raise CodingError(f"increase beyond {length} buckets")
+        raise CodingError(f"bucket index beyond the {length} buckets of the histogram")
     since_begin = line >= begin
     return np.bincount(bucket[since_begin], gain[since_begin], length).astype(np.int64)
 

@@ -29,8 +29,8 @@ from collector.printable import one_line
 
 # The shortest delay among the last DELAYS samples serves as the estimate of a node's clock offset.
 DELAYS = 5
-# A clock offset estimated at between EARLY - 0.5 and EARLY + 0.5 intervals is not corrected. The range is not centred
-# on 0 because samples arrive late rather than early.
+# A clock offset is not corrected if its estimate is between EARLY - 0.5 and EARLY + 0.5 intervals. The range is not
+# centred on 0 because samples arrive late rather than early.
 EARLY = 0.1
 # Number of intervals without a sample after which a node is considered gone.
 GONE_AFTER = 5

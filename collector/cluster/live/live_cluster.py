@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collector.cluster.live.jolokia_feed import JolokiaFeed
     from collector.jolokia.client import Jolokia
 
-# An interval is closed when all nodes have reported, but no later than WAIT_SHARE of an interval (at most WAIT_S)
-# after its end.
+# An interval is closed when all reachable nodes have reported, but no later than WAIT_SHARE of an interval (at most
+# WAIT_S) after its end.
 WAIT_SHARE, WAIT_S = 0.7, 2.0
 POLL_S = 0.04
 # Maximum wait for the first interval.

@@ -106,7 +106,7 @@ def whole(raw: object) -> int:
         raw = int(raw)
     if type(raw) is int and 0 <= raw <= MAX_NUMBER:
         return raw
-    raise ValueError("is not a whole number")
+    raise ValueError("is not a valid whole number")
 
 
 def decimal(raw: object) -> float | None:

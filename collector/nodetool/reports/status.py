@@ -43,7 +43,7 @@ def parse(text: str) -> Report:
         for name, state in (("cassandra_endpoints_up", "U"), ("cassandra_endpoints_down", "D")):
             draft.put((name,), sum(node.state.startswith(state) for node in nodes))
     elif draft.recognised:
-        draft.problem("the numbers of nodes up and down are unknown: part of the report was not recognised")
+        draft.problem("the numbers of nodes up and down are unknown: the report is incomplete or malformed")
     id_counts = Counter(node.host_id for node in nodes)
     return draft.report({node.host_id: node.address for node in nodes if node.host_id and id_counts[node.host_id] == 1})
 

@@ -125,7 +125,7 @@ def _histogram(draft: Draft, heading: re.Match[str], lines: Sequence[str], label
     headers = [(header, number) for number, line in enumerate(lines) if (header := columns(line, labels, labels[:1]))]
     units = [line.split() for line in lines if set(line.split()) <= _UNITS]
     if len(headers) != 1 or len(units) != 1:
-        draft.problem("histogram without a header or units", heading[0])
+        draft.problem("histogram without exactly one header and one line of units", heading[0])
         return None
     header, number = headers[0]
     if units[0].count("(micros)") != sum(label.endswith("Latency") for label in header.labels):

@@ -245,6 +245,6 @@ class _Reader:
             self._current.values.setdefault(label, []).append(value)
 
     def _discard(self) -> None:
-        self._draft.problem("values of a keyspace without a heading")
+        self._draft.problem("keyspace values without a heading")
         self.sections = [section for section in self.sections if section is not self._current]
         self._current = None

@@ -7,7 +7,7 @@ SOURCE, SINK = ("source",), ("sink",)
 DASHBOARD = Dashboard(
     "agent",
     "casstat agents",
-    "Health of the casstat agents. Shows missed ticks, failing sources and sinks, and what the agents cost the nodes.",
+    "Health of the casstat agents. Shows missed ticks, failing sources and sinks, and the agents' resource usage.",
     (
         Row(
             "Ticks",

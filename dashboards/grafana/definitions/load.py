@@ -5,8 +5,8 @@ from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, TimeS
 ALL = Split.CLUSTER
 EACH = ("client", "operation")
 BOTH = (
-    "The client and server lines cover the same seconds. Latency that only the clients see comes from the network, the "
-    "driver or a queue in front of the cluster."
+    "The client lines, which are available only through Prometheus, cover the same seconds as the server lines. "
+    "Latency that only the clients see comes from the network, the driver or a queue in front of the cluster."
 )
 
 DASHBOARD = Dashboard(

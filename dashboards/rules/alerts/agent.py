@@ -33,7 +33,7 @@ ALERTS = (
         "node_read",
         ANSWERS,
         "The agent cannot read {{ $labels.node }}",
-        f"The agent is running but gets no response from {WHERE}: all metrics of the node are missing.",
+        f"The agent is running but gets no response from {WHERE}: its Cassandra metrics are missing.",
     ),
     *threshold_alerts(
         "CasstatSourceFailing",
@@ -79,7 +79,8 @@ ALERTS = (
         "sink_lost",
         _increase("casstat_sink_lost_ticks_total", _SINK),
         "{{ $labels.sink }} is losing data from {{ $labels.node }}",
-        f"The journal of {WHERE} removed {{{{ $value | humanize }}}} ticks before they reached {{{{ $labels.sink }}}}.",
+        f"The journal of {WHERE} removed up to {{{{ $value | humanize }}}} ticks before they reached "
+        "{{ $labels.sink }}.",
         by=_SINK,
     ),
     *threshold_alerts(
@@ -88,7 +89,7 @@ ALERTS = (
         _rate("casstat_sink_refused_points_total", _SINK),
         "{{ $labels.sink }} is rejecting points from {{ $labels.node }}",
         f"{{{{ $labels.sink }}}} is rejecting {{{{ $value | humanize }}}} points per second from {WHERE};"
-        " they go to dead-letter files.",
+        " the reason is in the dead-letter files.",
         by=_SINK,
     ),
     *threshold_alerts(
@@ -103,6 +104,6 @@ ALERTS = (
         "series_refused",
         aggregate("sum", agent_series("casstat_series_refused")),
         "The agent for {{ $labels.node }} is omitting metrics",
-        f"The agent for {WHERE} is omitting {{{{ $value | humanize }}}} series beyond its series_limit.",
+        f"The agent for {WHERE} is omitting {{{{ $value | humanize }}}} series because of its series_limit.",
     ),
 )

@@ -52,7 +52,8 @@ ALERTS = (
         "agents_absent",
         f"absent({agent_series('casstat_build_info')})",
         "Prometheus has no series from any casstat agent in job {{ $labels.job }}",
-        "No agent in job {{ $labels.job }} can be scraped, or service discovery finds none: no cluster is monitored.",
+        "No agent in job {{ $labels.job }} can be scraped, or service discovery finds none: "
+        "the clusters in this job are not monitored.",
         by=("job",),
     ),
     *threshold_alerts(
@@ -71,7 +72,7 @@ ALERTS = (
         _MISSING,
         _MISSING_SUMMARY,
         "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} seen within the last hour are "
-        "missing, and no remaining node reports that it can reach all others.",
+        "missing, and the remaining nodes do not confirm that all nodes are reachable.",
         by=CLUSTER,
         only=CRITICAL,
         # Does not fire if the nodes are up and only their agents are missing.
@@ -88,7 +89,8 @@ ALERTS = (
         "node_answers",
         ANSWERS,
         "Cassandra is down on {{ $labels.node }}",
-        f"The agent for {WHERE} gets no response from Cassandra, and no other node reports that all nodes are up.",
+        f"The agent for {WHERE} gets no response from Cassandra, and the other nodes do not confirm that all nodes are "
+        "reachable.",
         # If the other nodes see the node as up, CasstatNodeUnread fires instead: the node is running, but casstat
         # cannot read it.
         also=f"unless on (cluster) {_UNREACHABLE} == 0",
@@ -99,7 +101,7 @@ ALERTS = (
         aggregate("count", _LOST, _DATACENTER),
         "Nodes are down in several racks of {{ $labels.dc }}",
         "Nodes are down in {{ $value | humanize }} racks of {{ $labels.cluster }}, {{ $labels.dc }}: "
-        "with three replicas, part of the data has no quorum.",
+        "with three replicas, part of the data may lack a quorum.",
         by=_DATACENTER,
         also=f"and on (cluster) {_UNREACHABLE} > $bound",
     ),

@@ -56,6 +56,6 @@ ALERTS = (
         "clock_synchronised",
         aggregate("max", agent_series("casstat_clock_synchronised")),
         "The clock of {{ $labels.node }} is not synchronised",
-        f"No time service synchronises the clock of {WHERE}: if two writes conflict, the older one may win.",
+        f"No time service is synchronising the clock of {WHERE}: if two writes conflict, the older one may win.",
     ),
 )

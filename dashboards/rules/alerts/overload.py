@@ -12,7 +12,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraMessagesDropped",
         "dropped",
-        f"{WHERE} is dropping {_VALUE} {{{{ $labels.message }}}} messages per second after their timeout.",
+        f"{WHERE} is dropping {_VALUE} {{{{ $labels.message }}}} messages per second because they timed out.",
         ("message",),
     ),
     *signal_alerts(
@@ -37,7 +37,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraConnectionsPaused",
         "connection_pauses",
-        f"{WHERE} is pausing client connections {_VALUE} times per second: too many requests are in flight.",
+        f"{WHERE} is pausing client connections {_VALUE} times per second because it is overloaded.",
     ),
     *signal_alerts(
         "CassandraHintsWritten",

@@ -23,7 +23,7 @@ def _burn(name: str, threshold: str) -> tuple[Alert, ...]:
         summary = f"{objective.operation}s of {{{{ $labels.cluster }}}} / {{{{ $labels.dc }}}} are slow"
         text = (
             f"{{{{ $value | humanizePercentage }}}} of the {objective.operation.lower()}s that {{{{ $labels.dc }}}} of "
-            f"{{{{ $labels.cluster }}}} coordinated in {WINDOWS[severity][0]} took longer than "
+            f"{{{{ $labels.cluster }}}} coordinated over the last {WINDOWS[severity][0]} took longer than "
             f"{format_number(1000 * objective.bound_s)} ms; the objective permits {100 * (1 - objective.target):g}%."
         )
         alerts.append(Alert(name, severity, threshold, factor, expr, summary, text, (*BY, "operation")))

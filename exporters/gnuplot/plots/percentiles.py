@@ -78,7 +78,7 @@ def in_warm_up(run: Run, time_s: float) -> bool:
 
 def _warm_up_text(run: Run) -> str:
     seconds = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.warm_up)
-    return f"without the warm-up of {duration_text(seconds)}" if seconds > 0 else "warm-up included"
+    return f"without the warm-up of {duration_text(seconds)}" if seconds > 0 else "including any warm-up"
 
 
 def _longest(merged: dict[str, Buckets | None]) -> str:

@@ -89,7 +89,8 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         raise SinkUrlError(f"no sink for {text + '://' if text else 'this URL'} (hint: {hint})")
     if "@" in parts.netloc:
         raise SinkUrlError(
-            f"{parts.scheme}://…: user and password in a URL are visible to others (hint: use token_file=PATH)"
+            f"{parts.scheme}://…: user and password in a URL are visible to others "
+            "(hint: remove them; for a store that requires a token, use token_file=PATH)"
         )
     if not parts.hostname or port == 0:
         raise SinkUrlError(f"{parts.scheme}://: no host or invalid port (hint: use {parts.scheme}://HOST:PORT/…)")
@@ -100,7 +101,8 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
     parameters = parse_qsl(parts.query, keep_blank_values=True)
     if len(dict(parameters)) < len(parameters) or parts.fragment:
         raise SinkUrlError(
-            f"{parts.scheme}://{parts.hostname}: duplicate parameter or '#' in the URL (hint: escape '#' as %23)"
+            f"{parts.scheme}://{parts.hostname}: duplicate parameter or '#' in the URL "
+            "(hint: remove the duplicate, or escape '#' as %23)"
         )
     return Target(parts.scheme, parts.hostname, port, unquote(parts.path[1:]), dict(parameters))
 

@@ -96,7 +96,7 @@ def response_error(
 def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
     """Return the error for a failure that the points did not cause, such as rejected credentials or a wrong path."""
     cause = {
-        401: "HTTP 401: credentials rejected (hint: check token_file)",
+        401: "HTTP 401: credentials missing or rejected (hint: check token_file)",
         403: "HTTP 403: no permission to write (hint: check token_file)",
         404: "HTTP 404: no such bucket, database or path",
         429: "HTTP 429: too many requests",
@@ -104,7 +104,7 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
     if 300 <= response.status < 400:
         cause += ": redirect not followed (hint: use the final URL)"
     if response.status in (*VERDICTS, *STORED):
-        cause += " not from the store itself (hint: check the URL)"
+        cause += ": the response is not from the store itself (hint: check the URL)"
     detail = f": {response.text}" if response.text else ""
     return UnavailableError(one_line(f"{cause}{detail}"), retry_after_s(response.headers.get("retry-after"), now_s))
 
@@ -116,7 +116,7 @@ def connection_error(error: Exception, host: str, access: Access) -> Unavailable
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):
             return UnavailableError(tls_failure(cause, host, access.ca, access.certificate).message(access.hint))
         if isinstance(cause, socket.gaierror):
-            return UnavailableError(one_line(f"unknown host name: {cause.strerror}"))
+            return UnavailableError(one_line(f"cannot resolve the host name: {cause.strerror}"))
         if isinstance(cause, OSError) and not isinstance(cause, TimeoutError) and cause.strerror:
             return UnavailableError(connection_failure(cause).message(access.hint))
     if any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in causes):

@@ -98,7 +98,8 @@ def test_an_interrupt_before_the_first_row_is_reported(capsys: pytest.CaptureFix
     print_rows(
         Interrupted(), lambda _: plain(), 10.0, OutputOptions("json", None, header=True), InitialHeader(plain(), 10.0)
     )
-    assert capsys.readouterr().err == "casstat: nothing measured yet: the first row takes one full interval (10 s)\n"
+    message = "casstat: nothing measured yet: the first row takes at least one interval (10 s)\n"
+    assert capsys.readouterr().err == message
 
 
 def test_the_countdown_shows_the_remaining_seconds() -> None:

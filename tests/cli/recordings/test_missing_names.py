@@ -92,16 +92,20 @@ def test_names_after_damage_are_found(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ticks", "interval", "message"),
     [
-        (43, "60", "covers 42 s, less than one interval of 60 s (hint: choose a shorter --interval)"),
-        (60, "1800", "covers 59 s, less than one interval of 1800 s (hint: choose a shorter --interval)"),
-        (1, "1", "covers 0 s, less than one interval of 1 s (hint: choose a shorter --interval)"),
+        (43, "60", "covers 42 s, less than one interval of 60 s (hint: choose a shorter --interval or a longer range)"),
+        (
+            60,
+            "1800",
+            "covers 59 s, less than one interval of 1800 s (hint: choose a shorter --interval or a longer range)",
+        ),
+        (1, "1", "covers 0 s, less than one interval of 1 s (hint: choose a shorter --interval or a longer range)"),
     ],
 )
 def test_a_recording_shorter_than_one_interval_is_an_error(
     run: Run, tmp_path: Path, ticks: int, interval: str, message: str, output: str
 ) -> None:
     record(tmp_path / "rec", busy("a", ticks))
-    expected = (1, "", f"casstat: the recording {message}\n")
+    expected = (1, "", f"casstat: the replayed data {message}\n")
     assert run("replay", "rec", "-i", interval, "--format", output) == expected
 
 

@@ -208,12 +208,12 @@ def test_duplicate_recordings_count_once(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(once)
     merged, notes = merge_both(tmp_path / "copy", once, tmp_path / "link")
     assert cluster_reads(merged) == expected
-    assert notes == [f"{tmp_path}/link: ignored: a is also recorded in {tmp_path}/copy/a"]
+    assert notes == [f"{tmp_path}/link: ignored a session of a that overlaps one in {tmp_path}/copy/a"]
     # A second recorder started a little later and stopped a little earlier.
     second = record(tmp_path / "second", busy("a", 30)[2:28])
     merged, notes = merge_both(once, second)
     assert cluster_reads(merged) == expected
-    assert notes == [f"{second}: ignored: a is also recorded in {once}"]
+    assert notes == [f"{second}: ignored a session of a that overlaps one in {once}"]
 
 
 def test_a_copy_of_a_single_tick_counts_once(tmp_path: Path) -> None:

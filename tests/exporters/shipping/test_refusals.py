@@ -82,7 +82,7 @@ def test_after_an_hour_of_the_same_refusal_shipping_continues(node: Node, all_po
     node.store.always = lambda points: refuses_all(f"HTTP 400: unable to parse '{points[0]!r}'", all_points=all_points)
     health = run_for(node, GIVE_UP_AFTER_S + 120)
     letters = dead_letters(node)
-    # Only the first batch is retried for an hour; the others are dropped at once.
+    # Only the first batch is retried for an hour; the others are written to the dead-letter file at once.
     assert (health.up, health.points) == (False, 0)
     assert health.refused_points == len(letters) == len(set(letters))
     assert ticks_of(letters) == list(range(1, 200))

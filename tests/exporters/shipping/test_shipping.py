@@ -276,7 +276,7 @@ def test_refused_points_are_isolated_and_written_to_the_dead_letter_file(tmp_pat
     assert len(refused) == health.refused_points == 2
     (dead_letters,) = (tmp_path / "kept").glob("*.refused")
     assert [line for line in dead_letters.read_bytes().splitlines() if not line.startswith(b"#")] == refused
-    assert any("refuses a point" in line and str(dead_letters) in line for line in node.messages)
+    assert any("refused a point" in line and str(dead_letters) in line for line in node.messages)
     shipping.close()
     node.journal.close()
 

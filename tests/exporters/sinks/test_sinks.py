@@ -49,7 +49,7 @@ def error_of(url: str) -> str:
         ("influxdb+http://h/b?token_file=/nowhere/token", "No such file"),
         ("graphite://h/a b", "invalid prefix"),
         ("graphite://h/a?tag=1", "did you mean tags?"),
-        ("blueflood+http://h", "no tenant in the URL"),
+        ("blueflood+http://h", "the URL's path is not a single tenant"),
         ("blueflood+http://h/t?ttl_s=0", "ttl_s=0: must be a whole number of seconds from 1 to 2147483647"),
         ("blueflood+http://h/t?ttl_s=2147483648", "must be a whole number of seconds from 1 to 2147483647"),
         ("graphite://node..example/a", "graphite://node..example: invalid host name"),
