@@ -198,10 +198,10 @@ def test_a_loopback_address_belongs_to_this_machine(host: str) -> None:
 
 
 def test_the_addresses_of_local_interfaces_belong_to_this_machine() -> None:
-    for addresses in psutil.net_if_addrs().values():
-        for entry in addresses:
-            if entry.family is socket.AF_INET:
-                assert is_this_machine(entry.address)
+    entries = [entry for interface in psutil.net_if_addrs().values() for entry in interface]
+    addresses = [entry.address for entry in entries if entry.family is socket.AF_INET]
+    assert addresses
+    assert all(is_this_machine(address) for address in addresses)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.77", "2001:db8::77"])

@@ -310,7 +310,10 @@ def test_every_subject_reads_only_its_own_metrics() -> None:
     for name, part in PARTS.items():
         labels = {metric.name: len(metric.labels) for metric in part.metrics}
         host = Host(captures.HOST, CASSANDRA, directories=(captures.FOLDER,))
-        for series, value in read(name, host).items():
+        values = read(name, host)
+        # The clock is not read for a captured tree.
+        assert values or name == "timekeeping", name
+        for series, value in values.items():
             assert len(series) == 1 + labels[series[0]]
             assert isinstance(value, int | float)
 

@@ -84,7 +84,9 @@ def test_metrics_that_were_not_requested_are_absent(version: str) -> None:
 
 @pytest.mark.parametrize("version", captures.VERSIONS)
 def test_every_captured_response_has_a_value_and_status_200(version: str) -> None:
-    for pair in captures.bulk(version):
+    pairs = captures.bulk(version)
+    assert pairs
+    for pair in pairs:
         assert {"value", "status"} <= set(pair["response"])
         assert pair["response"]["status"] == 200
 
@@ -99,10 +101,10 @@ def expanded(bean: MBean) -> list[str]:
 @pytest.mark.parametrize("version", captures.VERSIONS)
 def test_real_nodes_have_the_mbeans_that_the_catalogue_reads(version: str) -> None:
     names = captures.names(version)
-    for bean in BEANS:
-        kind = properties(bean.name).get("type", "")
-        if bean.name.startswith(METRICS) and kind in names:
-            assert set(expanded(bean)) <= {*names[kind], *ON_FIRST_USE}, bean.metric.name
+    beans = [bean for bean in BEANS if bean.name.startswith(METRICS) and properties(bean.name).get("type") in names]
+    assert beans
+    for bean in beans:
+        assert set(expanded(bean)) <= {*names[properties(bean.name)["type"]], *ON_FIRST_USE}, bean.metric.name
 
 
 def test_captures_contain_every_mbean_type_in_the_catalogue_except_streaming() -> None:

@@ -176,7 +176,9 @@ def test_buckets_are_read_with_an_operation() -> None:
 
 def test_attributes_that_are_reset_by_reading_are_never_read() -> None:
     beans = [histogram("request_seconds", "Text.", REQUEST + "Latency", only=READ_AND_WRITE)]
-    for mbean_request in requests_for(beans, {beans[0].family: beans[0].labels([])}):
+    mbean_requests = list(requests_for(beans, {beans[0].family: beans[0].labels([])}))
+    assert mbean_requests
+    for mbean_request in mbean_requests:
         assert "attribute" not in body_of(mbean_request)
         assert "RecentValues" not in mbean_request.body
 

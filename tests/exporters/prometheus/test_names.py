@@ -28,6 +28,7 @@ def test_metric_names_are_unique(openmetrics: bool) -> None:
     kinds = parsed(complete_page(openmetrics=openmetrics), openmetrics=openmetrics).kinds
     suffixes = SUFFIXES if openmetrics else {**SUFFIXES, "counter": (), "info": ()}
     names = [name + suffix for name, kind in kinds.items() for suffix in {"", *suffixes.get(kind, ())}]
+    assert names
     assert [name for name, number in Counter(names).items() if number > 1] == []
 
 
