@@ -51,5 +51,5 @@ def test_with_wait_an_unused_jmx_port_is_awaited(
 
 def test_with_wait_a_node_without_a_transport_is_an_error_once_it_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, starts_after=3, started=LocalNode(2, 2.0, jmx_port=7200))
-    with pytest.raises(NoTransportError, match="neither Jolokia nor nodetool detected"):
+    with pytest.raises(NoTransportError, match="no Jolokia agent detected"):
         machine.kind_of_contact(wait=True)
