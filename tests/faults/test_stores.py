@@ -66,7 +66,7 @@ NGINX = b"""<html>\r
 """
 NOT_THE_STORE = "the response is not from the store itself"
 FAULTS: dict[str, tuple[Answer, str]] = {
-    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400: {NOT_THE_STORE} (hint: check the URL): 400 The plain HTTP"),
+    "nginx wants TLS": (status(400, body=NGINX), f"HTTP 400: {NOT_THE_STORE} (hint: check the URL): 400 The plain"),
     "Go wants TLS": (status(400, body=b"Client sent an HTTP request to an HTTPS server."), NOT_THE_STORE),
     "a gateway": (status(422, body=b'{"message": "no Route matched with those values"}'), NOT_THE_STORE),
     "another application": (status(400, body=b'{"error": "Bad Request", "status": 400}'), NOT_THE_STORE),
