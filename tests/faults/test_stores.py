@@ -245,7 +245,7 @@ def test_advice_on_tls_failures_considers_the_given_certificates(
     # With TLS 1.3, the client may notice that the connection is closed before it reads the reason.
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     certificate = f"ca_file={authority.file}&cert_file={client.file}&key_file={client.key}"
-    rejected = f"the server may reject the client certificate {client.file} (hint: check cert_file)"
+    rejected = f"the server may have rejected the client certificate {client.file} (hint: check cert_file)"
     messages = {
         f"ca_file={authority.file}": "may require a client certificate (hint: use cert_file=PATH and key_file=PATH)",
         certificate: rejected,
