@@ -249,7 +249,7 @@ def test_advice_on_tls_failures_considers_the_given_certificates(
     messages = {
         f"ca_file={authority.file}": "may require a client certificate (hint: use cert_file=PATH and key_file=PATH)",
         certificate: rejected,
-        f"ca_file={other.file}": f"the server's certificate is not signed by {other.file}",
+        f"ca_file={other.file}": f"the server's certificate is not signed by an authority in {other.file}",
     }
     for parameters, message in messages.items():
         with (
