@@ -141,7 +141,7 @@ def test_https_requires_a_trusted_authority(token: Path, tmp_path: Path, capsys:
         assert "with --ca FILE" in capsys.readouterr().err
         other = Authority(tmp_path, "other")
         assert push(url, token, "--ca", str(other.file)) == 1
-        assert f"not signed by {other.file}" in capsys.readouterr().err
+        assert f"not signed by an authority in {other.file}" in capsys.readouterr().err
         assert push(url, token, "--ca", str(authority.file)) == 0
 
 
