@@ -99,14 +99,14 @@ class Shell:
         self.run("apt-get update")
 
     def run(self, line: str) -> tuple[int, list[str]]:
-        """Run a command line; return its exit code and output. Raises EOFError if the shell ends."""
+        """Run a command line; return its exit code and output. Raises EOFError if the shell exits."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
         return self._read_result()
 
     def _read_result(self) -> tuple[int, list[str]]:
-        """Wait for the running command; return its exit code and output. Raises EOFError if the shell ends."""
+        """Wait for the running command; return its exit code and output. Raises EOFError if the shell exits."""
         assert self._process.stdout is not None
         output: list[str] = []
         for text in self._process.stdout:

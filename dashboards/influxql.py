@@ -46,7 +46,7 @@ class Scope:
 
 
 def render(expression: Expression, scope: Scope) -> str:
-    """Return the query that yields the values of an expression in the column `value`.
+    """Return the query that yields the values of an expression in the `value` column.
 
     Raises KeyError for a quantile that the points do not contain. Raises ValueError for an expression over several
     metrics, because InfluxQL has no arithmetic across measurements and would return nothing.

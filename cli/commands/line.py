@@ -168,8 +168,8 @@ def command(**options: Any) -> None:
     A line appears every INTERVAL, COUNT times or until Ctrl-C. INTERVAL is a duration such as 10, 10s or 1m.
 
     The first line appears after one full interval; each line covers its interval only. Latencies are in
-    milliseconds. "-" means that a value is unknown or that nothing happened. The last line contains the averages
-    over the whole run.
+    milliseconds. "-" means that there is no value: it is unknown, or there were no requests to measure. The last
+    line contains the averages over the whole run.
 
     Every option can also be set in the environment, for example --jolokia as CASSTAT_JOLOKIA.
     """

@@ -44,7 +44,8 @@ def command(pattern: str, output: str) -> None:
     """List all metrics with kind, unit, labels and description
 
     PATTERN restricts the list to metrics whose name contains it. After the description come the {labels}, then
-    [slow] for metrics read once a minute, or [hourly] for metrics read on demand because they access the node's disk.
+    [slow] for metrics read once a minute, or [hourly] for metrics that are not read by default, because they make the
+    node read its disk.
     """
     metrics = [metric for name, metric in sorted(CATALOGUE.items()) if pattern.lower() in name.lower()]
     if output == "json":

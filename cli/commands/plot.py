@@ -63,7 +63,7 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
     "warm_up_s",
     type=Duration(),
     default=0.0,
-    help="Duration of the warm-up, shaded and excluded from totals.  [0s]",
+    help="Duration of the warm-up, shaded and excluded from percentiles.  [0s]",
 )
 @read_limits
 def command(

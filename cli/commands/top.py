@@ -43,7 +43,7 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
     "-i",
     "--interval",
     type=Duration(0.1, 3600),
-    help="Interval between ticks.  [live: 1s; --replay: for at most 1800 ticks]",
+    help="Interval between ticks.  [live: 1s; --replay: to fit 1800 ticks]",
 )
 @click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
 @range_options("--to")
@@ -78,7 +78,7 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 def command(**options: Any) -> None:
     """Show a cluster on one screen, live or from a recording
 
-    NODE is the address of the node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent. Press
+    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent. Press
     '?' for the keys. If the output is not a terminal, top prints a table for each tick.
     """
     from cli.top.top_program import TopSettings, run

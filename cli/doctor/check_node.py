@@ -75,7 +75,7 @@ def hiding_option(case: ExaminedNode) -> str:
         return ""
     options = [fields[3] for line in mounts.splitlines() if (fields := line.split())[1:3] == ["/proc", "proc"]]
     match = _HIDDEN.search(options[-1]) if options else None
-    return f"/proc's option {match[0]}" if match else ""
+    return f"/proc's {match[0]} option" if match else ""
 
 
 def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:

@@ -42,7 +42,7 @@ def _when(context: RenderContext, frame: Frame) -> str:
         return f"{moment} {f'x{view.speed:g}' if view.playing else 'PAUSED'}"
     if view.at_s is None:
         return moment
-    return f"{moment} PAUSED, {span_of_time(context.frames[-1].time_s - frame.time_s)} ago"
+    return f"{moment} PAUSED, {span_of_time(context.frames[-1].time_s - frame.time_s)} behind"
 
 
 def summary(context: RenderContext, lines: int) -> list[Line]:

@@ -36,9 +36,9 @@ def lines(context: RenderContext, room: int) -> list[Line]:
     column = COLUMNS[COLUMN_INDEX[name]]
     nodes = shown(context)
     more = len(context.order) - len(nodes) - context.view.first
-    beyond = f"{more} more to the right: pgdn" if more > 0 else ""
+    beyond = f"pgdn: {more} more" if more > 0 else ""
     heads = [
-        cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next  {beyond}", "dim")), context.width),
+        cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next column  {beyond}", "dim")), context.width),
         _heads(context, nodes),
     ]
     last = context.frame_index + 1

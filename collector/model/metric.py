@@ -31,7 +31,7 @@ class ScrapeInterval(Enum):
     SLOW = 60.0
     """For sizes, capacities and versions."""
     HOURLY = 3600.0
-    """For metrics that make the node read its disk; they are read only on demand."""
+    """For metrics that make the node read its disk; they are not read by default."""
 
 
 class Aggregation(Enum):

@@ -16,13 +16,13 @@ from collector.printable import count_text
 Catalogue = Mapping[str, Metric]
 Readings = dict[Series, Reading]
 
-# A histogram's count may differ from the counter of the same events by the share COUNT_SLACK or by COUNT_SLACK_FEW
-# events, whichever is larger, because the counter is read a moment before or after the histogram.
+# A histogram's count may differ from the counter of the same events by up to COUNT_SLACK_FEW events or the fraction
+# COUNT_SLACK, whichever is larger, because the counter is read a moment before or after the histogram.
 COUNT_SLACK = 0.05
 COUNT_SLACK_FEW = 50
-# The buckets' mean may differ from the counters' mean by the factor MEAN_SLACK, plus MEAN_SLACK_S. The means of fewer
-# than MEAN_MIN_COUNT values are not compared. A wrong unit changes the mean by a factor of 1000, whereas a slow request
-# that is missing from the buckets changes it far less.
+# The buckets' mean may differ from the counters' mean by up to a factor of MEAN_SLACK, plus MEAN_SLACK_S. The means of
+# fewer than MEAN_MIN_COUNT values are not compared. A wrong unit changes the mean by a factor of 1000, whereas a slow
+# request that is missing from the buckets changes it far less.
 MEAN_SLACK = 30
 MEAN_SLACK_S = 2e-6
 MEAN_MIN_COUNT = 100

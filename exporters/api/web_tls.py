@@ -101,7 +101,7 @@ def _clients(section_values: Mapping[str, Any], authority: str) -> tuple[str, tu
     if sans is not None and policy != REQUIRED:
         raise WebConfigError(f"{_TLS}: client_allowed_sans needs client_auth_type: {REQUIRED}")
     if sans == ():
-        raise WebConfigError(f"{_TLS}: client_allowed_sans: an empty list admits no client")
+        raise WebConfigError(f"{_TLS}: client_allowed_sans: an empty list admits no clients")
     return policy, sans or ()
 
 

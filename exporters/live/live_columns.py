@@ -69,7 +69,7 @@ EVERY = frozenset(COLUMN_INDEX)
 
 
 def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVERY) -> Cells:
-    """Return a sample's row, with last known values of sources that report less often than every tick.
+    """Return a sample's row, with the last known values of sources that do not report on every tick.
 
     Only the columns in `names` are computed; the others are NaN.
     """

@@ -143,7 +143,7 @@ def test_hidden_processes_are_a_problem(root: Path) -> None:
     put(root, "proc/self/mounts", "proc /proc proc rw,hidepid=invisible 0 0\n")
     (finding,) = check_node.examine(ExaminedNode(root=root, uid=1000), None, [])
     assert finding.state is State.PROBLEM
-    assert "/proc's option hidepid=invisible hides other users' processes" in finding.summary
+    assert "/proc's hidepid=invisible option hides other users' processes" in finding.summary
     assert finding.fixes[0].startswith("sudo -u ")
 
 

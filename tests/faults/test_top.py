@@ -164,7 +164,7 @@ def test_the_peers_of_a_seed_are_added(pair: FakeAgents) -> None:
     [
         ((), "no node given (hint: run 'casstat top 10.0.0.7'"),
         (("http://me:secret@host",), "must not contain a user name and password"),
-        (("ftp://host",), "is not a node's address (hint: use an address such as"),
+        (("ftp://host",), "is not a valid node address (hint: use an address such as"),
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),
         (("10.0.0.1", "--agent-user", "me"), "or set CASSTAT_AGENT_PASSWORD"),
         (("10.0.0.1", "--replay", "/nowhere"), "cannot be combined with nodes"),
@@ -211,7 +211,7 @@ def test_keys_change_the_screen(pair: FakeAgents) -> None:
             ("Enter", lambda text: "latency" in text and "JVM" in text),
             ("Escape", lambda text: "NODE" in text),
             ("Space", lambda text: "PAUSED" in text),
-            ("Left", lambda text: "PAUSED, 0 s ago" not in text and "PAUSED" in text),
+            ("Left", lambda text: "PAUSED, 0 s behind" not in text and "PAUSED" in text),
             ("Space", lambda text: "PAUSED" not in text),
             ("f", lambda text: "no node has a problem" in text),
             ("f", lambda text: HEALTHY in text),

@@ -138,7 +138,7 @@ def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: s
 
 
 def table(text: str, first: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of those tables in sysstat's output that have the column `first`."""
+    """Yield the rows of those tables in sysstat's output that have the `first` column."""
     header: list[str] = []
     for line in text.splitlines():
         words = line.split()

@@ -56,7 +56,7 @@ def parse_address(text: str, scheme: str = "http") -> NodeAddress:
             "a node's address must not contain a user name and password, "
             "because other local users can read the command line"
         )
-    invalid = NodeAddressError(f"'{one_line(text)}' is not a node's address (hint: {EXAMPLES})")
+    invalid = NodeAddressError(f"'{one_line(text)}' is not a valid node address (hint: {EXAMPLES})")
     # An address with more than one colon and no brackets is a bare IPv6 address.
     bare = f"[{text}]" if text.count(":") > 1 and "://" not in text and not text.startswith("[") else text
     try:

@@ -127,7 +127,7 @@ def _running(draft: Draft, table: Columns, line: str) -> None:
 
 def _exact(raw: object) -> int:
     if isinstance(raw, str) and _ROUNDED.fullmatch(raw):
-        raise ValueError("is rounded, probably by nodetool's option -H")
+        raise ValueError("is rounded, probably by nodetool's -H option")
     return whole(raw)
 
 

@@ -15,7 +15,7 @@ DASHBOARD = Dashboard(
                 Stat(lines("ticks"), "Ticks per second", split=Split.CLUSTER, width=6),
                 TimeSeries(lines("ticks_missed"), width=9),
                 TimeSeries(lines("tick_late_p99"), width=9),
-                Heatmap(lines("tick_late_p99"), "Tick lateness, distribution", width=12),
+                Heatmap(lines("tick_late_p99"), "Tick lateness distribution", width=12),
                 StateTimeline(lines("node_answers"), split=Split.NODE, width=12),
             ),
         ),

@@ -19,7 +19,7 @@ def _row(operation: str, title: str) -> Row:
     return Row(
         title,
         (
-            Heatmap(lines(f"{operation}_p99"), f"{title}, distribution", width=12, height=9),
+            Heatmap(lines(f"{operation}_p99"), f"{title} distribution", width=12, height=9),
             TimeSeries(_ladder(operation), f"{title}, all nodes combined", split=ALL, width=12, height=9),
             TimeSeries(lines(f"{operation}_p50")),
             TimeSeries(lines(f"{operation}_p99")),

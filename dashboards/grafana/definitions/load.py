@@ -68,8 +68,8 @@ DASHBOARD = Dashboard(
                     width=12,
                     height=9,
                 ),
-                Heatmap(lines("load_read_p99"), "Client read latency, distribution", width=12),
-                Heatmap(lines("load_write_p99"), "Client write latency, distribution", width=12),
+                Heatmap(lines("load_read_p99"), "Client read latency distribution", width=12),
+                Heatmap(lines("load_write_p99"), "Client write latency distribution", width=12),
             ),
         ),
         Row(

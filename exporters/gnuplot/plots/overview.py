@@ -9,7 +9,7 @@ from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 from exporters.gnuplot.value_axis import linear
 
-# With more nodes, the lines of individual nodes would be unreadable; the plot `nodes` shows the nodes' range instead.
+# With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
 MAX_NODES = 12
 PANELS = 7
 _LATENCY = (

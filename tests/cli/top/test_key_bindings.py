@@ -90,7 +90,7 @@ def test_a_paused_screen_stays_at_its_tick_while_new_ones_arrive() -> None:
     view = after("left", history=FRAMES[:20])
     lines = [plain(line) for line in screen(RenderContext(FRAMES, view, 100, 24))]
     assert lines[4:] == [plain(line) for line in screen(RenderContext(FRAMES[:20], view, 100, 24))][4:]
-    assert "PAUSED, 11 s ago" in lines[0]
+    assert "PAUSED, 11 s behind" in lines[0]
 
 
 def test_seeking_accepts_an_age_or_a_time() -> None:

@@ -244,7 +244,7 @@ def test_no_wait_is_longer_than_an_interval_when_the_clock_is_set(
     slept: list[float] = []
     clock = FakeClock(start_s, [trouble.sleep for trouble in troubles])
     through(clock, interval_s, troubles, lambda _, slept_s: slept.append(slept_s))
-    # A tick may be early by up to the slew tolerance, and the wait after it is then longer by as much.
+    # A tick may be early by up to the slew tolerance, which lengthens the next wait by the same amount.
     assert max(slept) <= interval_s + min(SLEW_MS / 1000, interval_s / 10) + 1e-6
 
 

@@ -113,7 +113,7 @@ def test_the_defaults_are_the_same_as_in_exporter_toolkit() -> None:
         (f"{TLS}  client_allowed_sans: [a]", "client_allowed_sans needs client_auth_type"),
         (
             f"{TLS}  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: c\n  client_allowed_sans: []",
-            "an empty list admits no client",
+            "an empty list admits no clients",
         ),
         (
             f"{TLS}  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]",

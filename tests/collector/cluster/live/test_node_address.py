@@ -29,7 +29,7 @@ def test_addresses_are_parsed(text: str, url: str, is_agent: bool) -> None:
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://a", "a:b", "a:99999", "a b", "http://a/?x=1", "a:0", "\x1b[2J"])
 def test_invalid_addresses_are_rejected(text: str) -> None:
-    with pytest.raises(NodeAddressError, match=r"is not a node's address \(hint: use an address such as"):
+    with pytest.raises(NodeAddressError, match=r"is not a valid node address \(hint: use an address such as"):
         parse_address(text)
 
 
