@@ -43,7 +43,7 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
     "-i",
     "--interval",
     type=Duration(0.1, 3600),
-    help="Interval between ticks.  [live: 1s; --replay: to fit 1800 ticks]",
+    help="Interval between ticks.  [live: 1s; --replay: chosen to give at most 1800 ticks]",
 )
 @click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
 @range_options("--to")

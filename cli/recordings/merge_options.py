@@ -63,7 +63,8 @@ def merge_options(command: Command) -> Command:
             "-i",
             "--interval",
             type=Duration(MIN_S, MAX_S),
-            help="Interval between rows.  [merge: 5s; plot: to fit 300 points; the recording's if longer]",
+            help="Interval between rows."
+            "  [merge: 5s; plot: chosen to give at most 300 points; the recording's if longer]",
         ),
         range_options("--to"),
         click.option(
