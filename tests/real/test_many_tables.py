@@ -20,6 +20,8 @@ from exporters.line.table_rows import NEEDS, tables
 from tests.real.nodes import FAST_SCHEMA, light, spec_of
 from tests.real.programs import Load, ask, load
 
+pytestmark = pytest.mark.beside
+
 VERSION, ADDRESS, JMX_PORT = "5.0.8", "127.0.154.1", 27240
 TABLES, BUSY, RATE = 1000, 20, 300
 PATIENCE_TICKS = 90
