@@ -12,7 +12,7 @@ from benchmarks.simulated_agents import ResponseBodies, addresses
 from cli.top.column_sets import SETS, wanted
 from cli.top.render_context import RenderContext
 from cli.top.screen import screen
-from cli.top.self_cost import resident_mb
+from cli.top.self_cost import resident_mib
 from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import NodeInfo
 from collector.cluster.live.interval_assembler import IntervalAssembler
@@ -25,7 +25,7 @@ from exporters.live.live_frames import frame_of, request_of
 
 NODES, TICKS, REDRAWS = 300, 12, 10
 SIZES = ((80, 24), (200, 60))
-MAX_REDRAW_MS, MAX_MB = 100.0, 200.0
+MAX_REDRAW_MS, MAX_MIB = 100.0, 200.0
 FIRST_S = 1_700_000_000
 
 
@@ -86,13 +86,13 @@ def _close(assembler: IntervalAssembler, history: History, time_s: float) -> Non
 def _memory(history: History) -> Iterator[Figure]:
     """Add frames until the history is full, and measure its memory."""
     frame = history.frames[-1]
-    before_mb = resident_mb() or 0.0
+    before_mib = resident_mib() or 0.0
     count = 0
     while len(history.frames) > count:
         count = len(history.frames)
         history.add(replace(frame, time_s=frame.time_s + count, nodes=tuple(map(_copied, frame.nodes))))
     yield Figure(f"{NODES} nodes: seconds in the history", float(count), "s")
-    yield Figure(f"{NODES} nodes: memory of the history", (resident_mb() or 0.0) - before_mb, "MB", MAX_MB)
+    yield Figure(f"{NODES} nodes: memory of the history", (resident_mib() or 0.0) - before_mib, "MiB", MAX_MIB)
 
 
 def _copied(node: NodeFrame) -> NodeFrame:

@@ -12,6 +12,7 @@ import psutil
 from cli.attach.launcher import Runner
 from cli.demo.java_runtime import javas
 from cli.errors import CasstatError
+from cli.user_switch import as_user
 from collector.host.cassandra_processes import LocalNode
 from collector.host.discovery import has_separate_network
 
@@ -94,7 +95,7 @@ def _require_access(process: Subject) -> None:
     if os.geteuid() not in (0, process.owner[0]):
         raise CasstatError(
             f"process {process.pid} belongs to {process.user} (hint: run casstat as that user or as root,"
-            f" for example 'sudo -u {process.user} casstat attach …')"
+            f" for example '{as_user(process.user, 'casstat attach …')}')"
         )
     try:
         (process.folder / "root").stat()

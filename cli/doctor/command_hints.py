@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cli.user_switch import as_user
+
 EXAMPLE_URL = "http://NODE:8778/jolokia"
 """The URL of a node's Jolokia agent in a hint; the user replaces NODE."""
 
@@ -37,7 +39,7 @@ class Advice:
         # Use an absolute path, because sudo and runuser may not search the caller's PATH.
         name = shlex.join(self.program)
         command = f"{shutil.which(name) or name}{command.removeprefix(name)}"
-        return f"runuser -u {shlex.quote(user)} -- {command}" if self.root else f"sudo -u {shlex.quote(user)} {command}"
+        return as_user(user, command, self.root)
 
     def _flags(self, changes: Mapping[str, str]) -> list[str]:
         named = {f"--{name.replace('_', '-')}": value for name, value in changes.items()}

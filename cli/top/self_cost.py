@@ -24,16 +24,16 @@ class SelfCost:
             cpu_s = time.process_time()
             self._pct = 100 * (cpu_s - self._cpu_s) / (now_s - self._at_s)
             self._cpu_s, self._at_s = cpu_s, now_s
-        return self._pct, resident_mb()
+        return self._pct, resident_mib()
 
     def words(self) -> str:
         """Return the CPU and memory use as text."""
-        pct, size_mb = self.measured()
+        pct, size_mib = self.measured()
         cost = "-" if pct is None else f"{pct:.0f}" if pct >= 1 else f"{pct:.1f}"
-        return f"top {cost}% CPU, {'-' if size_mb is None else f'{size_mb:.0f}'} MB"
+        return f"top {cost}% CPU, {'-' if size_mib is None else f'{size_mib:.0f}'} MiB"
 
 
-def resident_mb() -> float | None:
+def resident_mib() -> float | None:
     """Return this process's resident memory in MiB, or None if unknown."""
     try:
         pages = int(STATM.read_text().split()[1])

@@ -106,6 +106,8 @@ def test_only_the_nodes_user_and_root_may_attach(jar: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)
     message = error_of(lambda: runner(ME, jar))
     assert f"process {ME.pid} belongs to {ME.user} (hint: run casstat as that user or as root" in message
+    without_name = Subject(ME.pid, (4_000_000, OWNER[1]), ME.command)
+    assert r"'sudo -u \#4000000 casstat attach …'" in error_of(lambda: runner(without_name, jar))
 
 
 def test_no_files_are_written_for_another_users_node(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,3 +253,9 @@ def test_commands_are_quoted_for_the_shell() -> None:
     assert advice.line(jmx_port="7200", log="/a b") == "casstat --jmx-port 7200 --log '/a b'"
     assert advice.as_user("cassandra", "casstat -i 5").startswith("sudo -u cassandra ")
     assert replace(advice, root=True).as_user("cassandra", "casstat -i 5").startswith("runuser -u cassandra -- ")
+
+
+def test_a_user_without_a_name_is_given_by_uid() -> None:
+    advice = Advice(("casstat",))
+    assert advice.as_user("999", "casstat -i 5").startswith(r"sudo -u \#999 ")
+    assert replace(advice, root=True).as_user("999", "casstat -i 5").startswith("setpriv --reuid=999 ")

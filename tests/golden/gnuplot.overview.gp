@@ -160,7 +160,7 @@ plot 'overview.tsv' using (x(1)):(cpu_steal(0)) with filledcurves y=0 fc rgb ink
 # Disk.
 set lmargin at screen 0.0650; set rmargin at screen 0.8600
 set tmargin at screen 0.3010; set bmargin at screen 0.1825
-set label 9001 'disk, MB/s' at screen 0.0133, screen 0.2417 center rotate tc rgb ink
+set label 9001 'disk, MiB/s' at screen 0.0133, screen 0.2417 center rotate tc rgb ink
 unset logscale y
 set yrange [0:20]
 set ytics ('0' 0, '5' 5, '10' 10, '15' 15, '20' 20)

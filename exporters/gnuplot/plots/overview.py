@@ -51,7 +51,7 @@ def draw(page: Page) -> Drawing:
         ("Write latency across all nodes.", _latency(page, boxes[2], data, "write")),
         ("Garbage collection and pending compactions.", _upkeep(page, boxes[3], data)),
         ("CPU, stacked.", _cpu(page, boxes[4], data)),
-        ("Disk.", _machine(page, boxes[5], data, "disk, MB/s", _DISK, ("read", "written"))),
+        ("Disk.", _machine(page, boxes[5], data, "disk, MiB/s", _DISK, ("read", "written"))),
         ("Network.", _machine(page, boxes[6], data, "network, Mbit/s", _NETWORK, ("received", "sent"))),
     ]
     commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines(), *x_axis.commands(labels=False)]

@@ -39,7 +39,7 @@ VIEWS = {
     "nothing": ViewState(filter="nobody"),
 }
 SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
-SELF_METRICS = "top 3% CPU, 61 MB"
+SELF_METRICS = "top 3% CPU, 61 MiB"
 
 
 @pytest.fixture(autouse=True)
