@@ -9,7 +9,20 @@ from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+class ShipCommand(click.Command):
+    """A command whose help lists the URLs of all sinks."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the URLs before the options."""
+        # Imported here because only the help needs all sinks.
+        from exporters.sinks.parts.registry import sink_urls
+
+        with formatter.section("URLs"):
+            formatter.write_dl(sink_urls(), col_max=60)
+        super().format_options(ctx, formatter)
+
+
+@click.command(cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to, repeatable."
@@ -39,20 +52,11 @@ def command(
 ) -> None:
     """Push a recording to time series databases
 
-    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, or a single file. The URLs of the stores are
-
-    \b
-      influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH  InfluxDB 2
-      influxdb+http://HOST:8086/DB/autogen?token_file=PATH      InfluxDB 1.8
-      victoriametrics+http://HOST:8428
-      graphite://HOST:2003/PREFIX?tags=1
-      blueflood+http://HOST:19000/TENANT?ttl_s=SECONDS
-
-    With +https instead of +http, a URL also accepts ca_file, cert_file and key_file. For InfluxDB 1.8 the token file
-    contains user:password. Files with secrets must have mode 0600.
+    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, or a single file. With +https instead of
+    +http, the URL of a store also accepts ca_file, cert_file and key_file. Files with secrets must have mode 0600.
 
     The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
-    """  # noqa: D301 - click keeps the line breaks after a backspace
+    """
     from cli.recordings.ship_program import Order, ship
 
     if not ship(Order(path, urls, begin, end, state, patience, max_series)):

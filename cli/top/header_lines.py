@@ -2,7 +2,7 @@
 
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext, clock_time
-from cli.top.severity import LEVEL_STYLES, level, worst
+from cli.top.severity import LEVEL_STYLES, cluster_level, level, worst
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
 from collector.cluster.live.cluster_interval import State
@@ -84,11 +84,11 @@ def _others(context: RenderContext, frame: Frame) -> Line:
         ("cpu%", value(cells, "cpu_busy_pct"), 0, ""),
         ("iowait%", value(cells, "cpu_iowait_pct"), 0, "cpu_iowait_pct"),
         ("GC%", value(cells, "gc_pct"), 1, "gc_pct"),
-        ("pending", value(cells, "compactions_pending"), 0, ""),
+        ("pending", value(cells, "compactions_pending"), 0, "compactions_pending"),
         ("timeouts/s", _sum(frame, "read_timeouts_per_s", "write_timeouts_per_s"), 1, "read_timeouts_per_s"),
         ("dropped/s", _sum(frame, "dropped_reads_per_s", "dropped_mutations_per_s"), 1, "dropped_reads_per_s"),
     ):
-        spans += [Span(f"{gap}{text} ", "dim"), Span(number(cell, digits), LEVEL_STYLES[level(name, cell)])]
+        spans += [Span(f"{gap}{text} ", "dim"), Span(number(cell, digits), LEVEL_STYLES[cluster_level(name, cell)])]
     if (most := worst(frame, "gc_pct")) is not None and context.width >= 100:
         longest = value(most.cells, "gc_pct")
         spans += [Span("  most GC ", "dim"), Span(f"{clean(most.name, context.marks)} {number(longest, 1)}%")]

@@ -1,7 +1,5 @@
 """Sends points to Blueflood through its JSON ingest API.
 
-    blueflood+http://HOST:19000/TENANT?ttl_s=172800
-
 Names are dotted: cluster.dc.rack.node.metric.labels.field. Blueflood refuses points that are days old or in the future.
 """
 
@@ -23,6 +21,7 @@ from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("blueflood+http", "blueflood+https")
+URLS = (("blueflood+http://HOST:19000/TENANT?ttl_s=SECONDS", ""),)
 TTL_S = 172800
 MAX_TTL_S = 2**31 - 1
 # The HTTP status with which Blueflood reports that it accepted the points but did not store them in time.

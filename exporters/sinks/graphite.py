@@ -1,7 +1,7 @@
 """Sends points in Graphite's plaintext protocol, which other stores accept as well.
 
-    graphite://HOST:2003/PREFIX            dotted names: PREFIX.cluster.dc.rack.node.metric.labels.field
-    graphite://HOST:2003/PREFIX?tags=1     PREFIX.metric.field;cluster=…;dc=…;label=…
+A dotted name is PREFIX.cluster.dc.rack.node.metric.labels.field; with tags, a name is
+PREFIX.metric.field;cluster=…;dc=…;label=…
 
 The protocol has no responses. Each batch is sent over its own connection, which is shut down for sending after the last
 line; once the store has closed its side, it has read everything. Times are whole seconds.
@@ -24,6 +24,10 @@ from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
 SCHEMES = ("graphite",)
+URLS = (
+    ("graphite://HOST:2003/PREFIX", "dotted names"),
+    ("graphite://HOST:2003/PREFIX?tags=1", "names with tags"),
+)
 PORT = 2003
 # Characters that are replaced in tags. Graphite allows a tilde in a value, but not at its beginning.
 NOT_IN_TAGS = re.compile(r"[;~\s\x00-\x1f]")

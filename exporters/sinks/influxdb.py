@@ -1,9 +1,4 @@
-"""Sends points to InfluxDB 2, to stores with the same API such as InfluxDB 1.8, and to VictoriaMetrics.
-
-influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH
-influxdb+http://HOST:8086/db/autogen?token_file=PATH         1.8: the file contains user:password
-victoriametrics+http://HOST:8428
-"""
+"""Sends points to InfluxDB 2, to stores with the same API such as InfluxDB 1.8, and to VictoriaMetrics."""
 
 import gzip
 import re
@@ -25,6 +20,11 @@ if TYPE_CHECKING:
     from exporters.sinks.parts.store_http import StoreResponse
 
 SCHEMES = ("influxdb+http", "influxdb+https", "victoriametrics+http", "victoriametrics+https")
+URLS = (
+    ("influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH", "InfluxDB 2"),
+    ("influxdb+http://HOST:8086/DB/autogen?token_file=PATH", "InfluxDB 1.8; the file contains user:password"),
+    ("victoriametrics+http://HOST:8428", ""),
+)
 DROPPED = re.compile(r"\bdropped=(\d+)")
 
 

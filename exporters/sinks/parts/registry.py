@@ -17,6 +17,11 @@ def sink_of(url: str) -> Sink:
     return sink
 
 
+def sink_urls() -> list[tuple[str, str]]:
+    """Return the form of each sink's URLs, with a remark or ""."""
+    return [form for module in _sinks() for form in module.URLS]
+
+
 def _sinks() -> list[ModuleType]:
     names = sorted(module.name for module in pkgutil.iter_modules(exporters.sinks.__path__) if not module.ispkg)
     modules = [importlib.import_module(f"{exporters.sinks.__name__}.{name}") for name in names]
