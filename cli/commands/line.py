@@ -152,7 +152,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     help="Source of the node's metrics.  [jolokia if it answers, else nodetool]",
 )
 @jolokia_options
-@click.option("--nodetool", type=PATH, metavar="PATH", help="Path of nodetool.  [detected]")
+@click.option("--nodetool", type=PATH, metavar="PATH", help="Path to nodetool.  [detected]")
 @click.option("--jmx-user", default="", metavar="NAME", help="JMX user name for nodetool.")
 @click.option(
     "--jmx-password-file",

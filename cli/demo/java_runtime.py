@@ -74,7 +74,7 @@ def has_http_server(java: Path) -> bool:
 
 
 def javas(environ: Mapping[str, str], system: Path = SYSTEM) -> Iterator[Path]:
-    """Yield candidate paths of `java`, best first; they need not exist."""
+    """Yield candidate paths for `java`, best first; they need not exist."""
     if home := environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
     if on_path := shutil.which("java", path=environ.get("PATH")):

@@ -1,8 +1,8 @@
 """Thresholds as colour steps in Grafana.
 
 A step includes its lower bound, whereas an alert fires only beyond the bound. A value has the colour of its step, and
-Grafana draws a threshold line in the colour of the step above the line. For an alert on low values, that would be the
-colour of the better side, so the lines have their own steps.
+Grafana draws a threshold line in the colour of the step above the line. For an alert on low values, the step above the
+line is the healthier one, so threshold lines have separate steps to get the alert's colour.
 """
 
 from dashboards.expression import Gauge

@@ -50,7 +50,7 @@ def fitting(count: int) -> list[TableColumn]:
 
 
 def tables(sample: Sample) -> list[dict[str, Any]]:
-    """Return a row per table, the busiest first; the rows of each keyspace's other tables come last.
+    """Return a row per table, the busiest first, and then a row per keyspace for all its tables not read individually.
 
     A row contains the keyspace, the table, and, for both reads and writes, the rate per second and the mean and
     99th percentile latency (ms); absent values are None.

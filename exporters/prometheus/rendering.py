@@ -22,7 +22,7 @@ LIMIT_METRICS = {
             "Number of series in the text format of this page; OpenMetrics omits counts of histograms without a sum.",
         ),
         Metric(LIMIT, Kind.GAUGE, "1", "Maximum number of series on this page."),
-        Metric(REFUSED, Kind.GAUGE, "1", "Number of series left out because of the limit.", ("metric",)),
+        Metric(REFUSED, Kind.GAUGE, "1", "Number of series left out because of the series limit.", ("metric",)),
     )
 }
 NODE_EXPORTERS = frozenset(metric.name for part in HOST for metric in part.metrics if metric.name.startswith("node_"))
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 class Rendering:
-    """Renders ticks; text that does not change is cached. Metrics left out because of the limit are logged."""
+    """Renders ticks, and caches text that does not change. Logs the metrics that the series limit leaves out."""
 
     def __init__(self, options: Options, catalogue: Mapping[str, Metric], log: Callable[[str], None]) -> None:
         hidden = frozenset[str]() if options.machine else NODE_EXPORTERS

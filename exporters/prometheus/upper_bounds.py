@@ -59,7 +59,7 @@ class UpperBounds:
         if invalid or not self.seconds:
             cause = f"invalid upper bound {invalid[0]:g} s" if invalid else "no upper bounds"
             raise UpperBoundsError(
-                f"histograms: {cause} (hint: use positive numbers of seconds, such as 0.001,0.01,0.1,1)"
+                f"histograms: {cause} (hint: use positive values in seconds, such as 0.001,0.01,0.1,1)"
             )
 
     def bounds(self, unit: str, length: int) -> tuple[Bound, ...]:

@@ -1,4 +1,5 @@
-"""A nodetool report as a source: it runs at its own pace, gives each value once and repeats lasting problems."""
+"""A nodetool report as a source: it runs at its own pace, returns each value once, and reports a failure until it is
+resolved."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -83,7 +83,7 @@ def test_duplicate_bounds_are_merged() -> None:
 
 @pytest.mark.parametrize("invalid", [(), (0.0,), (-1.0,), (nan,), (0.1, inf)])
 def test_an_invalid_bound_is_rejected(invalid: tuple[float, ...]) -> None:
-    with pytest.raises(UpperBoundsError, match="use positive numbers of seconds"):
+    with pytest.raises(UpperBoundsError, match="use positive values in seconds"):
         UpperBounds(invalid)
 
 
