@@ -4,7 +4,8 @@ Each table is partitioned by run and node (`run=…/node=…`). Sorting values b
 (Parquet's DELTA_BINARY_PACKED) keep the files small. Needs pyarrow, which casstat[analysis] installs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from csv import reader
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -35,6 +36,12 @@ LEVEL = 9
 TIME = pa.timestamp("ms", "UTC")
 """The type of `time` in all tables."""
 ROWS_A_GROUP = 1 << 20
+# Merged rows are read in blocks of this size; to infer the types of all columns, this many columns are read at a time.
+BLOCK_BYTES = 4 << 20
+COLUMNS_AT_ONCE = 20
+# A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
+NAMED_TYPES: Mapping[str, pa.DataType] = {"node": pa.string(), "time": pa.float64()}
+PARSING = csv.ParseOptions(newlines_in_values=True)
 
 
 @dataclass
@@ -78,23 +85,51 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
     """Write the rows of a CSV file to one Parquet file per node, and return these files. Raises OSError.
 
-    In the CSV file, the rows of each node must be consecutive.
+    In the CSV file, the rows of each node must be consecutive. A column has the same type in all Parquet files. The CSV
+    file is read in parts, because that of a large cluster would take a gigabyte of memory.
     """
-    # A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
-    types = {"node": pa.string(), "time": pa.float64()}
-    options = csv.ConvertOptions(strings_can_be_null=True, null_values=[""], column_types=types)
-    table = csv.read_csv(rows, csv.ReadOptions(), csv.ParseOptions(newlines_in_values=True), options)
-    times = pc.round(pc.multiply(table.column("time"), 1000)).cast(pa.int64()).cast(TIME)
-    table = table.set_column(table.column_names.index("time"), "time", times)
-    nodes = [node or "" for node in table.column("node").to_pylist()]
     paths = []
-    begin = 0
-    for node, group in groupby(nodes):
-        length = len(list(group))
-        part = table.slice(begin, length).drop_columns(["node"])
-        paths.append(_write_table(part, _partition(folder, "rows", run, node)))
-        begin += length
+    for node, table in _tables_by_node(rows, _column_types(rows)):
+        times = pc.round(pc.multiply(table.column("time"), 1000)).cast(pa.int64()).cast(TIME)
+        table = table.set_column(table.column_names.index("time"), "time", times)
+        paths.append(_write_table(table.drop_columns(["node"]), _partition(folder, "rows", run, node)))
     return paths
+
+
+def _column_types(rows: Path) -> dict[str, pa.DataType]:
+    """Return the type of each column of a CSV file, inferred from all its rows."""
+    with rows.open(newline="", encoding="utf-8") as file:
+        names = next(reader(file))
+    types: dict[str, pa.DataType] = {}
+    for begin in range(0, len(names), COLUMNS_AT_ONCE):
+        options = _options(NAMED_TYPES, names[begin : begin + COLUMNS_AT_ONCE])
+        schema = csv.read_csv(rows, csv.ReadOptions(), PARSING, options).schema
+        types |= dict(zip(schema.names, schema.types, strict=True))
+    return types
+
+
+def _tables_by_node(rows: Path, types: Mapping[str, pa.DataType]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield each node's name and rows."""
+    last, parts = "", list[pa.Table]()
+    for batch in csv.open_csv(rows, csv.ReadOptions(block_size=BLOCK_BYTES), PARSING, _options(types)):
+        table = pa.Table.from_batches([batch])
+        nodes = [node or "" for node in table.column("node").to_pylist()]
+        begin = 0
+        for node, group in groupby(nodes):
+            if node != last and parts:
+                yield last, pa.concat_tables(parts)
+                parts = []
+            length = len(list(group))
+            parts.append(table.slice(begin, length))
+            last, begin = node, begin + length
+    if parts:
+        yield last, pa.concat_tables(parts)
+
+
+def _options(types: Mapping[str, pa.DataType], only: Sequence[str] = ()) -> csv.ConvertOptions:
+    return csv.ConvertOptions(
+        strings_can_be_null=True, null_values=[""], column_types=dict(types), include_columns=list(only)
+    )
 
 
 def _partition(folder: Path, name: str, run: str, node: str) -> Path:

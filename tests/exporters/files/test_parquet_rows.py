@@ -1,0 +1,54 @@
+"""Merged rows as Parquet: the same types in all files, however large the rows are."""
+
+import csv
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from exporters.files import parquet
+from exporters.files.parquet import write_rows
+
+NODES = ("cluster", "1", "NA", "a\nb")
+ROWS = 200
+
+
+@pytest.mark.parametrize("block_bytes", [300, 1 << 20])
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_all_files_have_the_types_of_all_rows(
+    block_bytes: int, columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(parquet, "COLUMNS_AT_ONCE", columns)
+    expected = {
+        node: [
+            {
+                "time": 1000.0 + number / 10,
+                "count": number,
+                # A number with a fraction, and a text, occur only in the last node's last row.
+                "ratio": 0.5 if (node, number) == (NODES[-1], ROWS - 1) else float(number),
+                "events": 'a, "b"\nc' if (node, number) == (NODES[-1], ROWS - 1) else None,
+                "empty": None,
+            }
+            for number in range(ROWS)
+        ]
+        for node in NODES
+    }
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", "node", *list(expected["1"][0])[1:]])
+        for node, rows in expected.items():
+            writer.writerows([row["time"], node, row["count"], f"{row['ratio']:g}", row["events"], ""] for row in rows)
+    paths = write_rows(tmp_path / "rows.csv", tmp_path, "r")
+    tables = [pq.read_table(path, partitioning=None) for path in paths]
+    for table, rows in zip(tables, expected.values(), strict=True):
+        assert [str(column.type) for column in table.schema] == [
+            "timestamp[ms, tz=UTC]",
+            "int64",
+            "double",
+            "string",
+            "null",
+        ]
+        for written, row in zip(table.to_pylist(), rows, strict=True):
+            assert written.pop("time").timestamp() == pytest.approx(row.pop("time"))
+            assert written == row
