@@ -41,10 +41,10 @@ test: check
 # No other program may run during these tests.
 	$(BIN)/pytest tests/faults -m alone
 # The soak test mostly waits, and tests marked `beside` use little CPU, so other tests of real nodes run at the same time.
-	{ $(BIN)/pytest tests/soak --numprocesses 2 --dist loadfile; code=$$?; \
-	$(BIN)/pytest tests/real -m beside || code=1; exit $$code; } > $(VENV)/beside.log 2>&1 & beside=$$!; \
+	$(BIN)/pytest tests/soak --numprocesses 2 --dist loadfile > $(VENV)/soak.log 2>&1 & soak=$$!; \
+	$(BIN)/pytest tests/real -m beside > $(VENV)/beside.log 2>&1 & beside=$$!; \
 	$(BIN)/pytest tests/real -m "not beside"; code=$$?; \
-	wait $$beside || code=1; cat $(VENV)/beside.log; exit $$code
+	wait $$soak || code=1; wait $$beside || code=1; cat $(VENV)/soak.log $(VENV)/beside.log; exit $$code
 
 check: $(INSTALLED)
 	sh tools/prepare check

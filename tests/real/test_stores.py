@@ -155,8 +155,8 @@ def test_a_restarted_store_receives_everything(node: Node, influxdb: InfluxDB) -
         eventually(lambda: shipping.health().points > 0)
         influxdb.stop()
         node.record(100)
-        eventually(lambda: not shipping.health().up)
-        assert "refused" in shipping.health().reason
+        # The stop may reset a connection in use; only later connections are refused.
+        eventually(lambda: not shipping.health().up and "refused" in shipping.health().reason)
         influxdb.start()
         node.record(100)
         eventually(lambda: shipping.health().up and shipping.health().lag_s == 0.0, 120)
