@@ -4,7 +4,7 @@ import shlex
 
 
 def as_user(user: str, command: str, root: bool = False) -> str:
-    """Return the line that runs `command` as a user, given by name or by UID; `root`: the caller is root."""
+    """Return a shell command line that runs `command` as a user (name or UID); `root` means that the caller is root."""
     if not user.isdigit():
         return f"runuser -u {shlex.quote(user)} -- {command}" if root else f"sudo -u {shlex.quote(user)} {command}"
     # runuser accepts only names.

@@ -21,7 +21,7 @@ from exporters.sinks.sink import SinkUrlError
 FOLDER = "sinks"
 # When the agent stops, requests in progress have this much time to finish.
 PATIENCE_S = 1.0
-# A sink that failed because of a bug is restarted after this time.
+# A sink that failed because of a bug is restarted after this delay.
 AGAIN_S = 60.0
 
 

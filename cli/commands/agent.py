@@ -129,7 +129,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     "--to",
     multiple=True,
     metavar="URL",
-    help="URL of a store to push to, repeatable: influxdb+http://HOST:PORT/BUCKET, victoriametrics+http, graphite,"
+    help="URL of a store to push to (repeatable): influxdb+http://HOST:PORT/BUCKET, victoriametrics+http, graphite,"
     " blueflood+http, …",
 )
 @click.option(
@@ -137,7 +137,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     multiple=True,
     type=Duration(1e-9),
     metavar="DURATION",
-    help="Upper bound for latency histograms in Prometheus, repeatable, rounded to the nearest bound of Cassandra 4.1."
+    help="Upper bound for latency histograms in Prometheus (repeatable); rounded to the nearest bound of Cassandra 4.1."
     f"  [{len(BOUNDS_S)} from 50 µs to 60 s]",
 )
 @click.option(

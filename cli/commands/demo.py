@@ -81,7 +81,7 @@ def command() -> None:
 @click.option(
     "--address", default="127.0.0.1", callback=_loopback, show_default=True, help="Loopback address of the first node."
 )
-@click.option("--heap", default="512M", show_default=True, help="Heap size of each node, in the format of -Xmx.")
+@click.option("--heap", default="512M", show_default=True, help="Heap size of each node, in -Xmx format.")
 @click.option(
     "--jolokia/--no-jolokia",
     "jolokia",
@@ -93,7 +93,7 @@ def command() -> None:
     "companions",
     type=click.Choice(["prometheus"]),
     multiple=True,
-    help="Program to run alongside the cluster until Ctrl-C, repeatable.",
+    help="Program to run alongside the cluster until Ctrl-C (repeatable).",
 )
 @in_folder
 def up(

@@ -25,7 +25,7 @@ class ShipCommand(click.Command):
 @click.command(cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to, repeatable."
+    "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to (repeatable)."
 )
 @range_options()
 @click.option(
@@ -38,7 +38,7 @@ class ShipCommand(click.Command):
     "--patience",
     type=Duration(),
     default=60.0,
-    help="Time to keep retrying a store that accepts nothing.  [60s]",
+    help="Maximum time to keep retrying a store that accepts nothing.  [60s]",
 )
 @read_limits
 def command(

@@ -37,7 +37,7 @@ def _agent_option(flag: str, metavar: str, text: str, kind: Any = None) -> Calla
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
 @click.option(
-    "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers, repeatable."
+    "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers (repeatable)."
 )
 @click.option(
     "-i",

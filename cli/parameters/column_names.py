@@ -43,7 +43,8 @@ class ColumnNames(click.ParamType["tuple[str, ...]"]):
         names |= {column.name: column.name for column in self._columns()}
         for word in words:
             if word in self._sets:
-                self.fail(f"column set '{word}' in a list of names (hint: use a set or a list of columns)", param, ctx)
+                reason = f"column set '{word}' cannot be combined with other names"
+                self.fail(f"{reason} (hint: use one set or a list of columns)", param, ctx)
             if word not in names:
                 similar = difflib.get_close_matches(word, [*self._sets, *names], 1, 0.5)
                 hint = f"did you mean '{similar[0]}'?" if similar else "use 'help' for a list"

@@ -35,7 +35,7 @@ class JournalFollower:
         return Position(self._path.name if self._path else "", entry.frame)
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the ticks written since the last call, the findings, and `Removed`. Raises OSError."""
+        """Yield the ticks since the last call, any findings, and `Removed` if files may be missing. Raises OSError."""
         if self._start is not None:
             start, self._start = self._start, None
             if not self._open_at(start):

@@ -109,7 +109,7 @@ class LatestValues:
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
     def _delete_origin(self, origin: str) -> None:
-        """Delete, from all sources, the values of an origin that has ended."""
+        """Delete the values of an origin that has ended from all sources."""
         for source in self._sources.values():
             if source.origin == origin:
                 source.latest.clear()

@@ -10,7 +10,7 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# A single event raises the rate in its minute to this multiple of a value just beyond the threshold.
+# The rate in the one minute of a single event, as a multiple of a value just beyond the threshold.
 BURST = 20
 
 

@@ -13,7 +13,7 @@ from tests.exporters.prometheus.parsed import parsed
 
 @cache
 def families() -> dict[str, tuple[str, frozenset[str]]]:
-    """Return, by name, the kind and labels of every metric served by an agent or by the demo's load generator."""
+    """Return the kind and labels of every metric served by an agent or by the demo's load generator, by name."""
     labels_by_name: dict[str, tuple[str, frozenset[str]]] = {}
     for page in (parsed(complete_page(openmetrics=False)), parsed(generate_latest(LoadMetrics("c").registry).decode())):
         labels: dict[str, set[str]] = {}

@@ -53,7 +53,7 @@ each_name = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture(scope="module")
 def series_labels() -> Mapping[str, set[str]]:
-    """Return, by metric name, the labels of all series that an alert may select."""
+    """Return the labels of all series that an alert may select, by metric name."""
     labels_of: dict[str, set[str]] = {"up": {"job", "instance"}}
     for name, labels in parsed(complete_page(openmetrics=False)).values:
         labels_of.setdefault(name, {"job"}).update(dict(labels))

@@ -140,8 +140,8 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
     assert heavy_ms > 2 * typical_ms
     # Cassandra's decaying p99, which other tools show, still includes the heavy phase.
     assert decayed_ms > halfway_ms
-    # Compare the median, because a single slow read raises the p99 of its second. No row may exceed the slowest read
-    # since the heavy phase.
+    # Compare the median, because a single slow read raises the p99 of the second in which it falls. No row may exceed
+    # the slowest read since the heavy phase.
     assert sorted(light_again)[2] < halfway_ms
     assert max(light_again) <= 1.001 * highest_bound_ms(before, after)
 

@@ -168,7 +168,7 @@ class _Previous:
 def _values(
     block: Block, last_readings: LastReadings, present: Bools, kinds: Sequence[Kind | None]
 ) -> tuple[Floats, Floats, Ints]:
-    """Return, for each line and series, the latest number (NaN if none), its increase and the latest integer.
+    """Return the latest number (NaN if none), its increase and the latest integer for each line and series.
 
     Raises CodingError.
     """

@@ -20,7 +20,7 @@ ALERTS = (
     *threshold_alerts(
         "CassandraDiskFilling",
         "disk_fills",
-        # The time until no space is free, if the linear trend of the last six hours continues.
+        # The time until the disk is full if the linear trend of the last six hours continues.
         f"{aggregate('sum', _FREE, (*NODE_LABELS, *_MOUNT))} / "
         f"({aggregate('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
         "A disk of {{ $labels.node }} is filling up",

@@ -53,7 +53,7 @@ class LineEncoder:
                     continue
                 number = increase / elapsed_s if aggregated is None else aggregated
                 if number - number == 0:
-                    # Twelve digits suffice, because the elapsed time has only five; 17 would take twice as long.
+                    # 12 significant digits suffice because times are rounded to 10 µs; 17 take twice as long to format.
                     lines.append(b"%bper_s=%.12g%b" % (head, number, tail))
             elif type(value) is float:
                 if not value:

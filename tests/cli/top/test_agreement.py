@@ -140,7 +140,7 @@ def recorded(nodes: Sequence[Node], folder: Path) -> Path:
 
 
 def merge_rows(folder: Path, interval_s: float) -> dict[float, Row]:
-    """Return, by time, the cluster rows that `casstat merge` would write."""
+    """Return the cluster rows that `casstat merge` would write, by time."""
     run, choice = merged(MergeSettings((folder,), interval_s), lambda _, node: node.node)
     return rows_of(run, choice)
 
@@ -159,13 +159,13 @@ def rows_of(run: Merged[Any], choice: Choice) -> dict[float, Row]:
 
 
 def top_rows(folder: Path, interval_s: float) -> dict[float, Row]:
-    """Return, by time, the cluster rows that `casstat top --replay --format json` would print."""
+    """Return the cluster rows that `casstat top --replay --format json` would print, by time."""
     frames = RecordedFrames(MergeSettings((folder,), interval_s)).history.frames
     return {frame.time_s: json.loads(json_text(frame, (None, None), EVERY))["cluster"] for frame in frames}
 
 
 def live_rows(run: Merged[NodeRun], nodes: Sequence[Node]) -> dict[float, Row]:
-    """Return, by time, the cluster rows that live `casstat top` would show for the nodes' samples."""
+    """Return the cluster rows that live `casstat top` would show for the nodes' samples, by time."""
     assembler = IntervalAssembler(run.grid.interval_s, SUMMED)
     for node in nodes:
         assembler.add_node(node.name, node.name)

@@ -19,7 +19,7 @@ def test_the_patterns_of_each_set_are_within_the_agents_limits(number: int) -> N
 
 def test_a_set_cannot_be_combined_with_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--once", "--columns", "requests,reads_per_s", "127.0.0.1"]) == 2
-    message = "column set 'requests' in a list of names (hint: use a set or a list of columns)"
+    message = "column set 'requests' cannot be combined with other names (hint: use one set or a list of columns)"
     assert capsys.readouterr().err.endswith(f"Invalid value for '--columns': {message}\n")
 
 

@@ -116,13 +116,13 @@ def _is_close(expected: Derived, actual: Derived) -> bool:
 
 
 def reads_of(intervals: Mapping[int, NodeInterval]) -> dict[int, tuple[float, float]]:
-    """Return, by interval index, the increase in reads and the seconds that it covers."""
+    """Return the increase in reads and the seconds that it covers, by interval index."""
     rates = {index: interval.sample.values.get(READS) for index, interval in intervals.items()}
     return {index: (rate.increase, rate.elapsed_s) for index, rate in rates.items() if isinstance(rate, Rate)}
 
 
 def cluster_reads(merged: Merged[Any]) -> dict[int, tuple[float, int]]:
-    """Return, by interval, the cluster's reads and the number of responding nodes; intervals are numbered from 0."""
+    """Return the cluster's reads and the number of responding nodes by interval; intervals are numbered from 0."""
     reads = {}
     for index, interval in merged.cluster.items():
         rate = interval.sample.values.get(READS)

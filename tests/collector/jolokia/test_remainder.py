@@ -181,7 +181,7 @@ class Reader:
 
 
 def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return, for each reading of the keyspace, its count, the total increase in shown tables, and the remainder."""
+    """Return the count, the total increase in shown tables and the remainder for each reading of the keyspace."""
     keyspace, remainder, reader = Keyspace(), Remainder(), Reader()
     readings = []
     for step in played:

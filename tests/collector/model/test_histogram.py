@@ -55,7 +55,7 @@ class Layout:
         return tuple(counts)
 
     def around(self, value: Fraction | int) -> tuple[float, float]:
-        """Return, in the metric's unit, the bounds of the bucket that contains a raw value."""
+        """Return the bounds of the bucket that contains a raw value, in the metric's unit."""
         index = bisect_left(self.bounds, value)
         low = self.bounds[index - 1] if index else 0
         return low / self.per_unit, (self.bounds[index] / self.per_unit if index < len(self.bounds) else inf)

@@ -202,7 +202,7 @@ tries = st.lists(
 
 
 def answers(ticks: list[GeneratedTick]) -> list[tuple[float, int, bool]]:
-    """Return, for each tick, its time, the counter's value and whether the node responded."""
+    """Return each tick's time, the counter's value and whether the node responded."""
     at_s, count, result = 1000.0, 7, []
     for tick in ticks:
         at_s, count = at_s + tick.after_s, count + tick.increase
