@@ -22,7 +22,7 @@ from tests.real.stores import InfluxDB, VictoriaMetrics, fetched, free_port
 from tests.waiting import eventually
 
 RATE = 300
-SPAN_S = 90
+SPAN_S = 60
 # After this time under load, metrics with a scrape interval of one minute have been scraped twice.
 WARM_S = 65
 
@@ -45,7 +45,7 @@ class FilledStores:
     def addresses(self) -> tuple[str, ...]:
         return tuple(node.spec.address for node in self.nodes)
 
-    def merged(self, into: Path, interval_s: int = SPAN_S) -> Mapping[tuple[str, float], Cells]:
+    def merged(self, into: Path, interval_s: int) -> Mapping[tuple[str, float], Cells]:
         """Return the rows of `casstat merge`, keyed by node (or "cluster") and end time."""
         result = run("merge", str(self.journals), "-o", str(into), "-i", str(interval_s))
         assert result.returncode == 0, result.stderr

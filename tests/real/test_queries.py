@@ -1,9 +1,9 @@
 """Dashboard queries return values from stores filled by real agents, and the values match the merge."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from math import isnan
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -25,6 +25,7 @@ STEP_S, SCRAPE_S = 5, 1
 SHARE = 0.8
 CHOICES = ("all", "one", "several")
 BOARDS = {(store, board["uid"]): board for store in dashboard_files.STORES for board in queries.dashboards(store)}
+Merged = Callable[[int], Mapping[tuple[str, float], Cells]]
 MS, MB, KBIT, PCT = 1000.0, 1e-6, 8 / 1000, 100.0
 
 
@@ -32,6 +33,12 @@ MS, MB, KBIT, PCT = 1000.0, 1e-6, 8 / 1000, 100.0
 def stores(tmp_path_factory: pytest.TempPathFactory, start_cluster: StartNodes) -> Iterator[FilledStores]:
     with filled_stores(tmp_path_factory.mktemp("filled"), start_cluster()) as filled:
         yield filled
+
+
+@pytest.fixture(scope="module")
+def merged(stores: FilledStores, tmp_path_factory: pytest.TempPathFactory) -> Merged:
+    """Return a function that returns the rows of a merge with a given interval."""
+    return cache(lambda interval_s: stores.merged(tmp_path_factory.mktemp("merged"), interval_s))
 
 
 def choice(name: str, of: FilledStores) -> Choice:
@@ -132,14 +139,14 @@ EQUAL: tuple[tuple[str, str, str, float], ...] = (
 
 @pytest.mark.parametrize(("name", "by", "column", "scale"), EQUAL, ids=[f"{row[0]}-{row[1]}" for row in EQUAL])
 def test_query_results_match_the_merge(
-    stores: FilledStores, tmp_path: Path, name: str, by: str, column: str, scale: float
+    stores: FilledStores, merged: Merged, name: str, by: str, column: str, scale: float
 ) -> None:
-    rows = stores.merged(tmp_path / "merged")
+    rows = merged(SPAN_S)
     signal = SIGNALS[name]
     wanted = {
         node: float(rows[node, stores.to_s][column]) for node in (stores.addresses if by == "node" else ("cluster",))
     }
-    rows_of_seconds = stores.merged(tmp_path / "seconds", 1)
+    rows_of_seconds = merged(1)
     seconds = {node: list(column_of(rows_of_seconds, node, column, stores).values()) for node in wanted}
     answers: dict[Any, dict[str, float]] = {
         store: prometheus_values(store, signal.expression, by, stores) for store in (stores.prometheus, stores.victoria)
@@ -195,9 +202,9 @@ def influxdb_values(store: InfluxDB, expression: Expression, by: str, of: Filled
     return {series["tags"]["node"] if by == "node" else "cluster": series["values"][0][1] for series in series_list}
 
 
-def test_a_nodes_percentiles_match_the_merge(stores: FilledStores, tmp_path: Path) -> None:
+def test_a_nodes_percentiles_match_the_merge(stores: FilledStores, merged: Merged) -> None:
     """InfluxDB stores percentiles for every tick, so they are compared tick by tick."""
-    rows = stores.merged(tmp_path / "merged", 1)
+    rows = merged(1)
     node = stores.addresses[0]
     for name, column in (("read_p50", "read_p50_ms"), ("read_p95", "read_p95_ms"), ("write_p99", "write_p99_ms")):
         wanted = column_of(rows, node, column, stores)

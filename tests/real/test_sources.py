@@ -13,7 +13,7 @@ from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, increas
 
 pytestmark = pytest.mark.beside
 
-SECONDS = 20
+SECONDS = 10
 RATE = 300
 
 
