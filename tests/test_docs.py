@@ -21,6 +21,7 @@ from collector.catalogue import CATALOGUE
 from collector.journal.format_version import FULL_EVERY
 from exporters.catalogue_page import page
 from exporters.line.view import View
+from exporters.sinks.parts.registry import sink_urls
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("collector", "exporters", "dashboards", "cli")
@@ -235,3 +236,8 @@ def test_the_messages_on_the_troubleshooting_page_exist() -> None:
     parts = [part.strip(" :'.") for message in quoted for part in re.split(r"\b[A-Z]{2,}\b|[\d.:]*\d[KMG]?|…", message)]
     assert [part for part in parts if " " in part and part not in code] == []
     assert len(parts) > 20
+
+
+def test_every_sink_is_in_the_table_of_sinks() -> None:
+    table = (ROOT / "docs" / "agent.md").read_text().partition("## Sinks")[2]
+    assert [url for url, _ in sink_urls() if f"| `{url.partition('?')[0]}" not in table] == []
