@@ -67,7 +67,7 @@ def latency(operation: str) -> Iterator[Check]:
     yield Check(f"{prefix}s_per_s", rate)
     yield Check(f"{prefix}_mean_ms", f"1000 * {seconds} / {rate}", 0.05)
     buckets = f'sum by (le) ({BUCKETS}{{operation="{operation}"}})'
-    # The agent serves only some of Cassandra's upper bounds. Many served bounds are about twice the one before, so
+    # The agent serves only some of Cassandra's upper bounds. Many of those are about twice the previous one, so
     # percentiles computed from these buckets are coarse.
     yield Check(f"{prefix}_p99_ms", f"1000 * histogram_quantile(0.99, {buckets})", 1.0)
     yield Check(f"{prefix}_timeouts_per_s", request_rate(operation, "request_timeouts"))

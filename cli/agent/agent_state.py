@@ -183,18 +183,18 @@ class Agent:
         return self._runs.all_runs()
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run now and return it. Raises OSError and TooManyChangesError."""
+        """Begin a run at the current time and return it. Raises OSError and TooManyChangesError."""
         return self._runs.begin(name)
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        """Add a mark to a run now and return the run.
+        """Add a mark with the current time to a run, and return the run.
 
         Raises KeyError, ValueError, OSError and TooManyChangesError.
         """
         return self._runs.mark(run, text)
 
     def end_run(self, run: str) -> Mapping[str, Any]:
-        """End a run now and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
+        """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         return self._runs.end(run)
 
     def _health(self) -> AgentHealth:

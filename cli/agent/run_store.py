@@ -85,14 +85,14 @@ class RunStore:
             return tuple(_times(kept.run) for kept in reversed(last))
 
     def begin(self, name: str) -> Run:
-        """Begin a run now and return it. Raises OSError and TooManyChangesError."""
+        """Begin a run at the current time and return it. Raises OSError and TooManyChangesError."""
         with self._lock:
             run = self._record({"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name})
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
     def mark(self, identifier: str, text: str) -> Run:
-        """Add a mark to a run now and return the run.
+        """Add a mark with the current time to a run, and return the run.
 
         Raises KeyError, ValueError, OSError and TooManyChangesError.
         """
@@ -107,7 +107,7 @@ class RunStore:
             return run
 
     def end(self, identifier: str) -> Run:
-        """End a run now and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
+        """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
             run = self._record({"run": identifier, "end_s": self._clock.wall_s()})

@@ -87,7 +87,7 @@ def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:
         return ok(SUBJECT, summary)
     nodes = [node, *(other for other in case.here if other != node)]
     fixes = [case.advice.line(jmx_port=str(local.jmx_port)) for local in nodes if local.jmx_port]
-    summary = f"{summary}; {len(nodes)} nodes are running on this host, and none is selected"
+    summary = f"{summary}; {len(nodes)} nodes are running on this host, and none was specified"
     return warning(SUBJECT, summary, "casstat shows this one", *alternatives(fixes))
 
 

@@ -233,5 +233,5 @@ def _checked_device(kind: str, name: str | None, devices: Iterable[str]) -> str:
     """Return `name`, or "" if it is None. Raises click.UsageError if it is not one of `devices`."""
     available = list(dict.fromkeys(devices))
     if name and name not in available:
-        raise click.UsageError(f"no {kind} '{name}' on this machine, which has {', '.join(available) or 'none'}")
+        raise click.UsageError(f"no {kind} '{name}' on this machine (available: {', '.join(available) or 'none'})")
     return name or ""

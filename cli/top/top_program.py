@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
 AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
-# Both times begin after two intervals. After PATIENCE_S, --once waits only for nodes that have neither failed nor sent
-# a sample. After MAX_PATIENCE_S, it waits for none.
+# Both limits are in addition to two intervals. After PATIENCE_S, --once waits only for nodes that have neither failed
+# nor sent a sample. After MAX_PATIENCE_S, it waits for none.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4

@@ -202,7 +202,7 @@ class MBeanSource:
     def _expect_new_names(self, *, has_restarted: bool, had_schema: bool) -> None:
         """Schedule repeated searches after a restart or schema change, because new MBeans may appear with a delay."""
         is_starting = has_restarted or not had_schema
-        # Even while the schema keeps changing, there must be a pause between two searches.
+        # Pause between searches even while the schema keeps changing.
         self._next_search_s = 0.0 if is_starting else self._rested_at_s
         self._search_pause_s = 0.0
         self._changed = ALL if is_starting or self._changed == ALL else SCHEMA

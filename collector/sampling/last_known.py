@@ -1,4 +1,4 @@
-"""Keeps the last known values of sources that answer at their own pace, to fill the rows between two responses."""
+"""Keeps the last known values of sources that answer at their own pace, to fill the rows between responses."""
 
 from collections.abc import Sequence
 from dataclasses import replace

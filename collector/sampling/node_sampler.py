@@ -21,7 +21,7 @@ from collector.sampling.selection import Selection, Table
 from collector.sampling.source_reader import Source, SourceReader
 
 LEARN_TIMEOUT_S = 5.0
-# Peers are read between two ticks; a slow response must not delay the next tick for long.
+# Peers are read between ticks; a slow response must not delay the next tick for long.
 PEERS_TIMEOUT_S = 1.0
 UNKNOWN = "-"
 """Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple would match all."""

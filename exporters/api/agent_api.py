@@ -38,14 +38,14 @@ class AgentApi(Protocol):
         """
 
     def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run now and return it. Raises TooManyChangesError, or OSError if writing to disk fails."""
+        """Begin a run at the current time and return it. Raises TooManyChangesError, and OSError if the disk fails."""
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
-        """Add a mark to a run now and return the run.
+        """Add a mark with the current time to a run, and return the run.
 
         Raises KeyError for an unknown run, ValueError for one that has ended or has no room for more marks, and the
         errors of `begin_run`.
         """
 
     def end_run(self, run: str) -> Mapping[str, Any]:
-        """End a run now and return it. Raises the same errors as `mark_run`."""
+        """End a run at the current time and return it. Raises the same errors as `mark_run`."""

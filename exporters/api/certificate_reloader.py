@@ -107,7 +107,7 @@ class WebConfigReloader:
     def __init__(
         self, file: Path | None, log: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Load the file; without one, everyone may read the API over plain HTTP. Raises WebConfigError."""
+        """Load the file; without one, anyone can read the API over plain HTTP. Raises WebConfigError."""
         self._file = file
         self._log = log
         self._monotonic = monotonic

@@ -61,7 +61,7 @@ class Samples:
             for index, tick in enumerate(ticks):
                 body = (b"," if index else b"[") + self._body(tick, metric_filter)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
-                # Let other requests run between two samples.
+                # Let other requests run between samples.
                 await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b"]" if ticks else b"[]"})
 

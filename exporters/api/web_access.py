@@ -1,4 +1,4 @@
-"""The web configuration as data: TLS, users, headers and rate limit. Without a file, everyone may read the API."""
+"""The web configuration as data: TLS, users, headers and rate limit. Without a file, anyone can read the API."""
 
 from dataclasses import dataclass
 

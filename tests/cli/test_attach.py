@@ -384,7 +384,8 @@ def test_an_agent_of_another_process_is_an_error(attached: FakeJolokia, monkeypa
     monkeypatch.setattr(attach_steps, "PATIENCE_S", 0.1)
     attached.node.override = None
     agent = Agent("127.0.0.1", attached.port)
-    assert f"serves a process other than {HERE.pid}" in error_of(lambda: task("Started Jolokia").attach(agent))
+    error = error_of(lambda: task("Started Jolokia").attach(agent))
+    assert f"this Jolokia runs in another process, not in {HERE.pid}" in error
 
 
 def test_a_port_in_use_is_an_error(attached: FakeJolokia) -> None:

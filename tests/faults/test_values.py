@@ -75,7 +75,7 @@ def instead(kind: str, names: str, other: Json) -> Override:
 
 @pytest.fixture
 def line(fake: FakeJolokia) -> Iterator[Simulation]:
-    """Yield a simulation in which the node has done reads."""
+    """Yield a simulation in which the node has served reads."""
     with Simulation(fake) as line:
         assert with_percentiles(line.next(2000))
         yield line

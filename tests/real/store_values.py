@@ -17,5 +17,5 @@ def by_field(points: Points) -> dict[str, dict[int, float]]:
 
 
 def as_stored(values: dict[int, float]) -> object:
-    """Return an object that equals the values as stores receive them: rounded to twelve digits."""
+    """Return a `pytest.approx` that allows for rounding: stores receive only twelve significant digits."""
     return pytest.approx(values, rel=1e-11)

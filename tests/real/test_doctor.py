@@ -137,7 +137,7 @@ def test_fixing_a_wrong_jmx_port(scripted: ScriptedNode) -> None:
 
 
 def test_fixing_an_unselected_node(scripted: ScriptedNode, node: Node) -> None:
-    finding = Doctor("-i", "60").finding("cassandra", "none is selected")
+    finding = Doctor("-i", "60").finding("cassandra", "none was specified")
     assert finding["state"] == "warning"
     (fix,) = [line for line in fixes(finding) if line.endswith(f"--jmx-port {PORT}")]
     advised_doctor(fix).assert_fixed("cassandra")
