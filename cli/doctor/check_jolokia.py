@@ -149,7 +149,7 @@ def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
     if answer.get("value") == "true":
         return warning(SUBJECT, summary, "the node or this host is busy: rows may be late")
     summary = f"{jolokia.url} takes {median_s * 1000:.0f} ms even for the smallest response"
-    impact = f"its JVM runs without {NODELAY}: ticks are missed at short intervals"
+    impact = f"its JVM runs without {NODELAY}: with a short interval, ticks are missed"
     return warning(SUBJECT, summary, impact, at_start(case, NODELAY))
 
 

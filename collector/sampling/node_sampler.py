@@ -72,7 +72,7 @@ class Transport(Protocol):
         """Return whether the node is known to provide the metric."""
 
     def tables(self) -> Collection[Table]:
-        """Return (keyspace, table) pairs: each keyspace paired with "" and with each of its tables.
+        """Return (keyspace, "") for each keyspace and, if its tables are read, (keyspace, table) for each of them.
 
         Raises SourceError if the node does not answer.
         """
@@ -150,7 +150,7 @@ class NodeSampler:
         return self._transport is not None and self._transport.provides(metric)
 
     def tables(self) -> Collection[Table]:
-        """Return (keyspace, table) pairs: each keyspace with "" and, if its tables are read, with each of them.
+        """Return (keyspace, "") for each keyspace and, if its tables are read, (keyspace, table) for each of them.
 
         Raises SourceError if the node does not answer.
         """

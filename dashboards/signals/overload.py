@@ -45,14 +45,14 @@ SIGNALS = (
         "Pending reads",
         Gauge("cassandra_pool_pending", where(path="request", pool="ReadStage")),
         Unit.COUNT,
-        "Reads of local data that are waiting for a thread.",
+        "Local reads that are waiting for a thread.",
     ),
     Signal(
         "mutations_pending",
         "Pending mutations",
         Gauge("cassandra_pool_pending", where(path="request", pool="MutationStage")),
         Unit.COUNT,
-        "Writes of local data that are waiting for a thread.",
+        "Local writes that are waiting for a thread.",
     ),
     Signal(
         "pools_blocked",

@@ -1,4 +1,4 @@
-"""The numbers of one interval for display: a row for every node and one for the cluster."""
+"""The values of one interval for display: a row for every node and one for the cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

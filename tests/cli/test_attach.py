@@ -336,7 +336,7 @@ def test_attaching_reports_the_node_and_the_command_to_run(
     )
     assert launched.launched_with[:4] == ("--host", "127.0.0.1", "--port", str(attached.port))
     assert (launched.launched_with[4], launched.launched_with[6]) == ("--config", "start")
-    # An agent with the default URL is found without the option --jolokia.
+    # An agent with the default URL is found without the --jolokia option.
     monkeypatch.setattr(attach_steps, "DEFAULT_URL", url)
     assert launched.attach(agent).endswith(" (hint: run 'casstat')")
     # With several nodes, the option is required.

@@ -1,4 +1,4 @@
-"""`Jolokia.post` with faulty servers: it fails in time with a one-line error, and works again afterwards."""
+"""`Jolokia.post` with faulty servers: it fails within its timeout with a one-line error, and then works again."""
 
 import json
 import re

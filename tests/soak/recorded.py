@@ -31,7 +31,7 @@ def recorded(folder: Path) -> list[tuple[Identity, Placement, Sample]]:
 
 
 def expected(folder: Path) -> Points:
-    """Return the points that a store must have. Events are represented by their number, without their texts."""
+    """Return the points that a store must have. Events are represented by their count, without their texts."""
     points: Points = {}
     for identity, where, sample in recorded(folder):
         for kind, texts in events(sample).items():

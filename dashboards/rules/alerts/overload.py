@@ -21,12 +21,12 @@ ALERTS = (
         f"{_VALUE} client requests are waiting for a thread on {WHERE}.",
     ),
     *signal_alerts(
-        "CassandraReadsPending", "reads_pending", f"{_VALUE} reads of local data are waiting for a thread on {WHERE}."
+        "CassandraReadsPending", "reads_pending", f"{_VALUE} local reads are waiting for a thread on {WHERE}."
     ),
     *signal_alerts(
         "CassandraMutationsPending",
         "mutations_pending",
-        f"{_VALUE} writes of local data are waiting for a thread on {WHERE}.",
+        f"{_VALUE} local writes are waiting for a thread on {WHERE}.",
     ),
     *signal_alerts(
         "CassandraPoolBlocked",

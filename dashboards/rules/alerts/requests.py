@@ -20,7 +20,7 @@ def _burn(name: str, threshold: str) -> tuple[Alert, ...]:
         bound = f"({format_number(factor)} * {format_number(1 - objective.target)})"
         series = [selector(ratio_name(window), where(operation=objective.operation)) for window in WINDOWS[severity]]
         expr = " and ".join(f"{selected} > {bound}" for selected in series)
-        summary = f"{objective.operation}s of {{{{ $labels.cluster }}}} / {{{{ $labels.dc }}}} are slow"
+        summary = f"{objective.operation}s in {{{{ $labels.cluster }}}} / {{{{ $labels.dc }}}} are slow"
         text = (
             f"{{{{ $value | humanizePercentage }}}} of the {objective.operation.lower()}s that {{{{ $labels.dc }}}} of "
             f"{{{{ $labels.cluster }}}} coordinated over the last {WINDOWS[severity][0]} took longer than "

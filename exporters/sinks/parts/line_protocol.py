@@ -14,8 +14,8 @@ from exporters.sinks.parts.points import EVENTS, events, histogram_fields, owner
 # Characters that become spaces: a line feed would end the point, and the others are not allowed in names.
 BLANKS = {ord(letter): " " for letter in "\n\r\t\0\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"}
 ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
-# Backslashes that become slashes: at the end of a name or value, and before another backslash or an escaped character,
-# InfluxDB and VictoriaMetrics interpret them differently from each other.
+# Backslashes that become slashes. InfluxDB and VictoriaMetrics disagree about a backslash at the end of a name or
+# value, and before another backslash or an escaped character.
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
 MAX_TEXT_CHARS = 1000
@@ -87,7 +87,7 @@ class LineEncoder:
 def _event_lines(identity: Identity, sample: Sample) -> Iterator[bytes]:
     """Yield a line for each kind of event.
 
-    The line contains the texts, for annotations, and their number, for stores that accept only numbers.
+    Each line contains the texts (for annotations) and their count (for stores that accept only numbers).
     """
     for kind, texts in events(sample).items():
         words = [f"{key(name)}={key(value)}" for name, value in {**identity.labels(), "kind": kind}.items()]
