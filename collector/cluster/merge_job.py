@@ -63,7 +63,7 @@ class Job(Generic[Product]):
     """The parameters of a merge.
 
     offsets     the time by which each node's clock is ahead, in seconds.
-    wanted      the metrics, and single series of other metrics, that `make` needs.
+    wanted      the metrics, and individual series of other metrics, that `make` needs.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
     """

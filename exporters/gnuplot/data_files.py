@@ -26,7 +26,7 @@ def number(value: object) -> float | None:
 
 
 def series(run: Run, node: str, column: str) -> list[float | None]:
-    """Return a node's column: one value for each time of the run."""
+    """Return a node's column: one value for each timestamp in the run."""
     rows = run.rows.get(node) or [None] * len(run.times)
     return [None if row is None else number(row.get(column)) for row in rows]
 

@@ -33,7 +33,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class MissingNodes:
-    """A run's gaps in chronological order, and, for each time of the run, whether any node is missing."""
+    """A run's gaps in chronological order, and, for each timestamp in the run, whether any node is missing."""
 
     gaps: tuple[Gap, ...]
     incomplete: tuple[bool, ...]

@@ -94,7 +94,7 @@ def _by_table(draft: Draft, pending: str, matches: Sequence[re.Match[str]]) -> N
             draft.problem("pending tasks by table do not add up to the total")
             return
     except ValueError as error:
-        draft.problem(f"a number of pending tasks {error}")
+        draft.problem(f"a pending task count {error}")
         return
     for match in matches:
         draft.put((_BY_TABLE, match[1], match[2]), whole(match[3]))

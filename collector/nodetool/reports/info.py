@@ -52,7 +52,7 @@ def parse(text: str) -> Report:
     if _HEAP in values:
         _heap(draft, values[_HEAP])
     if values and not any(parted(line)[0] == "Token" for line in draft.lines):
-        # Every version prints this line last. Without it, the report is truncated, and caches may be missing.
+        # Every version prints this line last. If it is missing, the report was truncated, and caches may be missing.
         draft.problem("missing 'Token', the last line of a complete report")
     chunks = unique(draft.lines, (_CHUNKS,), draft)
     for label, cache in {**_CACHES, _CHUNKS: "ChunkCache"}.items():
