@@ -42,6 +42,9 @@ COLUMNS_AT_ONCE = 20
 # A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
 NAMED_TYPES: Mapping[str, pa.DataType] = {"node": pa.string(), "time": pa.float64()}
 PARSING = csv.ParseOptions(newlines_in_values=True)
+# pyarrow's default pool reserves a gigabyte at once, which is all that --max-memory allows by default; after that, no
+# thread can be started.
+pa.set_memory_pool(pa.system_memory_pool())
 
 
 @dataclass

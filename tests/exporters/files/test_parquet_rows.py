@@ -1,6 +1,8 @@
 """Merged rows as Parquet: the same types in all files, however large the rows are."""
 
 import csv
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -52,3 +54,25 @@ def test_all_files_have_the_types_of_all_rows(
         for written, row in zip(table.to_pylist(), rows, strict=True):
             assert written.pop("time").timestamp() == pytest.approx(row.pop("time"))
             assert written == row
+
+
+# The program's output is by how much its data memory has grown, in kB, after its first table.
+GROWTH = """
+import re
+from pathlib import Path
+import pyarrow as pa
+from exporters.files import parquet
+
+def used() -> int:
+    return int(re.search(r"VmData:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+before = used()
+pa.array(range(1000))
+print(used() - before)
+"""
+
+
+def test_no_memory_is_reserved_in_advance() -> None:
+    """--max-memory limits what is reserved, not what is used."""
+    done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=60)
+    assert int(done.stdout) < 100_000
