@@ -61,7 +61,8 @@ def run(settings: LineSettings) -> None:
         snapshots = sampler.snapshots(ticks(clock, interval_s, aligned=aligned), interval_s)
         if settings.write is not None:
             # Imported here because the compressor is slow to import.
-            from cli.line.line_recorder import folder_name, journal_limits, open_journal, recorded
+            from cli.line.line_recorder import journal_limits, open_journal, recorded
+            from collector.journal.writer import folder_name
 
             folder = settings.write / folder_name(sampler.node)
             limits = journal_limits(settings.journal_limit, settings.journal_sync)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import quote
 
 from cli.errors import CasstatError
 from collector.catalogue import CATALOGUE
 from collector.host import clock_synchronisation
 from collector.host.host_source import identity_of
 from collector.journal.header import Header
-from collector.journal.writer import Journal, JournalError, Limits, bounded_name
+from collector.journal.writer import Journal, JournalError, Limits
 from collector.model.snapshot import Snapshot
 from collector.sampling.node_sampler import NodeSampler
 from collector.sampling.selection import Selection
@@ -70,12 +69,6 @@ def recorded(snapshots: Iterable[Snapshot], journal: Journal) -> Iterator[Snapsh
     for snapshot in snapshots:
         journal.append(snapshot)
         yield snapshot
-
-
-def folder_name(node: str) -> str:
-    """Return the directory name for a node; the node's name may be an IPv6 address or arbitrary text."""
-    name = bounded_name(quote(node, safe=":", errors="replace"))
-    return name if name.strip(".") else f"%{name}"
 
 
 def _clock_error_s() -> float | None:

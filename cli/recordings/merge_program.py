@@ -21,12 +21,14 @@ from cli.parameters.output_folder import output_folder
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MAX_S, MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
+from cli.recordings.run_defaults import offsets_of, range_of, runs_of
 from collector.journal.read_limits import TooManySeriesError
 from collector.printable import one_line
 
 if TYPE_CHECKING:
     from collector.cluster.merge_job import Merged, NodeRun
     from collector.cluster.recordings import Recording
+    from collector.runs.run_file import Run
     from exporters.files.merged_rows import Choice
 
     Make = Callable[[Choice, NodeRun], "Product"]
@@ -57,13 +59,18 @@ def merged(
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
     first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
-    begin_s, end_s = bounds(settings.begin, settings.end, first_s, last_s)
+    runs = runs_of(settings.paths)
+    # The journals of a run begin before it, so that rates are known from its first tick on.
+    run_begin_s, run_end_s = range_of(settings.paths, runs)
+    begin = run_begin_s if settings.begin is None else settings.begin
+    end = run_end_s if settings.end is None else settings.end
+    begin_s, end_s = bounds(begin, end, first_s, last_s)
     grid = Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for session in all_sessions)
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(
         grid,
-        _offsets(settings, node_recordings),
+        _offsets(settings, node_recordings, runs),
         table_of(choice).needs | more,
         partial(make, choice),
         settings.max_series,
@@ -120,7 +127,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     from exporters.files.parquet import write_series as write
 
     node_recordings = _recordings(settings, quiet=True)
-    offsets = _offsets(settings, node_recordings)
+    offsets = _offsets(settings, node_recordings, runs_of(settings.paths))
     with output_folder(folder):
         failed = []
         for recording in node_recordings:
@@ -175,13 +182,16 @@ def _names(node_recordings: list["Recording"]) -> str:
     return one_line(", ".join(recording.node for recording in node_recordings))
 
 
-def _offsets(settings: MergeSettings, node_recordings: list["Recording"]) -> Mapping[str, float]:
+def _offsets(
+    settings: MergeSettings, node_recordings: list["Recording"], runs: dict[Path, "Run"]
+) -> Mapping[str, float]:
+    """Return how far each node's clock is ahead, in seconds; --clock takes precedence over the measured offsets."""
     for node, _ in settings.clocks:
         if node not in [recording.node for recording in node_recordings]:
             raise click.BadParameter(
                 f"no recording of {node!r} (hint: choose from {_names(node_recordings)})", param_hint="--clock"
             )
-    offsets = dict(settings.clocks)
+    offsets = {**offsets_of(runs, node_recordings), **dict(settings.clocks)}
     ahead = [(recording, offsets.get(recording.node, 0.0)) for recording in node_recordings]
     begins_s = [min(session.begin_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
     ends_s = [max(session.end_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]

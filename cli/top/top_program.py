@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import ssl
 import sys
 import termios
 import time
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.access_advice import AGENT, option_names
-from cli.parameters.jolokia_options import JolokiaSettings, access_from, connect
+from cli.parameters.agent_options import agent_access
+from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.time_types import TimeOfDay
 from cli.safe_echo import echo
 from cli.top.column_sets import SETS, wanted
@@ -32,8 +31,6 @@ from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import State
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
-from collector.http.access import Access, AccessError
-from collector.http.tls import client_context
 from collector.journal.read_limits import MAX_MEMORY_BYTES, MAX_SERIES
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
@@ -42,7 +39,6 @@ from exporters.live.live_frames import LiveFrames
 if TYPE_CHECKING:
     from cli.top.recorded_frames import RecordedFrames
 
-AGENT_PASSWORD = "CASSTAT_AGENT_PASSWORD"  # noqa: S105 - the name of a variable
 # Both limits are in addition to two intervals. After PATIENCE_S, --once waits only for nodes that have neither failed
 # nor sent a sample. After MAX_PATIENCE_S, it waits for none.
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
@@ -104,7 +100,7 @@ def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:
 
 def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
     """Return the nodes to follow and how to connect to them. Raises click.UsageError."""
-    access, tls = _agent_access(settings.agent, environ)
+    access, tls = agent_access(settings.agent, environ)
     scheme = "https" if access.ca or access.certificate else "http"
     try:
         targets = tuple(parse_address(node, scheme) for node in settings.nodes)
@@ -130,14 +126,6 @@ def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
     if target.scheme == "https":
         return settings
     return JolokiaSettings(jolokia_user=settings.jolokia_user, jolokia_password_file=settings.jolokia_password_file)
-
-
-def _agent_access(settings: JolokiaSettings, environ: Mapping[str, str]) -> tuple[Access, ssl.SSLContext]:
-    try:
-        access = access_from(settings, environ, AGENT, AGENT_PASSWORD)
-        return access, client_context(access)
-    except AccessError as error:
-        raise click.UsageError(error.message(option_names(AGENT))) from None
 
 
 def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping[str, str]) -> None:

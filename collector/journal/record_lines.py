@@ -21,7 +21,12 @@ def sealed(content: Mapping[str, Any]) -> bytes:
     """Return a record's line, with checksum and line end; the content must not be empty."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     # In a name that was not valid UTF-8, lone surrogates stand for invalid bytes; they are written as question marks.
-    body = text.encode(errors="replace")[:-1]
+    return resealed(text.encode(errors="replace"))
+
+
+def resealed(text: bytes) -> bytes:
+    """Return the line, with checksum and line end, for a record's JSON text as returned by `checked`."""
+    body = text[:-1]
     return b'%s%s%08x"}\n' % (body, SEAL, zlib.crc32(body))
 
 

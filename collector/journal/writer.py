@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from math import inf
 from pathlib import Path
+from urllib.parse import quote
 from zlib import crc32
 
 import zstandard
@@ -241,6 +242,12 @@ def sort_key(path: Path) -> tuple[str, int, str]:
     """Return a journal file's sort key: the second of its creation, its number within that second, and its name."""
     begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
     return begun, int(number) if number.isdecimal() and len(number) < MAX_DIGITS else 0, path.name
+
+
+def folder_name(node: str) -> str:
+    """Return the directory name for a node; the node's name may be an IPv6 address or arbitrary text."""
+    name = bounded_name(quote(node, safe=":", errors="replace"))
+    return name if name.strip(".") else f"%{name}"
 
 
 def bounded_name(name: str) -> str:

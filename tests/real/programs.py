@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,6 +19,18 @@ from cli.demo.demo_node import Node
 Row = dict[str, Any]
 
 PATIENCE_S = 120.0
+
+
+def program(*arguments: str | Path) -> list[str]:
+    """Return the command line that runs casstat with these arguments."""
+    return [sys.executable, "-m", "cli", *map(str, arguments)]
+
+
+def output(*arguments: str | Path) -> str:
+    """Run casstat until it exits, which it must do with code 0 and without messages; return its output."""
+    done = subprocess.run(program(*arguments), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
 
 
 class Casstat:

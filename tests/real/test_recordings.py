@@ -21,7 +21,7 @@ from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
 from tests.real.nodes import light
-from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, prepare
+from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, output, prepare, program
 
 RATE = 300
 # The load has three phases of this length: before a node is killed, while it is down, and while it is starting again.
@@ -31,16 +31,6 @@ AT_ONCE = 5
 READS = ("cassandra_client_requests_total", "Read")
 WRITES = ("cassandra_client_requests_total", "Write")
 Cells = dict[str, str]
-
-
-def program(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "cli", *map(str, arguments)]
-
-
-def output(*arguments: str | Path) -> str:
-    done = subprocess.run(program(*arguments), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`casstat top` in a terminal, with three real nodes and their agents; one node is killed and restarted."""
 
+import csv
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -10,17 +11,21 @@ from typing import Any
 import pytest
 
 from cli.demo.demo_node import Node
+from collector.journal.reader import entries, read
+from collector.journal.segments import journal_files
 from collector.model import histogram
+from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent
 from tests.faults.program import Program
 from tests.faults.tmux import Screen
 from tests.real.conftest import CLUSTER, StartNodes
 from tests.real.nodes import light, no_progress
-from tests.real.programs import load
+from tests.real.programs import load, output
 
 ADDRESSES = tuple(CLUSTER.addresses())
 RATE = 200.0
 PATIENCE_S = 180.0
+READS = ("cassandra_client_requests_total", "Read")
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,40 @@ def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster
     expected = histogram.quantile(histogram.merge([b for b in buckets if isinstance(b, histogram.Buckets)]), 0.99)
     assert expected is not None
     assert value(frame.cluster, "read_p99_ms") == pytest.approx(1000 * expected)
+
+
+def test_a_fetched_period_counts_every_operation_of_every_node(cluster: Cluster, tmp_path: Path) -> None:
+    settled("--seed", ADDRESSES[0])
+    output("fetch", *ADDRESSES, "--last", "20s", "-o", tmp_path / "run")
+    output("merge", tmp_path / "run", "-i", "1", "-o", tmp_path / "merged")
+    with (tmp_path / "merged" / "rows.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    nodes = read_run(tmp_path / "run").nodes
+    assert [node.name for node in nodes] == list(ADDRESSES)
+    totals = []
+    for node, agent in zip(nodes, cluster.agents, strict=True):
+        assert node.begin_s is not None
+        assert node.end_s is not None
+        reads = reads_by_time(agent.journal)
+        # The first row contains the operations since the tick before it, which is not in the period.
+        before = [count for time_s, count in reads.items() if time_s < node.begin_s] or list(reads.values())[:1]
+        until = [count for time_s, count in reads.items() if time_s <= node.end_s]
+        counted = sum(float(row["reads"]) for row in rows if row["node"] == node.name and row["reads"])
+        assert counted == (until[-1] - before[-1] if until else 0)
+        totals.append(counted)
+    assert max(totals) > 0
+
+
+def reads_by_time(journal: Path) -> dict[float, float]:
+    """Return a node's recorded number of reads, keyed by tick time; empty if it has coordinated none."""
+    counts: dict[float, float] = {}
+    for file in journal_files(journal):
+        for entry in entries(read(file)):
+            for scrape in entry.snapshot.scrapes:
+                count = scrape.values.get(READS)
+                if isinstance(count, int | float):
+                    counts[entry.snapshot.tick.time_s] = count
+    return counts
 
 
 def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from cli.line.line_recorder import folder_name
+from collector.journal.writer import folder_name
 from tests.cli.recordings.conftest import Run
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 from tests.faults.program import is_clean

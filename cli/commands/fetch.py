@@ -1,0 +1,38 @@
+"""Fetch the recordings of a past period from agents"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.parameters.agent_options import agent_options
+from cli.parameters.time_types import Duration, range_options
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period that ends now.")
+@range_options()
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="Directory to create for the run.",
+)
+@click.option("--name", metavar="NAME", help="Name of the run.  [the directory's name]")
+@agent_options
+def command(**options: Any) -> None:
+    """Fetch the recordings of a past period from agents
+
+    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record all the time, so any period
+    that their journals still contain can be fetched. DIR becomes a run: a directory with the recordings and the clock
+    offset of each node, which merge, plot and top --replay apply.
+
+    The exit code is 1 if a node could not be fetched; the other nodes are fetched nevertheless.
+    """
+    from cli.runs.fetch_program import FetchSettings, fetch
+
+    fetch(FetchSettings(**options))

@@ -1,0 +1,1 @@
+"""Programs for runs: measured periods of a cluster."""

@@ -1,0 +1,151 @@
+"""The program behind `casstat fetch`."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+
+import click
+
+from cli.errors import CasstatError, note
+from cli.parameters.agent_options import agent_access
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.time_types import TimeOfDay
+from cli.safe_echo import echo
+from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.printable import count_text, one_line
+from collector.runs.agent_client import AgentClient
+from collector.runs.fetching import FetchRange, fetched
+from collector.runs.run_file import Run, RunNode, write_run
+
+SHOWN_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """The options of `casstat fetch`; see `casstat fetch --help`."""
+
+    nodes: tuple[str, ...]
+    folder: Path
+    last: float | None = None
+    begin: float | TimeOfDay | None = None
+    end: float | TimeOfDay | None = None
+    name: str | None = None
+    agent: JolokiaSettings = field(default_factory=JolokiaSettings)
+
+
+def fetch(settings: FetchSettings) -> None:
+    """Fetch the nodes' recordings into a new run, and print a line for each node.
+
+    Raises click.UsageError, and CasstatError if a node could not be fetched.
+    """
+    wanted = _range(settings, time.time())
+    clients = _clients(settings)
+    if settings.folder.exists() and (not settings.folder.is_dir() or any(settings.folder.iterdir())):
+        raise CasstatError(f"{settings.folder}: already exists (hint: choose another directory)")
+    progress = _Progress()
+    try:
+        nodes = fetched(clients, wanted, settings.folder, progress.add)
+        progress.end()
+        name = settings.name or settings.folder.resolve().name
+        run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=tuple(nodes))
+        if any(node.ticks for node in nodes):
+            write_run(settings.folder, run)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or settings.folder}: {error.strerror}") from None
+    finally:
+        progress.end()
+    _report(settings.folder, nodes)
+
+
+def _range(settings: FetchSettings, now_s: float) -> FetchRange:
+    """Return the time range to fetch. Raises click.UsageError."""
+    if (settings.last is None) == (settings.begin is None):
+        raise click.UsageError("the period is not specified (hint: use either --last or --from)")
+    if settings.last is not None:
+        if settings.end is not None:
+            raise click.UsageError("--last cannot be combined with --until")
+        return FetchRange(now_s - settings.last, now_s)
+    begin, end = settings.begin, settings.end
+    begin_s = begin.last_before(now_s) if isinstance(begin, TimeOfDay) else float(begin or 0.0)
+    end_s = end.within(begin_s, now_s) if isinstance(end, TimeOfDay) else now_s if end is None else end
+    if end_s < begin_s:
+        raise click.UsageError("--until is before --from")
+    return FetchRange(begin_s, end_s)
+
+
+def _clients(settings: FetchSettings) -> list[AgentClient]:
+    """Return a client for each node. Raises click.UsageError."""
+    access, tls = agent_access(settings.agent)
+    scheme = "https" if access.ca or access.certificate else "http"
+    try:
+        addresses = list(dict.fromkeys(parse_address(node, scheme) for node in settings.nodes))
+    except NodeAddressError as error:
+        raise click.UsageError(str(error)) from None
+    for address in addresses:
+        _require_agent(address)
+    return [AgentClient(address, access, tls) for address in addresses]
+
+
+def _require_agent(address: NodeAddress) -> None:
+    if not address.is_agent:
+        raise click.UsageError(
+            f"{one_line(address.url)}: a Jolokia agent does not record (hint: give the address of a casstat agent)"
+        )
+
+
+def _report(folder: Path, nodes: list[RunNode]) -> None:
+    """Print the run's directory and a line for each fetched node. Raises CasstatError if a node has a problem."""
+    for node in nodes:
+        if node.problem:
+            note(one_line(node.problem))
+    if not any(node.ticks for node in nodes):
+        raise CasstatError("nothing fetched")
+    for node in nodes:
+        if node.begin_s is not None and node.end_s is not None:
+            clock = node.clocks[-1]
+            times = f"{_local(node.begin_s)} to {_local(node.end_s)}"
+            echo(
+                f"{one_line(node.name)}: {count_text(node.ticks, 'tick')}, {times}, "
+                f"clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
+            )
+    echo(folder)
+    failed = sum(bool(node.problem) for node in nodes)
+    if failed:
+        raise CasstatError(f"{failed} of {count_text(len(nodes), 'node')} not fetched completely")
+
+
+def _local(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s).strftime("%Y-%m-%d %H:%M:%S")
+
+
+class _Progress:
+    """Shows the number of downloaded bytes on a terminal."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._bytes = 0
+        self._shown_s = clock()
+        self._is_shown = False
+
+    def add(self, size_bytes: int) -> None:
+        """Add downloaded bytes; may be called from any thread."""
+        with self._lock:
+            self._bytes += size_bytes
+            if sys.stderr.isatty() and self._clock() - self._shown_s >= SHOWN_EVERY_S:
+                self._shown_s, self._is_shown = self._clock(), True
+                sys.stderr.write(f"\r{self._bytes / 1e6:.1f} MB fetched")
+                sys.stderr.flush()
+
+    def end(self) -> None:
+        """Erase the progress."""
+        with self._lock:
+            if self._is_shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self._is_shown = False

@@ -1,0 +1,1 @@
+"""Runs: measured periods of a cluster, their files and metadata."""

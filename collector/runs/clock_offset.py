@@ -1,0 +1,63 @@
+"""The offset of an agent's clock, estimated from exchanges of time stamps as NTP does."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+EXCHANGES = 8
+
+
+@dataclass(frozen=True)
+class ClockExchange:
+    """One exchange. The agent's times are on its clock, all others on the local clock, in seconds since the epoch.
+
+    elapsed_s  the time between sending and receiving, on the monotonic clock.
+    """
+
+    sent_s: float
+    agent_received_s: float
+    agent_sent_s: float
+    elapsed_s: float
+
+    @property
+    def round_trip_s(self) -> float:
+        """The time that the two messages took."""
+        return max(self.elapsed_s - (self.agent_sent_s - self.agent_received_s), 0.0)
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """How far an agent's clock is ahead of the local one; the true offset is within `error_s`, both in seconds.
+
+    at_s  the local time of the measurement.
+    """
+
+    at_s: float
+    offset_s: float
+    error_s: float
+
+
+def offset_of(exchanges: Iterable[ClockExchange]) -> ClockOffset:
+    """Return the offset according to the exchange with the shortest round trip. Raises ValueError if there is none.
+
+    The agent received the request between sending and receiving. So the offset is that of the middle of the round trip,
+    and its error is at most half the round trip (RFC 5905, section 8).
+    """
+    best = min(exchanges, key=lambda exchange: exchange.round_trip_s)
+    half_s = best.round_trip_s / 2
+    return ClockOffset(best.sent_s + half_s, best.agent_received_s - best.sent_s - half_s, half_s)
+
+
+def measured(
+    ask: Callable[[], tuple[float, float]],
+    wall_s: Callable[[], float],
+    monotonic_s: Callable[[], float],
+    exchanges: int = EXCHANGES,
+) -> ClockOffset:
+    """Return the offset of the clock behind `ask`, which returns when it received the request and when it answered."""
+
+    def exchange() -> ClockExchange:
+        sent_s, began_s = wall_s(), monotonic_s()
+        received_s, answered_s = ask()
+        return ClockExchange(sent_s, received_s, answered_s, monotonic_s() - began_s)
+
+    return offset_of(exchange() for _ in range(exchanges))

@@ -1,0 +1,157 @@
+"""A run's metadata: the file `run.json` in its directory.
+
+Times are in seconds since the epoch, on the clock of the machine that wrote the file. Fields that a reader does not
+know are ignored; fields may be added, but their meaning does not change within a schema version.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from collector.atomic_file import replace_file
+from collector.printable import one_line
+
+FILE = "run.json"
+SCHEMA_VERSION = 1
+NODES_FOLDER = "nodes"
+MAX_BYTES = 16 << 20
+
+
+class RunFileError(ValueError):
+    """A run's file is missing, malformed or of an unknown version; the message is one line without the path."""
+
+
+@dataclass(frozen=True)
+class NodeClock:
+    """How far a node's clock was ahead of the writer's at one time; the true offset is within `error_s`."""
+
+    at_s: float
+    offset_s: float
+    error_s: float
+
+
+@dataclass(frozen=True)
+class RunNode:
+    """A node of a run.
+
+    name            the node's name in its recording; "" if it is unknown.
+    address         the address that was used to reach it.
+    folder          the directory with its journal, relative to the run's; "" if there is none.
+    ticks           the number of ticks in the run's time range.
+    begin_s, end_s  the time range of these ticks, on the node's clock; None if there are none.
+    interval_s      the time between two ticks; None if it is unknown.
+    casstat         the version of casstat that recorded the node; "" if it is unknown.
+    clocks          the clock's offsets, in order of time.
+    problem         the reason why ticks may be missing, as one line; "" if there is none.
+    """
+
+    name: str
+    address: str
+    folder: str = ""
+    ticks: int = 0
+    begin_s: float | None = None
+    end_s: float | None = None
+    interval_s: float | None = None
+    casstat: str = ""
+    clocks: tuple[NodeClock, ...] = ()
+    problem: str = ""
+
+    def offset_s(self) -> float:
+        """Return how far the node's clock was ahead on average; 0 if it has not been measured."""
+        return sum(clock.offset_s for clock in self.clocks) / len(self.clocks) if self.clocks else 0.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: a period of time in which nodes were recorded."""
+
+    name: str
+    begin_s: float
+    end_s: float
+    casstat: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[RunNode, ...] = ()
+
+    def content(self) -> dict[str, Any]:
+        """Return the content of the run's file."""
+        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
+
+
+def write_run(folder: Path, run: Run) -> None:
+    """Write the run's file to its directory. Raises OSError; the former file then remains."""
+    text = json.dumps(run.content(), indent=1, ensure_ascii=False)
+    replace_file(folder / FILE, text.encode(errors="replace") + b"\n")
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a directory is that of a run."""
+    return (folder / FILE).is_file()
+
+
+def read_run(folder: Path) -> Run:
+    """Return the run in a directory. Raises RunFileError, and OSError if the file cannot be read."""
+    with (folder / FILE).open("rb") as file:
+        raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise RunFileError(f"larger than {MAX_BYTES >> 20} MiB")
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise RunFileError("not JSON") from None
+    return run_of(content)
+
+
+def run_of(content: Any) -> Run:
+    """Return the run in the content of a file. Raises RunFileError."""
+    if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
+        raise RunFileError("not a run")
+    if content["schema_version"] != SCHEMA_VERSION:
+        raise RunFileError(f"schema version {content['schema_version']} is not supported (hint: update casstat)")
+    try:
+        return Run(
+            _text(content["name"]),
+            _number(content["begin_s"]),
+            _number(content["end_s"]),
+            _text(content["casstat"]),
+            {_text(key): _text(value) for key, value in content.get("tags", {}).items()},
+            tuple(map(_node, content["nodes"])),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunFileError(f"malformed field: {one_line(error)}") from None
+
+
+def _node(content: Mapping[str, Any]) -> RunNode:
+    return RunNode(
+        _text(content["name"]),
+        _text(content["address"]),
+        _text(content.get("folder", "")),
+        int(_number(content.get("ticks", 0))),
+        _optional_number(content, "begin_s"),
+        _optional_number(content, "end_s"),
+        _optional_number(content, "interval_s"),
+        _text(content.get("casstat", "")),
+        tuple(
+            NodeClock(_number(clock["at_s"]), _number(clock["offset_s"]), _number(clock["error_s"]))
+            for clock in content.get("clocks", ())
+        ),
+        _text(content.get("problem", "")),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{str(value)[:40]} is not a string")
+    return value
+
+
+def _optional_number(content: Mapping[str, Any], key: str) -> float | None:
+    return None if content.get(key) is None else _number(content[key])
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise TypeError(f"{str(value)[:40]} is not a number")
+    return float(value)

@@ -1,0 +1,50 @@
+"""Clock offsets are within their stated error, whatever the delays."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.runs.clock_offset import ClockExchange, measured, offset_of
+
+START_S = 1_700_000_000.0
+DELAYS_S = st.floats(0, 2)
+# A float has a resolution of about 0.2 µs at the present time.
+RESOLUTION_S = 1e-5
+
+
+class Clocks:
+    """A local clock and an agent's clock, which is ahead by `offset_s`. Messages take the given times."""
+
+    def __init__(self, offset_s: float, delays: list[tuple[float, float, float]]) -> None:
+        self.now_s = 0.0
+        self._offset_s = offset_s
+        self._delays = iter(delays)
+
+    def wall_s(self) -> float:
+        return START_S + self.now_s
+
+    def monotonic_s(self) -> float:
+        return 5000.0 + self.now_s
+
+    def ask(self) -> tuple[float, float]:
+        """Exchange two messages: the request's delay, the agent's, and the response's."""
+        request_s, agent_s, response_s = next(self._delays)
+        received_s = START_S + self.now_s + request_s + self._offset_s
+        self.now_s += request_s + agent_s + response_s
+        return received_s, received_s + agent_s
+
+
+@given(st.floats(-1e6, 1e6), st.lists(st.tuples(DELAYS_S, DELAYS_S, DELAYS_S), min_size=1, max_size=8))
+def test_the_true_offset_is_within_the_error(offset_s: float, delays: list[tuple[float, float, float]]) -> None:
+    clocks = Clocks(offset_s, delays)
+    result = measured(clocks.ask, clocks.wall_s, clocks.monotonic_s, len(delays))
+    assert abs(result.offset_s - offset_s) <= result.error_s + RESOLUTION_S
+    shortest_s = min(request_s + response_s for request_s, _, response_s in delays)
+    assert result.error_s == pytest.approx(shortest_s / 2, abs=RESOLUTION_S)
+    assert START_S <= result.at_s <= clocks.wall_s()
+
+
+def test_a_step_of_the_local_clock_during_an_exchange_does_not_change_the_error() -> None:
+    exchange = ClockExchange(sent_s=100.0, agent_received_s=105.01, agent_sent_s=105.02, elapsed_s=0.03)
+    assert offset_of([exchange]).error_s == pytest.approx(0.01)
+    assert offset_of([exchange]).offset_s == pytest.approx(5.0)
