@@ -80,7 +80,10 @@ class _StaticAgent:
     def runs(self) -> Sequence[Mapping[str, Any]]:
         return []
 
-    def begin_run(self, name: str) -> Mapping[str, Any]:
+    def renew_run(self, run: str) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
         raise NotImplementedError
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:

@@ -182,9 +182,16 @@ class Agent:
         """Return the runs, oldest first."""
         return self._runs.all_runs()
 
-    def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run at the current time and return it. Raises OSError and TooManyChangesError."""
-        return self._runs.begin(name)
+    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
+        """Begin a run at the current time, with a lease if `lease_s` is given, and return it.
+
+        Raises OSError and TooManyChangesError.
+        """
+        return self._runs.begin(name, lease_s)
+
+    def renew_run(self, run: str) -> Mapping[str, Any]:
+        """Renew a run's lease and return the run. Raises KeyError and ValueError."""
+        return self._runs.renew(run)
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
         """Add a mark with the current time to a run, and return the run.

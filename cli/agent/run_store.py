@@ -45,8 +45,12 @@ Run = dict[str, Any]
 
 @dataclass
 class _StoredRun:
+    """A run, the size of its records, and its lease: None, or how long it lasts and when it was last renewed."""
+
     run: Run
     bytes: int
+    lease_s: float | None = None
+    renewed_s: float = 0.0
 
 
 class RunStore:
@@ -67,9 +71,10 @@ class RunStore:
             self._load()
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the changes since the last tick as events."""
+        """End the runs whose leases have expired; return the changes since the last tick as events."""
         del timeout_s
         with self._lock:
+            self._end_expired()
             events, self._events = tuple(self._events), []
         return Scrape(SOURCE, self._clock.monotonic_s(), events=events)
 
@@ -84,10 +89,14 @@ class RunStore:
             last = list(islice(reversed(self._runs.values()), SHOWN))
             return tuple(_times(kept.run) for kept in reversed(last))
 
-    def begin(self, name: str) -> Run:
-        """Begin a run at the current time and return it. Raises OSError and TooManyChangesError."""
+    def begin(self, name: str, lease_s: float | None = None) -> Run:
+        """Begin a run at the current time and return it; with a lease, it ends unless `renew` is called within every `lease_s` seconds.
+
+        Raises OSError and TooManyChangesError.
+        """
         with self._lock:
-            run = self._record({"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name})
+            content = {"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name}
+            run = self._record(content if lease_s is None else {**content, "lease_s": lease_s})
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
@@ -106,13 +115,32 @@ class RunStore:
             self._events.append(Event("run", f"run {run['name']}: {text}", time_s))
             return run
 
+    def renew(self, identifier: str) -> Run:
+        """Renew a run's lease and return the run. Raises KeyError and ValueError."""
+        with self._lock:
+            run = self._open(identifier)
+            self._runs[identifier].renewed_s = self._clock.monotonic_s()
+            return _copy(run)
+
     def end(self, identifier: str) -> Run:
         """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
-            run = self._record({"run": identifier, "end_s": self._clock.wall_s()})
-            self._events.append(Event("run", f"run {run['name']} ended", run["end_s"]))
-            return run
+            return self._end(identifier, "ended")
+
+    def _end(self, identifier: str, how: str) -> Run:
+        run = self._record({"run": identifier, "end_s": self._clock.wall_s()})
+        self._events.append(Event("run", f"run {run['name']} {how}", run["end_s"]))
+        return run
+
+    def _end_expired(self) -> None:
+        now_s = self._clock.monotonic_s()
+        for identifier, stored in list(self._runs.items()):
+            is_leased = stored.lease_s is not None and stored.run["end_s"] is None
+            if is_leased and now_s - stored.renewed_s > (stored.lease_s or 0.0):
+                # If the disk is full, the next tick tries again.
+                with suppress(OSError, TooManyChangesError):
+                    self._end(identifier, "ended because its lease expired")
 
     def _open(self, identifier: str) -> Run:
         run = self._runs[identifier].run
@@ -178,7 +206,10 @@ class RunStore:
         identifier = str(content["run"])
         if "begin_s" in content:
             begun = {"id": identifier, "name": str(content["name"]), "begin_s": float(content["begin_s"])}
-            self._runs[identifier] = _StoredRun({**begun, "end_s": None, "marks": []}, 0)
+            lease_s = None if content.get("lease_s") is None else float(content["lease_s"])
+            # After a restart of the agent, the client has a full lease to renew it.
+            now_s = self._clock.monotonic_s()
+            self._runs[identifier] = _StoredRun({**begun, "end_s": None, "marks": []}, 0, lease_s, now_s)
         elif "end_s" in content:
             self._runs[identifier].run["end_s"] = float(content["end_s"])
         else:
@@ -201,7 +232,7 @@ class RunStore:
         """Replace the file with one that contains only these runs. Raises OSError."""
         new_file = self._path.with_name(f".{FILE}.new")
         with new_file.open("wb") as file:
-            file.writelines(_line(content) for stored in kept.values() for content in _contents(stored.run))
+            file.writelines(_line(content) for stored in kept.values() for content in _contents(stored))
             file.flush()
             os.fsync(file.fileno())
         new_file.replace(self._path)
@@ -234,9 +265,10 @@ def _line(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def _contents(run: Run) -> Iterable[Mapping[str, Any]]:
+def _contents(stored: _StoredRun) -> Iterable[Mapping[str, Any]]:
     """Yield the records of a run, as stored on disk."""
-    yield {"run": run["id"], "begin_s": run["begin_s"], "name": run["name"]}
+    run, lease = stored.run, {} if stored.lease_s is None else {"lease_s": stored.lease_s}
+    yield {"run": run["id"], "begin_s": run["begin_s"], "name": run["name"], **lease}
     for mark in run["marks"]:
         yield {"run": run["id"], "mark_s": mark["time_s"], "text": mark["text"]}
     if run["end_s"] is not None:

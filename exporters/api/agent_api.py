@@ -37,8 +37,17 @@ class AgentApi(Protocol):
         Each mark has time_s and text.
         """
 
-    def begin_run(self, name: str) -> Mapping[str, Any]:
-        """Begin a run at the current time and return it. Raises TooManyChangesError, and OSError if the disk fails."""
+    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
+        """Begin a run at the current time and return it; with a lease, it ends unless it is renewed within every `lease_s` seconds.
+
+        Raises TooManyChangesError, or OSError if writing to disk fails.
+        """
+
+    def renew_run(self, run: str) -> Mapping[str, Any]:
+        """Renew a run's lease and return the run.
+
+        Raises KeyError for an unknown run, and ValueError for one that has ended.
+        """
 
     def mark_run(self, run: str, text: str) -> Mapping[str, Any]:
         """Add a mark with the current time to a run, and return the run.

@@ -92,6 +92,7 @@ def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint
             POST=lambda request: runs_endpoint.begin(agent, request),
         ),
         "/api/v1/runs/{run}/marks": Endpoint(POST=lambda request: runs_endpoint.mark(agent, request)),
+        "/api/v1/runs/{run}/lease": Endpoint(POST=lambda request: runs_endpoint.renew(agent, request)),
         "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs_endpoint.end(agent, request)),
     }
 

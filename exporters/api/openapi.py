@@ -4,7 +4,7 @@ from typing import Any
 
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT
 from exporters.api.responses import EVENTS, JSON
-from exporters.api.runs_endpoint import MAX_LISTED, MAX_NAME_CHARS, MAX_TEXT_CHARS
+from exporters.api.runs_endpoint import MAX_LEASE_S, MAX_LISTED, MAX_NAME_CHARS, MAX_TEXT_CHARS, MIN_LEASE_S
 from exporters.api.samples_endpoint import MAX_PATTERN_CHARS, MAX_PATTERNS
 
 Json = dict[str, Any]
@@ -59,14 +59,14 @@ def _post(name: str, description: str, status: str, body: Json | None, errors: J
     return {**operation, **({"requestBody": {"required": True, "content": {JSON: {"schema": body}}}} if body else {})}
 
 
-def _text(key: str, longest: int) -> Json:
+def _text(key: str, longest: int, optional: Json | None = None) -> Json:
     """Return the schema of a body with a single text field.
 
     The schema contains no pattern, because no short pattern could express that the text must be printable.
     """
     description = "One line of printable characters, not only spaces."
     text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
-    return {**_object({key: text}), "additionalProperties": False}
+    return {**_object({key: text}, optional), "additionalProperties": False}
 
 
 _TIME = {"type": "number", "exclusiveMinimum": -1e11, "exclusiveMaximum": 1e11}
@@ -77,6 +77,7 @@ _STATE = {
 _REST = {status: answer for status, answer in _errors().items() if status != "503"}
 _BODY = {"description": "The bytes.", "content": {"application/zstd": {}}}
 _RUN = _in_path("run", "The run's id.")
+_LEASE = {"type": "number", "minimum": MIN_LEASE_S, "maximum": MAX_LEASE_S, "description": "Seconds."}
 _WRITES = ("403", "404", "409")
 
 PATHS: Json = {
@@ -163,8 +164,16 @@ PATHS: Json = {
                 ),
             ],
         ),
-        "post": _post("begin", "Begin a run", "201", _text("name", MAX_NAME_CHARS), _errors("400", "403"), []),
+        "post": _post(
+            "begin",
+            "Begin a run; with a lease, it ends unless it is renewed in time",
+            "201",
+            _text("name", MAX_NAME_CHARS, {"lease_s": _LEASE}),
+            _errors("400", "403"),
+            [],
+        ),
     },
+    "/api/v1/runs/{run}/lease": {"post": _post("renew", "Renew a run's lease", "200", None, _errors(*_WRITES), [_RUN])},
     "/api/v1/runs/{run}/marks": {
         "post": _post("mark", "Mark a run", "201", _text("text", MAX_TEXT_CHARS), _errors("400", *_WRITES), [_RUN])
     },

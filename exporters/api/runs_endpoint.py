@@ -15,6 +15,9 @@ from exporters.api.responses import error_response, json_response, no_store, to_
 
 MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 1000
 MAX_LISTED = 1000
+# The limits of a lease. Its client should be able to miss a renewal, and the run of a dead client should end within an
+# hour.
+MIN_LEASE_S, MAX_LEASE_S = 5.0, 3600.0
 # A page ends with the run that brings it to this size.
 PAGE_BYTES = 1 << 20
 
@@ -44,15 +47,27 @@ def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[st
 
 
 async def begin(agent: AgentApi, request: Request) -> Response:
-    """Begin a run. Raises ValueError if the body is invalid."""
-    name = await _text_of_body(request, "name", MAX_NAME_CHARS)
-    return await _apply(lambda: agent.begin_run(name), 201)
+    """Begin a run, optionally with a lease. Raises ValueError if the body is invalid."""
+    content = await _body(request, "name", MAX_NAME_CHARS, optional="lease_s")
+    lease_s = content.get("lease_s")
+    if "lease_s" in content and not _is_lease(lease_s):
+        raise ValueError(f"lease_s must be a number of seconds from {MIN_LEASE_S:g} to {MAX_LEASE_S:g}")
+    return await _apply(lambda: agent.begin_run(content["name"], lease_s), 201)
+
+
+def _is_lease(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and MIN_LEASE_S <= value <= MAX_LEASE_S
 
 
 async def mark(agent: AgentApi, request: Request) -> Response:
     """Mark a run. Raises ValueError if the body is invalid."""
-    text = await _text_of_body(request, "text", MAX_TEXT_CHARS)
-    return await _apply(lambda: agent.mark_run(request.path_params["run"], text), 201)
+    content = await _body(request, "text", MAX_TEXT_CHARS)
+    return await _apply(lambda: agent.mark_run(request.path_params["run"], content["text"]), 201)
+
+
+async def renew(agent: AgentApi, request: Request) -> Response:
+    """Renew a run's lease."""
+    return await _apply(lambda: agent.renew_run(request.path_params["run"]), 200)
 
 
 async def end(agent: AgentApi, request: Request) -> Response:
@@ -74,15 +89,18 @@ async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Respon
         return error_response(503, f"cannot write to disk: {error.strerror}")
 
 
-async def _text_of_body(request: Request, key: str, longest: int) -> str:
-    """Return the text under `key`, which must be the body's only key. Raises ValueError if the body is invalid."""
+async def _body(request: Request, key: str, longest: int, optional: str = "") -> dict[str, Any]:
+    """Return the body, which must have a text under `key`, and may have the key `optional`; no others.
+
+    Raises ValueError if the body is invalid.
+    """
     try:
         content = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise ValueError("the body is not JSON") from None
-    if not isinstance(content, dict) or set(content) != {key}:
+    if not isinstance(content, dict) or not {key} <= set(content) <= {key, optional}:
         raise ValueError(f'the body must be {{"{key}": …}}')
     text = content[key]
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > longest:
         raise ValueError(f"{key} must be one line of 1 to {longest} printable characters, not only spaces")
-    return text
+    return content

@@ -202,3 +202,46 @@ def test_a_failed_compaction_is_retried_with_the_next_run(tmp_path: Path) -> Non
     (tmp_path / f".{FILE}.new").rmdir()
     runs.begin("ramp")
     assert (tmp_path / FILE).stat().st_size < 1000
+
+
+def test_a_run_ends_when_its_lease_is_not_renewed(tmp_path: Path) -> None:
+    clock = FakeClock(1_795_000_000.0)
+    runs = RunStore(tmp_path, clock, pytest.fail)
+    leased, free = runs.begin("leased", 30.0), runs.begin("free")
+    for _ in range(3):
+        clock.busy(29)
+        runs.renew(leased["id"])
+        runs.read(1.0)
+    clock.busy(31)
+    (event,) = runs.read(1.0).events
+    assert event.text == "run leased ended because its lease expired"
+    assert [run["end_s"] for run in runs.all_runs()] == [1_795_000_118.0, None]
+    with pytest.raises(ValueError, match="has ended"):
+        runs.renew(leased["id"])
+    clock.busy(10_000)
+    assert runs.read(1.0).events == ()
+    assert runs.end(free["id"])["end_s"] == 1_795_010_118.0
+
+
+def test_after_a_restart_a_client_has_a_full_lease_to_renew_it(tmp_path: Path) -> None:
+    clock = FakeClock(1_795_000_000.0)
+    run = RunStore(tmp_path, clock, pytest.fail).begin("leased", 30.0)
+    clock.busy(3600)
+    runs = RunStore(tmp_path, clock, pytest.fail)
+    clock.busy(29)
+    assert runs.read(1.0).events == ()
+    assert runs.renew(run["id"])["end_s"] is None
+    clock.busy(31)
+    assert len(runs.read(1.0).events) == 1
+
+
+def test_an_expired_lease_is_ended_once_the_disk_has_space(tmp_path: Path) -> None:
+    clock = FakeClock(1_795_000_000.0)
+    runs = RunStore(tmp_path, clock, pytest.fail)
+    runs.begin("leased", 30.0)
+    runs.read(1.0)
+    clock.busy(31)
+    with file_size_limit(1):
+        assert runs.read(1.0).events == ()
+    assert runs.all_runs()[0]["end_s"] is None
+    assert len(runs.read(1.0).events) == 1

@@ -52,7 +52,11 @@ class Scripted:
     def runs(self) -> Sequence[Mapping[str, Any]]:
         return list(self.known.values())
 
-    def begin_run(self, name: str) -> Mapping[str, Any]:
+    def renew_run(self, run: str) -> Mapping[str, Any]:
+        return self._active(run)
+
+    def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
+        self.lease_s = lease_s
         if self.disk:
             raise self.disk
         run = {"id": str(len(self.known) + 1), "name": name, "begin_s": TIME_S, "end_s": None, "marks": []}

@@ -160,6 +160,18 @@ def test_runs_can_be_begun_marked_and_ended(get: Ask, agent: Scripted) -> None:
     assert "No space" in get("/api/v1/runs", "POST", b'{"name": "x"}').content["error"]
 
 
+def test_a_run_may_have_a_lease(get: Ask, agent: Scripted) -> None:
+    assert get("/api/v1/runs", "POST", b'{"name": "ramp", "lease_s": 30}').status == 201
+    assert agent.lease_s == 30
+    assert get("/api/v1/runs/1/lease", "POST").content["name"] == "ramp"
+    assert get("/api/v1/runs/2/lease", "POST").status == 404
+    get("/api/v1/runs/1/end", "POST")
+    assert get("/api/v1/runs/1/lease", "POST").status == 409
+    for lease in (b"0", b"1e9", b"true", b"null", b'"30"', b"[]", b"1e999"):
+        assert get("/api/v1/runs", "POST", b'{"name": "ramp", "lease_s": %s}' % lease).status == 400
+    assert get("/api/v1/runs/1/marks", "POST", b'{"text": "x", "lease_s": 30}').status == 400
+
+
 def listed(get: Ask, target: str) -> tuple[list[str], str]:
     """Return the IDs of the runs on a page, and the URL of the next page, or "" if there is none."""
     answered = get(target)
