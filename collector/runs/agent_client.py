@@ -66,6 +66,10 @@ class AgentClient:
             # The agent may have closed an idle connection.
             return self._json(path)
 
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        """Return the content of a JSON response to POST. Raises AgentError; the request may still have had an effect."""
+        return self._json(path, json.dumps(content).encode())
+
     def download(self, path: str, file: BinaryIO, progress: Callable[[int], None] = lambda _: None) -> None:
         """Write a file of the agent to the empty file `file`; continue after a broken connection.
 
@@ -105,9 +109,10 @@ class AgentClient:
             self._connection.close()
             self._connection = None
 
-    def _json(self, path: str) -> Any:
-        with self._response(path, {}) as response:
-            if response.status != http.client.OK:
+    def _json(self, path: str, body: bytes | None = None) -> Any:
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        with self._response(path, headers, body) as response:
+            if response.status not in (http.client.OK, http.client.CREATED):
                 raise self._status_error(response)
             raw = bytearray()
             for chunk in self._body(response):
@@ -121,14 +126,16 @@ class AgentClient:
             raise AgentError(self._text(Failure(text, Reason.UNEXPECTED_RESPONSE))) from None
 
     @contextmanager
-    def _response(self, path: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+    def _response(
+        self, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Iterator[http.client.HTTPResponse]:
         """Send a request and yield its response. Raises AgentUnavailableError, also within the `with` block."""
         connection = self._connection or DeadlineConnection(self.address.host, self.address.port, self._tls)
         self._connection = connection
         connection.deadline_s = time.monotonic() + TIMEOUT_S
         is_reusable = False
         try:
-            connection.request("GET", path, headers={**self._headers, **headers})
+            connection.request("GET" if body is None else "POST", path, body, {**self._headers, **headers})
             with connection.getresponse() as response:
                 self._answered = True
                 yield response
