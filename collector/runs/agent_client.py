@@ -67,7 +67,7 @@ class AgentClient:
             return self._json(path)
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
-        """Return the content of a JSON response to POST. Raises AgentError; the request may still have had an effect."""
+        """Return the content of a JSON response to POST. Raises AgentError; the request may nevertheless have succeeded."""
         return self._json(path, json.dumps(content).encode())
 
     def download(self, path: str, file: BinaryIO, progress: Callable[[int], None] = lambda _: None) -> None:
