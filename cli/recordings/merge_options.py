@@ -11,10 +11,10 @@ import click
 from cli.commands.line import name_of
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from collector.journal.read_limits import MAX_SERIES
+from collector.runs.clock_offset import MAX_OFFSET_S
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MIN_S, MAX_S = 0.001, 86400.0
-MAX_OFFSET_S = 4e9
 
 
 @dataclass(frozen=True)

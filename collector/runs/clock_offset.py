@@ -4,6 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 EXCHANGES = 8
+# A time since the epoch has a resolution of about 0.2 µs.
+RESOLUTION_S = 1e-6
+# An offset of more than a century must be an error.
+MAX_OFFSET_S = 4e9
+
+
+class ClockOffsetError(ValueError):
+    """The offset cannot be measured, because the agent's times are impossible."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,11 @@ class ClockExchange:
     agent_received_s: float
     agent_sent_s: float
     elapsed_s: float
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the agent's part of the elapsed time is possible; otherwise, a clock was changed in the meantime."""
+        return 0 <= self.agent_sent_s - self.agent_received_s <= self.elapsed_s + RESOLUTION_S
 
     @property
     def round_trip_s(self) -> float:
@@ -37,13 +50,19 @@ class ClockOffset:
 
 
 def offset_of(exchanges: Iterable[ClockExchange]) -> ClockOffset:
-    """Return the offset according to the exchange with the shortest round trip. Raises ValueError if there is none.
+    """Return the offset according to the possible exchange with the shortest round trip.
 
     The agent received the request between sending and receiving. So the offset is that of the middle of the round trip,
-    and its error is at most half the round trip (RFC 5905, section 8).
+    and its error is at most half the round trip (RFC 5905, section 8). Raises ClockOffsetError if there
+    is no possible exchange, or if the offset is more than MAX_OFFSET_S.
     """
-    best = min(exchanges, key=lambda exchange: exchange.round_trip_s)
+    possible = [exchange for exchange in exchanges if exchange.is_possible]
+    if not possible:
+        raise ClockOffsetError("the agent's clock was changed during the measurement, or its times are wrong")
+    best = min(possible, key=lambda exchange: exchange.round_trip_s)
     half_s = best.round_trip_s / 2
+    if not abs(best.agent_received_s - best.sent_s) <= MAX_OFFSET_S:
+        raise ClockOffsetError("the agent's clock is more than a century off")
     return ClockOffset(best.sent_s + half_s, best.agent_received_s - best.sent_s - half_s, half_s)
 
 
@@ -53,7 +72,10 @@ def measured(
     monotonic_s: Callable[[], float],
     exchanges: int = EXCHANGES,
 ) -> ClockOffset:
-    """Return the offset of the clock behind `ask`, which returns when it received the request and when it answered."""
+    """Return the offset of the clock behind `ask`, which returns when it received the request and when it answered.
+
+    Raises ClockOffsetError.
+    """
 
     def exchange() -> ClockExchange:
         sent_s, began_s = wall_s(), monotonic_s()

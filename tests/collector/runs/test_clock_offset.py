@@ -1,10 +1,12 @@
 """Clock offsets are within their stated error, whatever the delays."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.clock_offset import ClockExchange, measured, offset_of
+from collector.runs.clock_offset import ClockExchange, ClockOffsetError, measured, offset_of
 
 START_S = 1_700_000_000.0
 DELAYS_S = st.floats(0, 2)
@@ -48,3 +50,19 @@ def test_a_step_of_the_local_clock_during_an_exchange_does_not_change_the_error(
     exchange = ClockExchange(sent_s=100.0, agent_received_s=105.01, agent_sent_s=105.02, elapsed_s=0.03)
     assert offset_of([exchange]).error_s == pytest.approx(0.01)
     assert offset_of([exchange]).offset_s == pytest.approx(5.0)
+
+
+def test_an_exchange_with_impossible_times_is_discarded() -> None:
+    good = ClockExchange(sent_s=100.0, agent_received_s=105.01, agent_sent_s=105.02, elapsed_s=0.5)
+    negative = replace(good, agent_sent_s=104.0)
+    too_long = replace(good, agent_sent_s=105.52)
+    assert offset_of([negative, good, too_long]) == offset_of([good])
+    for impossible in (negative, too_long):
+        with pytest.raises(ClockOffsetError, match=r"the agent's clock was changed"):
+            offset_of([impossible])
+
+
+@pytest.mark.parametrize("ahead_s", [5e9, -5e9, 1e308])
+def test_an_offset_of_more_than_a_century_is_an_error(ahead_s: float) -> None:
+    with pytest.raises(ClockOffsetError, match="more than a century off"):
+        offset_of([ClockExchange(100.0, 100 + ahead_s, 100 + ahead_s, 0.5)])
