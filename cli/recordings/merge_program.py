@@ -21,7 +21,7 @@ from cli.parameters.output_folder import output_folder
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MAX_S, MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
-from cli.recordings.run_defaults import offsets_of, range_of, runs_of
+from cli.recordings.run_defaults import offsets_of, run_at
 from collector.journal.read_limits import TooManySeriesError
 from collector.printable import one_line
 
@@ -54,23 +54,23 @@ def merged(
     from collector.journal.tick_order import Integrity
     from exporters.files.merged_rows import Choice, table_of
 
+    source = run_at(settings.paths)
     node_recordings = _recordings(settings)
     all_sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
     first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
-    runs = runs_of(settings.paths)
-    # The journals of a run begin before it, so that rates are known from its first tick on.
-    run_begin_s, run_end_s = range_of(settings.paths, runs)
-    begin = run_begin_s if settings.begin is None else settings.begin
-    end = run_end_s if settings.end is None else settings.end
+    begin, end = settings.begin, settings.end
+    if source is not None:
+        # The journals of a run begin before it, so that rates are known from its first tick on.
+        begin, end = source.begin_s if begin is None else begin, source.end_s if end is None else end
     begin_s, end_s = bounds(begin, end, first_s, last_s)
     grid = Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for session in all_sessions)
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(
         grid,
-        _offsets(settings, node_recordings, runs),
+        _offsets(settings, node_recordings, source),
         table_of(choice).needs | more,
         partial(make, choice),
         settings.max_series,
@@ -127,7 +127,7 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     from exporters.files.parquet import write_series as write
 
     node_recordings = _recordings(settings, quiet=True)
-    offsets = _offsets(settings, node_recordings, runs_of(settings.paths))
+    offsets = _offsets(settings, node_recordings, run_at(settings.paths))
     with output_folder(folder):
         failed = []
         for recording in node_recordings:
@@ -182,16 +182,15 @@ def _names(node_recordings: list["Recording"]) -> str:
     return one_line(", ".join(recording.node for recording in node_recordings))
 
 
-def _offsets(
-    settings: MergeSettings, node_recordings: list["Recording"], runs: dict[Path, "Run"]
-) -> Mapping[str, float]:
+def _offsets(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> Mapping[str, float]:
     """Return how far each node's clock is ahead, in seconds; --clock takes precedence over the measured offsets."""
     for node, _ in settings.clocks:
         if node not in [recording.node for recording in node_recordings]:
             raise click.BadParameter(
                 f"no recording of {node!r} (hint: choose from {_names(node_recordings)})", param_hint="--clock"
             )
-    offsets = {**offsets_of(runs, node_recordings), **dict(settings.clocks)}
+    measured = {} if source is None else offsets_of(settings.paths[0], source, node_recordings)
+    offsets = {**measured, **dict(settings.clocks)}
     ahead = [(recording, offsets.get(recording.node, 0.0)) for recording in node_recordings]
     begins_s = [min(session.begin_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
     ends_s = [max(session.end_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]

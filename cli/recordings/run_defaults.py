@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from cli.errors import CasstatError
 from collector.runs.run_file import FILE, Run, RunFileError, is_run, read_run
 
@@ -11,12 +13,17 @@ if TYPE_CHECKING:
     from collector.cluster.recordings import Recording
 
 
-def runs_of(paths: Iterable[Path]) -> dict[Path, Run]:
-    """Return the runs among the paths by their directory. Raises CasstatError if a run's file cannot be read."""
-    return {path: _run(path) for path in paths if is_run(path)}
+def run_at(paths: Sequence[Path]) -> Run | None:
+    """Return the run if the only path is that of a run; None if no path is.
 
-
-def _run(folder: Path) -> Run:
+    Raises click.UsageError for a run with other paths, whose time range and clocks are unknown, and CasstatError if the
+    run's file cannot be read.
+    """
+    folder = next(filter(is_run, paths), None)
+    if folder is None:
+        return None
+    if len(set(paths)) > 1:
+        raise click.UsageError(f"{folder}: a run cannot be combined with other recordings")
     try:
         return read_run(folder)
     except OSError as error:
@@ -25,23 +32,11 @@ def _run(folder: Path) -> Run:
         raise CasstatError(f"{folder / FILE}: {error}") from None
 
 
-def range_of(paths: Sequence[Path], runs: dict[Path, Run]) -> tuple[float | None, float | None]:
-    """Return the time range of the runs; None for both ends if a path is not a run."""
-    if len(runs) < len(set(paths)):
-        return None, None
-    return min(run.begin_s for run in runs.values()), max(run.end_s for run in runs.values())
-
-
-def offsets_of(runs: dict[Path, Run], node_recordings: Iterable["Recording"]) -> dict[str, float]:
-    """Return the clock offsets, by recording's node, that the runs contain; nodes are identified by their folders."""
-    by_folder = {
-        (folder / node.folder).resolve(): node.offset_s()
-        for folder, run in runs.items()
-        for node in run.nodes
-        if node.folder
-    }
+def offsets_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> dict[str, float]:
+    """Return the clock offsets, by recording's node, in a run's metadata; nodes are identified by their directories."""
+    by_folder = {(folder / node.folder).resolve(): node.offset_s() for node in run.nodes if node.folder}
     return {
-        recording.node: by_folder[folder]
+        recording.node: by_folder[node_folder]
         for recording in node_recordings
-        if (folder := recording.sessions[-1].folder.resolve()) in by_folder
+        if (node_folder := recording.sessions[-1].folder.resolve()) in by_folder
     }

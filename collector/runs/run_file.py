@@ -5,14 +5,15 @@ know are ignored; fields may be added, but their meaning does not change within 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from sys import float_info
+from typing import Any, TypeGuard
 
 from collector.atomic_file import replace_file
-from collector.printable import one_line
+from collector.printable import MAX_LINE_CHARS, one_line, printable_json
+from collector.runs.clock_offset import MAX_OFFSET_S
 
 FILE = "run.json"
 SCHEMA_VERSION = 1
@@ -82,8 +83,24 @@ class Run:
 
 def write_run(folder: Path, run: Run) -> None:
     """Write the run's file to its directory. Raises OSError; the former file then remains."""
-    text = json.dumps(run.content(), indent=1, ensure_ascii=False)
-    replace_file(folder / FILE, text.encode(errors="replace") + b"\n")
+    text = json.dumps(run.content(), indent=1, ensure_ascii=False, allow_nan=False)
+    lines = (printable_json(line) + "\n" for line in text.split("\n"))
+    replace_file(folder / FILE, "".join(lines).encode())
+
+
+def problem_text(problems: Sequence[str], count: int) -> str:
+    """Return `count` problems, of which the first are known, as one line of at most 200 characters; "" if none."""
+    for shown in range(len(problems), 0, -1):
+        suffix = f" (and {count - shown} more)" if count > shown else ""
+        text = one_line("; ".join(problems[:shown]))
+        if shown == 1 or len(text) < MAX_LINE_CHARS - len(suffix):
+            return text[: MAX_LINE_CHARS - len(suffix)] + suffix
+    return ""
+
+
+def is_finite(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a number that can be converted to floating point, and neither NaN nor infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def is_run(folder: Path) -> bool:
@@ -109,7 +126,7 @@ def run_of(content: Any) -> Run:
     if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
         raise RunFileError("not a run")
     if content["schema_version"] != SCHEMA_VERSION:
-        raise RunFileError(f"schema version {content['schema_version']} is not supported (hint: update casstat)")
+        raise RunFileError(f"schema version {str(content['schema_version'])[:20]} is not supported (hint: update casstat)")
     try:
         return Run(
             _text(content["name"]),
@@ -127,18 +144,30 @@ def _node(content: Mapping[str, Any]) -> RunNode:
     return RunNode(
         _text(content["name"]),
         _text(content["address"]),
-        _text(content.get("folder", "")),
+        _folder(content.get("folder", "")),
         int(_number(content.get("ticks", 0))),
         _optional_number(content, "begin_s"),
         _optional_number(content, "end_s"),
         _optional_number(content, "interval_s"),
         _text(content.get("casstat", "")),
-        tuple(
-            NodeClock(_number(clock["at_s"]), _number(clock["offset_s"]), _number(clock["error_s"]))
-            for clock in content.get("clocks", ())
-        ),
+        tuple(map(_clock, content.get("clocks", ()))),
         _text(content.get("problem", "")),
     )
+
+
+def _clock(content: Mapping[str, Any]) -> NodeClock:
+    clock = NodeClock(_number(content["at_s"]), _number(content["offset_s"]), _number(content["error_s"]))
+    if abs(clock.offset_s) > MAX_OFFSET_S:
+        raise ValueError(f"offset of {clock.offset_s:g} s")
+    return clock
+
+
+def _folder(value: Any) -> str:
+    """Return a path below the run's directory, or "". Raises TypeError and ValueError."""
+    path = PurePosixPath(_text(value))
+    if value and (not path.parts or path.is_absolute() or ".." in path.parts or not value.isprintable()):
+        raise ValueError(f"'{value[:40]}' is not a directory below the run's")
+    return str(value)
 
 
 def _text(value: Any) -> str:
@@ -152,6 +181,6 @@ def _optional_number(content: Mapping[str, Any], key: str) -> float | None:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if not is_finite(value):
         raise TypeError(f"{str(value)[:40]} is not a number")
     return float(value)

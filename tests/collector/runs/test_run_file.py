@@ -1,6 +1,8 @@
 """A run's metadata is read back as written; a malformed file is an error of one line."""
 
 import json
+from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.printable import one_line
-from collector.runs.run_file import FILE, NodeClock, Run, RunFileError, RunNode, is_run, read_run, run_of, write_run
+from collector.runs.run_file import (
+    FILE,
+    NodeClock,
+    Run,
+    RunFileError,
+    RunNode,
+    is_finite,
+    is_run,
+    problem_text,
+    read_run,
+    run_of,
+    write_run,
+)
 
 NODE = RunNode(
     "10.0.0.1",
@@ -24,17 +38,18 @@ NODE = RunNode(
 )
 RUN = Run("r1", 1_699_999_999.5, 1_700_000_060.0, "0.1.0", {"size": "large"}, (NODE, RunNode("", "h", problem="down")))
 TEXTS, NUMBERS = st.text(max_size=10), st.floats(-1e11, 1e11)
+OFFSETS = st.floats(-4e9, 4e9)
 NODES = st.builds(
     RunNode,
     TEXTS,
     TEXTS,
-    TEXTS,
+    st.sampled_from(["", "nodes/a", "nodes/fe80::1%25eth0"]),
     st.integers(0, 1 << 40),
     st.none() | NUMBERS,
     st.none() | NUMBERS,
     st.none() | NUMBERS,
     TEXTS,
-    st.lists(st.builds(NodeClock, NUMBERS, NUMBERS, NUMBERS), max_size=2).map(tuple),
+    st.lists(st.builds(NodeClock, NUMBERS, OFFSETS, NUMBERS), max_size=2).map(tuple),
     TEXTS,
 )
 RUNS = st.builds(
@@ -51,6 +66,61 @@ RUNS = st.builds(
 @given(RUNS)
 def test_a_run_is_read_back_as_written(run: Run) -> None:
     assert run_of(json.loads(json.dumps(run.content()))) == run
+
+
+@given(TEXTS)
+def test_a_written_file_is_printable_and_read_back(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    run = replace(RUN, name=name + "\x1b]52;c;\u202e\udcff")
+    write_run(folder, run)
+    assert all(line.isprintable() for line in (folder / FILE).read_text().split("\n"))
+    assert read_run(folder) == run
+
+
+def test_a_run_with_an_infinite_number_is_not_written(tmp_path: Path) -> None:
+    write_run(tmp_path, RUN)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_run(tmp_path, replace(RUN, end_s=inf))
+    assert read_run(tmp_path) == RUN
+
+
+@pytest.mark.parametrize(
+    "folder", ["/etc", "..", "nodes/../../x", "nodes/\0", "nodes/\udcff", ".", "nodes/\x1b", "//x"]
+)
+def test_a_directory_outside_the_run_is_an_error(folder: str) -> None:
+    content = RUN.content()
+    content["nodes"][0]["folder"] = folder
+    with pytest.raises(RunFileError, match="is not a directory below the run's") as error:
+        run_of(content)
+    assert str(error.value) == one_line(error.value)
+
+
+@pytest.mark.parametrize("offset_s", [1e308, -5e9, 10**400, float("nan")])
+def test_an_impossible_offset_is_an_error(offset_s: float) -> None:
+    content = RUN.content()
+    content["nodes"][0]["clocks"][0]["offset_s"] = offset_s
+    with pytest.raises(RunFileError, match="malformed field"):
+        run_of(content)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), inf, -inf, nan, True, "1", None])
+def test_values_that_are_not_finite_numbers(value: object) -> None:
+    assert not is_finite(value)
+
+
+@given(st.lists(st.text(max_size=300), min_size=1, max_size=10), st.integers(0, 1 << 30))
+def test_problems_are_one_line_that_says_how_many_there_are(problems: list[str], unknown: int) -> None:
+    text = problem_text(problems, len(problems) + unknown)
+    assert len(text) <= 200
+    assert text.isprintable()
+    if unknown:
+        assert text.endswith(" more)")
+
+
+def test_short_problems_are_all_shown() -> None:
+    assert problem_text([], 0) == ""
+    assert problem_text(["a", "b"], 2) == "a; b"
+    assert problem_text(["a", "b"], 5) == "a; b (and 3 more)"
 
 
 def test_unknown_fields_are_ignored() -> None:
