@@ -31,7 +31,7 @@ def command(**options: Any) -> None:
     that their journals still contain can be fetched. DIR becomes a run: a directory with the recordings and the clock
     offset of each node, which merge, plot and top --replay apply.
 
-    The exit code is 1 if a node could not be fetched; the other nodes are fetched nevertheless.
+    The exit code is 1 if a node could not be fetched completely; the other nodes are still fetched.
     """
     from cli.runs.fetch_program import FetchSettings, fetch
 
