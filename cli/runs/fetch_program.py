@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
@@ -17,9 +17,10 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.time_types import TimeOfDay
 from cli.safe_echo import echo
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.journal.validation import MAX_TIME_S
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
-from collector.runs.fetching import FetchRange, fetched
+from collector.runs.fetching import INTERRUPTED, FetchRange, fetched
 from collector.runs.run_file import Run, RunNode, write_run
 
 SHOWN_EVERY_S = 0.5
@@ -41,40 +42,55 @@ class FetchSettings:
 def fetch(settings: FetchSettings) -> None:
     """Fetch the nodes' recordings into a new run, and print a line for each node.
 
-    Raises click.UsageError, and CasstatError if a node could not be fetched.
+    Raises click.UsageError, and CasstatError if a node could not be fetched. On Ctrl-C, what has been fetched is kept,
+    and KeyboardInterrupt is raised.
     """
     wanted = _range(settings, time.time())
     clients = _clients(settings)
-    if settings.folder.exists() and (not settings.folder.is_dir() or any(settings.folder.iterdir())):
-        raise CasstatError(f"{settings.folder}: already exists (hint: choose another directory)")
-    progress = _Progress()
+    folder = settings.folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CasstatError(f"{folder}: already exists (hint: choose another directory)")
+    progress = Progress()
     try:
-        nodes = fetched(clients, wanted, settings.folder, progress.add)
-        progress.end()
-        name = settings.name or settings.folder.resolve().name
-        run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=tuple(nodes))
-        if any(node.ticks for node in nodes):
-            write_run(settings.folder, run)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or settings.folder}: {error.strerror}") from None
+        result = fetched(clients, wanted, folder, progress.add)
     finally:
         progress.end()
-    _report(settings.folder, nodes)
+    name = settings.name or folder.resolve().name
+    run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
+    is_run = any(node.ticks for node in result.nodes)
+    error = result.error
+    try:
+        if is_run:
+            write_run(folder, run)
+    except OSError as failed:
+        error = error or failed
+    _report(folder, result.nodes)
+    if error is not None and is_run:
+        note(f"{folder}: the run is incomplete")
+    if isinstance(error, OSError):
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}")
+    if error is not None:
+        raise error
+    _require_all(result.nodes)
 
 
 def _range(settings: FetchSettings, now_s: float) -> FetchRange:
     """Return the time range to fetch. Raises click.UsageError."""
-    if (settings.last is None) == (settings.begin is None):
+    if settings.last is not None and settings.begin is not None:
+        raise click.UsageError("specify either --last or --from")
+    if settings.last is not None and settings.end is not None:
+        raise click.UsageError("--last cannot be combined with --until")
+    if settings.last is None and settings.begin is None:
         raise click.UsageError("the period is not specified (hint: use either --last or --from)")
-    if settings.last is not None:
-        if settings.end is not None:
-            raise click.UsageError("--last cannot be combined with --until")
-        return FetchRange(now_s - settings.last, now_s)
-    begin, end = settings.begin, settings.end
+    begin, end = now_s - settings.last if settings.last is not None else settings.begin, settings.end
     begin_s = begin.last_before(now_s) if isinstance(begin, TimeOfDay) else float(begin or 0.0)
+    if not 0 <= begin_s <= MAX_TIME_S:
+        raise click.UsageError("the period begins at an impossible time")
     end_s = end.within(begin_s, now_s) if isinstance(end, TimeOfDay) else now_s if end is None else end
     if end_s < begin_s:
         raise click.UsageError("--until is before --from")
+    if end_s > MAX_TIME_S:
+        raise click.UsageError("the period ends at an impossible time")
     return FetchRange(begin_s, end_s)
 
 
@@ -98,22 +114,27 @@ def _require_agent(address: NodeAddress) -> None:
         )
 
 
-def _report(folder: Path, nodes: list[RunNode]) -> None:
-    """Print the run's directory and a line for each fetched node. Raises CasstatError if a node has a problem."""
+def _report(folder: Path, nodes: Sequence[RunNode]) -> None:
+    """Print the problems, and a line for each fetched node with times on this host's clock; then the directory."""
     for node in nodes:
-        if node.problem:
+        if node.problem and node.problem != INTERRUPTED:
             note(one_line(node.problem))
-    if not any(node.ticks for node in nodes):
-        raise CasstatError("nothing fetched")
     for node in nodes:
         if node.begin_s is not None and node.end_s is not None:
             clock = node.clocks[-1]
-            times = f"{_local(node.begin_s)} to {_local(node.end_s)}"
+            times = f"{_local(node.begin_s - clock.offset_s)} to {_local(node.end_s - clock.offset_s)}"
             echo(
                 f"{one_line(node.name)}: {count_text(node.ticks, 'tick')}, {times}, "
                 f"clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
             )
-    echo(folder)
+    if any(node.ticks for node in nodes):
+        echo(folder)
+
+
+def _require_all(nodes: Sequence[RunNode]) -> None:
+    """Raise CasstatError if a node has a problem."""
+    if not any(node.ticks for node in nodes):
+        raise CasstatError("nothing fetched")
     failed = sum(bool(node.problem) for node in nodes)
     if failed:
         raise CasstatError(f"{failed} of {count_text(len(nodes), 'node')} not fetched completely")
@@ -123,7 +144,7 @@ def _local(time_s: float) -> str:
     return datetime.fromtimestamp(time_s).strftime("%Y-%m-%d %H:%M:%S")
 
 
-class _Progress:
+class Progress:
     """Shows the number of downloaded bytes on a terminal."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -137,9 +158,9 @@ class _Progress:
         """Add downloaded bytes; may be called from any thread."""
         with self._lock:
             self._bytes += size_bytes
-            if sys.stderr.isatty() and self._clock() - self._shown_s >= SHOWN_EVERY_S:
+            if sys.stderr is not None and sys.stderr.isatty() and self._clock() - self._shown_s >= SHOWN_EVERY_S:
                 self._shown_s, self._is_shown = self._clock(), True
-                sys.stderr.write(f"\r{self._bytes / 1e6:.1f} MB fetched")
+                sys.stderr.write(f"\r{self._bytes / 1e6:.1f} MB fetched\x1b[K")
                 sys.stderr.flush()
 
     def end(self) -> None:

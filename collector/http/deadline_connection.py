@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 import time
+from contextlib import suppress
 from typing import Any, Protocol
 
 CHUNK_BYTES = 1 << 16
@@ -21,10 +22,19 @@ class DeadlineConnection(http.client.HTTPConnection):
     is_handshaking = False
     """Whether a TLS handshake has begun but has not succeeded."""
     _socket: "DeadlineSocket | None" = None
+    _stream: socket.socket | None = None
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         super().__init__(host, port)
         self._tls = tls
+
+    def shut_down(self) -> None:
+        """Let the current operation fail at once; may be called from any thread. Name lookup is not interrupted."""
+        stream = self._stream
+        if stream is not None:
+            with suppress(OSError):
+                # The method of SSLSocket would also change its state, which the other thread uses.
+                socket.socket.shutdown(stream, socket.SHUT_RDWR)
 
     def connect(self) -> None:
         """Connect to the first of the host's addresses that accepts a connection, within the remaining time."""
@@ -38,9 +48,15 @@ class DeadlineConnection(http.client.HTTPConnection):
         self.is_handshaking = True
         try:
             stream.settimeout(self.left_s())
-            tls_stream = tls.wrap_socket(stream, server_hostname=self.host)
+            tls_stream = tls.wrap_socket(stream, server_hostname=self.host, do_handshake_on_connect=False)
         except BaseException:
             stream.close()
+            raise
+        self._stream = tls_stream
+        try:
+            tls_stream.do_handshake()
+        except BaseException:
+            tls_stream.close()
             raise
         self.is_handshaking = False
         return tls_stream
@@ -48,7 +64,7 @@ class DeadlineConnection(http.client.HTTPConnection):
     def _connected_socket(self) -> socket.socket:
         last_error: OSError | None = None
         for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM):
-            stream = socket.socket(family, kind, protocol)
+            stream = self._stream = socket.socket(family, kind, protocol)
             try:
                 stream.settimeout(self.left_s())
                 stream.connect(address)

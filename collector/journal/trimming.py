@@ -1,23 +1,33 @@
-"""Cuts a journal's file to a time range. The result is a complete file of its own, with a footer."""
+"""Cuts a journal's file to a time range. The result is a complete file of its own, with a footer.
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+The file is read twice, so that memory does not depend on its size: `extent_of` finds the frames to keep, and `trimmed`
+copies them.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import zstandard
 
-from collector.journal.footer import Footer
-from collector.journal.frames import Damage
-from collector.journal.header import FileStart, file_start_of
+from collector.journal.footer import Footer, footer_of
+from collector.journal.frames import Damage, Frames
+from collector.journal.header import FileStart, Header, file_start_of, header_of, lost_ticks_of
+from collector.journal.reader import CHUNK_BYTES, sequence_number_of
 from collector.journal.record_lines import parsed, resealed, sealed
 from collector.journal.validation import MALFORMED, tick_of
 from collector.journal.writer import COMPRESSION
 
-# Frames with ticks up to this long before the range are kept, because a rate needs two readings, which may be up to a
-# minute apart.
+# A rate needs two readings, which may be up to a minute apart.
 LOOK_BACK_S = 150.0
+LOOK_BACK_INTERVALS = 2
+
+
+def look_back_s(interval_s: float) -> float:
+    """Return how long before a time range ticks are kept, so that rates are known from its first tick on."""
+    return max(LOOK_BACK_S, LOOK_BACK_INTERVALS * interval_s)
 
 
 @dataclass
@@ -33,112 +43,233 @@ class TickSpan:
         self.ticks += 1
         self.begin_s, self.end_s = min(self.begin_s, time_s), max(self.end_s, time_s)
 
+    def __add__(self, other: "TickSpan") -> "TickSpan":
+        """Return the ticks of both."""
+        return TickSpan(self.ticks + other.ticks, min(self.begin_s, other.begin_s), max(self.end_s, other.end_s))
+
+
+Position = tuple[int, int]
+"""A record's position: the file offset of its zstd frame, and the number of readable records before it there."""
+
 
 @dataclass
 class _Frame:
-    """A frame's header, the JSON texts of its records, and the sequence number and time of each."""
+    """A full record and the readable records that depend on it.
 
-    head: dict[str, Any]
-    texts: list[bytes] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    times_s: list[float] = field(default_factory=list)
-
-    def add(self, text: bytes, content: dict[str, Any]) -> None:
-        """Add a record. Raises one of the errors in MALFORMED."""
-        time_s, number = tick_of(content).time_s, int(content.get("q", 0))
-        self.texts.append(text)
-        self.numbers.append(number)
-        self.times_s.append(time_s)
-
-    def cut(self, length: int) -> "_Frame":
-        """Return the frame with only its first `length` records."""
-        return _Frame(self.head, self.texts[:length], self.numbers[:length], self.times_s[:length])
-
-    def packed(self, first: int) -> bytes:
-        """Return the compressed frame, as part of a file whose first tick has the sequence number `first`."""
-        head = {**self.head, "first": first} if "first" in self.head else self.head
-        lines = [sealed({**parsed(self.texts[0]), "head": head}), *map(resealed, self.texts[1:])]
-        return zstandard.ZstdCompressor(compression_params=COMPRESSION).compress(b"".join(lines))
-
-
-def trimmed(lines: Iterable[bytes | Damage], from_s: float, to_s: float, span: TickSpan) -> Iterator[bytes]:
-    """Yield a file's bytes, cut to the ticks from `from_s` to `to_s`; nothing if there are none.
-
-    Adds the ticks in the time range to `span`. Whole frames are kept before the range, so that rates are known from its
-    first tick on. Ticks lost through damage remain recognisable as lost, because sequence numbers are kept. If the
-    clock was changed, everything between the first and the last tick in the range is kept.
+    begin        the full record's position.
+    first, last  the sequence numbers of the first and the last tick; 0 in format 1.
+    kept         the number of the last tick to keep, and its position; None if there is none.
     """
-    before: deque[_Frame] = deque()
-    after: list[_Frame] = []
-    last: _Frame | None = None
-    kept = _Kept()
-    for frame in _frames(lines):
-        in_range = [time_s for time_s in frame.times_s if from_s <= time_s <= to_s]
-        for time_s in in_range:
-            span.add(time_s)
-        if in_range:
-            before_last = [*before] if last is None else [last, *after]
-            before.clear()
-            after.clear()
-            yield from map(kept.taken, before_last)
-            last = frame
-        elif last is not None:
-            after.append(frame)
-        elif max(frame.times_s) >= from_s - LOOK_BACK_S:
-            before.append(frame)
-    if last is not None:
-        length = max(index for index, time_s in enumerate(last.times_s, 1) if from_s <= time_s <= to_s)
-        yield kept.taken(last.cut(length))
-        yield kept.footer()
+
+    begin: Position
+    head: Header
+    start: FileStart | None
+    first: int
+    last: int
+    kept: tuple[int, Position] | None = None
 
 
 @dataclass
-class _Kept:
-    """The frames that are kept: the sequence numbers, times and size that the footer states."""
+class Extent:
+    """What to keep of a file.
 
-    first: int | None = None
-    next: int = 0
-    size: int = 0
+    span               the ticks in the time range; those that are kept before it do not count.
+    damaged            the number of sections that cannot be read.
+    first, last        the first and the last frame to keep; None if no frame is kept.
+    before, following  the readable frames before and after them, if any.
+    footer             the file's footer, if any.
+    to_s               the end of the time range.
+    """
+
+    to_s: float
     span: TickSpan = field(default_factory=TickSpan)
-    session: str = ""
-    start: FileStart | None = None
-
-    def taken(self, frame: _Frame) -> bytes:
-        """Take a frame and return it compressed."""
-        if self.first is None:
-            self.first = frame.numbers[0]
-        self.next = frame.numbers[-1] + 1
-        self.session, self.start = str(frame.head.get("session", "")), file_start_of(frame.head)
-        for time_s in frame.times_s:
-            self.span.add(time_s)
-        data = frame.packed(self.first)
-        self.size += len(data)
-        return data
-
-    def footer(self) -> bytes:
-        """Return the compressed footer; nothing in format 1, which has none."""
-        if self.start is None or self.first is None:
-            return b""
-        times_s = self.span.begin_s, self.span.end_s
-        footer = Footer(self.session, self.start.file, self.first, self.next, False, *times_s, self.size)
-        return zstandard.compress(sealed(footer.content()))
+    damaged: int = 0
+    first: _Frame | None = None
+    last: _Frame | None = None
+    before: _Frame | None = None
+    following: _Frame | None = None
+    footer: Footer | None = None
 
 
-def _frames(lines: Iterable[bytes | Damage]) -> Iterator[_Frame]:
-    """Yield the frames, up to damage or a malformed record in each."""
+@dataclass(frozen=True)
+class _Record:
+    """A readable record: its position, its JSON text and content, and its tick's number and time."""
+
+    position: Position
+    text: bytes
+    content: dict[str, Any]
+    number: int
+    time_s: float
+
+
+def _ignore() -> None:
+    pass
+
+
+def extent_of(
+    path: Path, from_s: float, to_s: float, *, growing: bool = False, check: Callable[[], None] = _ignore
+) -> Extent:
+    """Return what to keep of a file for the ticks from `from_s` to `to_s`.
+
+    Everything between the first and the last frame with a tick in the range is kept, so nothing is lost if the clock
+    was changed. If the file is `growing`, an incomplete record at its end is not damage. Calls `check` after each
+    record; it may raise an exception to stop. Raises OSError.
+    """
+    extent = Extent(to_s)
     frame: _Frame | None = None
-    for line in lines:
+    previous: _Frame | None = None
+    for record in _records(path, 0, growing=growing):
+        check()
+        if isinstance(record, Damage):
+            extent.damaged += 1
+        elif isinstance(record, Footer):
+            extent.footer = record
+        else:
+            if "head" in record.content:
+                previous = frame
+                head = record.content["head"]
+                frame = _Frame(record.position, header_of(head), file_start_of(head), record.number, record.number)
+                if extent.last is not None and extent.following is None:
+                    extent.following = frame
+            if frame is not None:
+                _add(extent, frame, previous, record, from_s)
+    return extent
+
+
+def _add(extent: Extent, frame: _Frame, previous: _Frame | None, record: _Record, from_s: float) -> None:
+    """Add a record to its frame and, if its tick is to be kept, extend the extent to it."""
+    frame.last = record.number
+    if from_s <= record.time_s <= extent.to_s:
+        extent.span.add(record.time_s)
+    if from_s - look_back_s(frame.head.interval_s) <= record.time_s <= extent.to_s:
+        frame.kept = record.number, record.position
+        if extent.first is None:
+            extent.first, extent.before = frame, previous
+        extent.last, extent.following = frame, None
+
+
+def trimmed(path: Path, extent: Extent, check: Callable[[], None] = _ignore) -> Iterator[bytes]:
+    """Yield the bytes of a file that contains what is to be kept of the file; nothing if that is nothing.
+
+    Ticks lost through damage remain recognisable as lost, because sequence numbers are kept. `check` is as for
+    `extent_of`. Raises OSError, and one of the errors in MALFORMED or RecursionError if a header cannot be written.
+    """
+    first, last = extent.first, extent.last
+    if first is None or last is None or last.kept is None:
+        return
+    _, end = last.kept
+    begin = _first_number(extent, first)
+    frame: zstandard.ZstdCompressionObj | None = None
+    span, size = TickSpan(), 0
+    for record in _records(path, first.begin[0], growing=True):
+        check()
+        if not isinstance(record, _Record) or record.position < first.begin:
+            continue
+        if record.position > end:
+            break
+        data = b""
+        if "head" in record.content:
+            data = frame.flush() if frame is not None else b""
+            frame = zstandard.ZstdCompressor(compression_params=COMPRESSION).compressobj()
+        if frame is not None:
+            data += frame.compress(_line(record, first, begin)) + frame.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+            span.add(record.time_s)
+            size += len(data)
+            yield data
+    if frame is not None:
+        data = frame.flush()
+        yield data
+        if last.start is not None:
+            first_number = begin if _same_start(first, last) else last.start.first
+            yield zstandard.compress(sealed(_footer(extent, last, first_number, span, size + len(data)).content()))
+
+
+def _same_start(frame: _Frame, other: _Frame) -> bool:
+    return (frame.head.session, frame.start) == (other.head.session, other.start)
+
+
+def _first_number(extent: Extent, first: _Frame) -> int:
+    """Return the number of the first tick that the trimmed file should contain."""
+    if first.start is None:
+        return 0
+    before = extent.before
+    if before is None or not _same_start(before, first):
+        return first.start.first
+    return before.last + 1
+
+
+def _line(record: _Record, first: _Frame, begin: int) -> bytes:
+    """Return a record's line; the headers of the first frame's session and file get `begin` as the first number."""
+    head = record.content.get("head")
+    if head is None or first.start is None or first.start.first == begin:
+        return resealed(record.text)
+    if (header_of(head).session, file_start_of(head)) != (first.head.session, first.start):
+        return resealed(record.text)
+    return sealed({**record.content, "head": {**head, "first": begin}})
+
+
+def _footer(extent: Extent, last: _Frame, begin: int, span: TickSpan, size: int) -> Footer:
+    """Return the footer of a file of `size` bytes with the ticks `span`, of which `begin` should be the first."""
+    end, more = last.last + 1, False
+    following, footer = extent.following, extent.footer
+    if last.kept is not None and last.kept[0] < last.last:
+        end = last.kept[0] + 1
+    elif following is not None:
+        if _same_start(following, last):
+            end = max(end, following.first)
+    elif footer is not None and footer.session == last.head.session:
+        end = max(end, footer.next)
+        more = footer.more and footer.end_s + last.head.interval_s <= extent.to_s
+    file = last.start.file if last.start is not None else ""
+    return Footer(last.head.session, file, begin, end, more, span.begin_s, span.end_s, size)
+
+
+def _records(path: Path, offset: int, *, growing: bool) -> Iterator[_Record | Damage | Footer]:
+    """Yield a file's records and footers from a frame on, and a `Damage` for each section that cannot be read."""
+    frames = Frames(offset)
+    reading = _Reading()
+    with path.open("rb") as file:
+        file.seek(offset)
+        while data := file.read(CHUNK_BYTES):
+            for line in frames.feed(data):
+                yield from reading.records(line, frames)
+    for line in frames.end():
+        if not (growing and isinstance(line, Damage)):
+            yield from reading.records(line, frames)
+
+
+class _Reading:
+    """Checks records as `Reader` does, but does not decode their values."""
+
+    def __init__(self) -> None:
+        self._start: FileStart | None = None
+        # Whether the current frame is readable so far, and the number of its next tick.
+        self._is_readable = False
+        self._next: int | None = None
+        self._position: Position = (-1, 0)
+
+    def records(self, line: bytes | Damage, frames: Frames) -> Iterator[_Record | Damage | Footer]:
+        """Yield the record or footer in a line, or the damage; nothing for a record that follows damage."""
+        if isinstance(line, Damage):
+            self._is_readable = False
+            yield line
+            return
         try:
-            content: dict[str, Any] = {"end": None} if isinstance(line, Damage) else parsed(line)
-            if "head" in content or "end" in content:
-                if frame is not None and frame.texts:
-                    yield frame
-                frame = _Frame(content["head"]) if "head" in content else None
-            if frame is not None and isinstance(line, bytes):
-                frame.add(line, content)
-        except MALFORMED:
-            if frame is not None and frame.texts:
-                yield frame
-            frame = None
-    if frame is not None and frame.texts:
-        yield frame
+            content = parsed(line)
+            if "end" in content:
+                self._is_readable = False
+                yield footer_of(content["end"], frames.begin)
+                return
+            if "head" in content:
+                header_of(content["head"])
+                lost_ticks_of(content["head"])
+                self._start, self._next, self._is_readable = file_start_of(content["head"]), None, True
+            if self._is_readable:
+                number = sequence_number_of(content, self._start, self._next)
+                self._next = number + 1
+                offset, index = self._position
+                self._position = frames.begin, index + 1 if offset == frames.begin else 0
+                yield _Record(self._position, line, content, number, tick_of(content).time_s)
+        except MALFORMED as error:
+            self._is_readable = False
+            yield Damage(frames.position, f"malformed record: {error}")

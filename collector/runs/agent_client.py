@@ -3,9 +3,11 @@
 import http.client
 import json
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from collector.cluster.live.agent_connection import AgentError
@@ -15,16 +17,25 @@ from collector.http.deadline_connection import CHUNK_BYTES, DeadlineConnection
 from collector.http.diagnostics import ConnectionClosedError, Diagnostics
 from collector.http.failures import Failure, Reason
 
-# Maximum time for a response, and between two parts of a download.
+# Maximum time for a JSON response, and between two parts of a download.
 TIMEOUT_S = 10.0
 MAX_JSON_BYTES = 16 << 20
-# A request fails after this many attempts without progress.
+# A file that is being written may have grown since its size was asked for.
+MAX_GROWTH_BYTES = 16 << 20
+# A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S.
+MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
+# A download fails after this many attempts without progress, that is, fewer than MIN_PROGRESS_BYTES.
 MAX_ATTEMPTS = 5
+MIN_PROGRESS_BYTES = 64 << 10
 RETRY_DELAY_S = 1.0
 
 
 class AgentUnavailableError(AgentError):
     """The agent could not be reached, or the connection broke; the request may be sent again."""
+
+
+class ClientInterruptedError(Exception):
+    """The client has been interrupted; all further requests fail as well."""
 
 
 class _WriteError(Exception):
@@ -35,28 +46,70 @@ class _WriteError(Exception):
         self.error = error
 
 
+@dataclass
+class _Download:
+    """The state of a download.
+
+    deadline_s  the monotonic time at which the download fails.
+    tag         the version of the file.
+    attempts    the number of attempts that failed since the file had `reached` bytes.
+    """
+
+    file: BinaryIO
+    progress: Callable[[int], None]
+    deadline_s: float
+    tag: str = ""
+    attempts: int = 0
+    reached: int = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Append downloaded bytes. Raises _WriteError."""
+        with _writing():
+            self.file.write(chunk)
+        self.progress(len(chunk))
+
+    def restart(self) -> None:
+        """Discard what has been downloaded. Raises _WriteError."""
+        begin = self.file.tell()
+        if begin:
+            with _writing():
+                self.file.seek(0)
+                self.file.truncate()
+            self.progress(-begin)
+        self.reached = 0
+
+    def may_continue(self) -> bool:
+        """Return whether to try again after a failed attempt."""
+        self.attempts += 1
+        if self.file.tell() - self.reached >= MIN_PROGRESS_BYTES:
+            self.attempts, self.reached = 1, self.file.tell()
+        return self.attempts < MAX_ATTEMPTS
+
+
 class AgentClient:
-    """A client for the agent at one address. It keeps one connection and must be used by one thread at a time."""
+    """A client for the agent at one address. It keeps one connection and must be used by one thread at a time.
+
+    Only `interrupt` may be called from any thread.
+    """
 
     def __init__(
         self,
         address: NodeAddress,
         access: Access,
         tls: ssl.SSLContext | None = None,
-        wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Create the client without connecting; `wait` pauses between attempts to download."""
+        """Create the client without connecting."""
         self.address = address
         self._tls = tls if address.scheme == "https" else None
         self._headers = {**access.headers, "User-Agent": "casstat"}
         self._hint = access.hint
         self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
-        self._wait = wait
+        self._interrupted = threading.Event()
         self._connection: DeadlineConnection | None = None
         self._answered = False
 
     def json(self, path: str) -> Any:
-        """Return the content of a JSON response to GET. Raises AgentError."""
+        """Return the content of a JSON response to GET. Raises AgentError and ClientInterruptedError."""
         is_reused = self._connection is not None
         try:
             return self._json(path)
@@ -67,41 +120,63 @@ class AgentClient:
             return self._json(path)
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
-        """Return the content of a JSON response to POST. Raises AgentError; the request may nevertheless have succeeded."""
+        """Return the content of a JSON response to POST.
+
+        Raises AgentError, although the request may nevertheless have succeeded, and ClientInterruptedError.
+        """
         return self._json(path, json.dumps(content).encode())
 
-    def download(self, path: str, file: BinaryIO, progress: Callable[[int], None] = lambda _: None) -> None:
-        """Write a file of the agent to the empty file `file`; continue after a broken connection.
+    def download(
+        self, path: str, size_bytes: int, file: BinaryIO, progress: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Write a file of the agent, of about `size_bytes`, to the empty file `file`; continue if a connection breaks.
 
         Calls `progress` with the number of bytes written; a negative number means that they are downloaded again,
-        because the agent has replaced the file. Raises AgentError, and OSError if `file` cannot be written.
+        because the agent has replaced the file. Raises AgentError, ClientInterruptedError, and OSError if `file` cannot
+        be written.
         """
-        tag, attempts = "", 0
+        download = _Download(file, progress, time.monotonic() + MAX_START_S + size_bytes / MIN_BYTES_PER_S)
         while True:
-            begin = file.tell()
-            range_headers = {"Range": f"bytes={begin}-", "If-Range": tag} if tag else {}
             try:
-                with self._response(path, range_headers) as response:
-                    if response.status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and tag:
-                        return
-                    if response.status not in (http.client.OK, http.client.PARTIAL_CONTENT):
-                        raise self._status_error(response)
-                    if response.status == http.client.OK and begin:
-                        file.seek(0)
-                        file.truncate()
-                        progress(-begin)
-                    tag = response.headers.get("ETag", "")
-                    for chunk in self._body(response):
-                        _write(file, chunk)
-                        progress(len(chunk))
+                self._continue(path, download, size_bytes + MAX_GROWTH_BYTES)
                 return
             except _WriteError as failed:
                 raise failed.error from None
             except AgentUnavailableError:
-                attempts = 1 if file.tell() > begin else attempts + 1
-                if attempts >= MAX_ATTEMPTS:
+                if time.monotonic() >= download.deadline_s:
+                    raise AgentUnavailableError(self._text(Failure("download too slow", Reason.TIMED_OUT))) from None
+                if not download.may_continue():
                     raise
-                self._wait(RETRY_DELAY_S)
+                self._interrupted.wait(RETRY_DELAY_S)
+
+    def _continue(self, path: str, download: "_Download", max_bytes: int) -> None:
+        """Download the rest of a file, or all of it if the agent has replaced it. Raises AgentError and _WriteError."""
+        begin = download.file.tell()
+        range_headers = {"Range": f"bytes={begin}-", "If-Range": download.tag} if download.tag else {}
+        with self._response(path, range_headers, deadline_s=download.deadline_s) as response:
+            if response.status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and download.tag:
+                return
+            if response.status not in (http.client.OK, http.client.PARTIAL_CONTENT):
+                raise self._status_error(response)
+            if response.status == http.client.OK:
+                download.restart()
+            download.tag = response.headers.get("ETag", "")
+            for chunk in self._body(response, download.deadline_s):
+                download.write(chunk)
+                if download.file.tell() > max_bytes:
+                    raise AgentError(self._text(Failure("the file is larger than the agent's list of files states")))
+
+    def interrupt(self) -> None:
+        """Let the current request, and all later ones, raise ClientInterruptedError; may be called from any thread."""
+        self._interrupted.set()
+        connection = self._connection
+        if connection is not None:
+            connection.shut_down()
+
+    def check(self) -> None:
+        """Raise ClientInterruptedError if the client has been interrupted."""
+        if self._interrupted.is_set():
+            raise ClientInterruptedError
 
     def close(self) -> None:
         """Close the connection."""
@@ -111,11 +186,12 @@ class AgentClient:
 
     def _json(self, path: str, body: bytes | None = None) -> Any:
         headers = {} if body is None else {"Content-Type": "application/json"}
-        with self._response(path, headers, body) as response:
+        deadline_s = time.monotonic() + TIMEOUT_S
+        with self._response(path, headers, body, deadline_s=deadline_s) as response:
             if response.status not in (http.client.OK, http.client.CREATED):
                 raise self._status_error(response)
             raw = bytearray()
-            for chunk in self._body(response):
+            for chunk in self._body(response, deadline_s):
                 raw += chunk
                 if len(raw) > MAX_JSON_BYTES:
                     raise AgentError(self._text(Failure(f"response larger than {MAX_JSON_BYTES >> 20} MiB")))
@@ -127,12 +203,16 @@ class AgentClient:
 
     @contextmanager
     def _response(
-        self, path: str, headers: Mapping[str, str], body: bytes | None = None
+        self, path: str, headers: Mapping[str, str], body: bytes | None = None, *, deadline_s: float
     ) -> Iterator[http.client.HTTPResponse]:
-        """Send a request and yield its response. Raises AgentUnavailableError, also within the `with` block."""
+        """Send a request and yield its response, which must begin within TIMEOUT_S and before `deadline_s`.
+
+        Raises AgentUnavailableError and ClientInterruptedError, also within the `with` block.
+        """
         connection = self._connection or DeadlineConnection(self.address.host, self.address.port, self._tls)
         self._connection = connection
-        connection.deadline_s = time.monotonic() + TIMEOUT_S
+        connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
+        self.check()
         is_reusable = False
         try:
             connection.request("GET" if body is None else "POST", path, body, {**self._headers, **headers})
@@ -141,6 +221,7 @@ class AgentClient:
                 yield response
                 is_reusable = response.isclosed() and not response.will_close
         except (http.client.HTTPException, OSError, UnicodeError) as error:
+            self.check()
             try:
                 failure = self._diagnostics.of_error(error, handshaking=connection.is_handshaking)
             except ConnectionClosedError:
@@ -150,14 +231,18 @@ class AgentClient:
             if not is_reusable:
                 self.close()
 
-    def _body(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        """Yield a response's body. The deadline applies to each part, so a large body may take long."""
+    def _body(self, response: http.client.HTTPResponse, deadline_s: float) -> Iterator[bytes]:
+        """Yield a response's body; each part must arrive within TIMEOUT_S, and all of it before `deadline_s`."""
         while chunk := response.read1(CHUNK_BYTES):
+            self.check()
             yield chunk
             if self._connection is not None:
-                self._connection.deadline_s = time.monotonic() + TIMEOUT_S
+                self._connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
+        self.check()
         if response.length:
             raise http.client.IncompleteRead(b"", response.length)
+        # Before Python 3.12.2, read1 does not close the response, and then the connection would not be reused.
+        response.close()
 
     def _status_error(self, response: http.client.HTTPResponse) -> AgentError:
         location = response.headers.get("Location")
@@ -167,9 +252,10 @@ class AgentClient:
         return f"{self.address.url}: {failure.message(self._hint)}"
 
 
-def _write(file: BinaryIO, chunk: bytes) -> None:
-    """Write to a file; its errors must not be mistaken for those of the connection. Raises _WriteError."""
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Raise _WriteError for an OSError, which must not be mistaken for one of the connection."""
     try:
-        file.write(chunk)
+        yield
     except OSError as error:
         raise _WriteError(error) from None

@@ -1,7 +1,13 @@
 """A trimmed file contains the ticks of its time range, unchanged, and is complete."""
 
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -9,11 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.journal import writer
+from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC, Damage
 from collector.journal.header import Header
 from collector.journal.reader import Entry, entries, read, read_lines
+from collector.journal.record_lines import sealed
 from collector.journal.tick_order import Integrity, TickOrder
-from collector.journal.trimming import LOOK_BACK_S, TickSpan, trimmed
+from collector.journal.trimming import LOOK_BACK_S, Extent, TickSpan, extent_of, trimmed
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
@@ -38,13 +46,13 @@ def recorded(folder: Path, times_s: list[float]) -> Path:
     return file
 
 
-def cut(file: Path, from_s: float, to_s: float) -> tuple[Path, TickSpan]:
-    """Write the file, trimmed to this range after the beginning, to a new directory; return it and its ticks."""
-    span = TickSpan()
+def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False) -> tuple[Path, Extent]:
+    """Write the file, trimmed to this range after the beginning, to a new directory; return it and its extent."""
+    extent = extent_of(file, BEGIN_S + from_s, BEGIN_S + to_s, growing=growing)
     to = file.parent / "trimmed" / file.name
     to.parent.mkdir(exist_ok=True)
-    to.write_bytes(b"".join(trimmed(read_lines(file), BEGIN_S + from_s, BEGIN_S + to_s, span)))
-    return to, span
+    to.write_bytes(b"".join(trimmed(file, extent)))
+    return to, extent
 
 
 def integrity(file: Path) -> Integrity:
@@ -69,15 +77,17 @@ def test_a_trimmed_file_is_complete_and_has_every_tick_in_the_range(
     times_s = [time_s + 1000 for time_s in accumulate(steps)]
     from_s += 1000
     file = recorded(tmp_path_factory.mktemp("node"), times_s)
-    to, span = cut(file, from_s, from_s + length_s)
+    to, extent = cut(file, from_s, from_s + length_s)
+    span = extent.span
     before, after = ticks(file), ticks(to)
     wanted = {number for number, time_s in enumerate(times_s) if from_s <= time_s <= from_s + length_s}
     assert span.ticks == len(wanted)
     assert after.items() <= before.items()
     assert wanted <= after.keys()
-    assert integrity(to) == Integrity()
+    assert (integrity(to), extent.damaged) == (Integrity(), 0)
+    if after:
+        assert from_s - LOOK_BACK_S <= times_s[max(after)] <= from_s + length_s
     if wanted:
-        assert max(after) == max(wanted)
         assert span.begin_s == BEGIN_S + min(times_s[number] for number in wanted)
 
 
@@ -87,9 +97,121 @@ def test_rates_are_known_from_the_first_tick_of_the_range_on(tmp_path: Path) -> 
 
 
 def test_a_range_without_ticks_yields_nothing(tmp_path: Path) -> None:
-    to, span = cut(recorded(tmp_path, [1.0, 2.0, 3.0]), 10, 20)
+    to, extent = cut(recorded(tmp_path, [1.0, 2.0, 3.0]), 200, 220)
     assert to.read_bytes() == b""
-    assert span == TickSpan()
+    assert extent.span == TickSpan()
+
+
+def test_ticks_shortly_before_the_range_are_kept_but_do_not_count(tmp_path: Path) -> None:
+    to, extent = cut(recorded(tmp_path, [1.0, 2.0, 3.0]), 10, 20)
+    assert len(ticks(to)) == 3
+    assert extent.span == TickSpan()
+
+
+def test_two_intervals_before_the_range_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "HEAD", replace(HEAD, interval_s=1000.0))
+    to, _ = cut(recorded(tmp_path, [1000.0 * number for number in range(12)]), 9500, 9500)
+    assert min(ticks(to)) == 6
+
+
+def damage(file: Path, frames: slice) -> None:
+    """Overwrite the ends of these frames; the file's first frame has the number 1."""
+    parts = file.read_bytes().split(MAGIC)
+    parts[frames] = [part[:12] + bytes(len(part) - 12) for part in parts[frames]]
+    file.write_bytes(MAGIC.join(parts))
+
+
+@pytest.mark.parametrize("frames", [slice(1, 3), slice(5, 7), slice(9, 11), slice(1, 2), slice(10, 11)])
+@pytest.mark.parametrize("range_s", [(0, 100), (0, 29), (-200, 1000)])
+def test_damage_anywhere_is_counted_and_its_ticks_remain_lost(
+    tmp_path: Path, frames: slice, range_s: tuple[int, int]
+) -> None:
+    file = recorded(tmp_path, [float(second) for second in range(30)])
+    damage(file, frames)
+    lost = integrity(file).lost
+    assert lost == 3 * (frames.stop - frames.start)
+    to, extent = cut(file, *range_s)
+    assert integrity(to) == Integrity(lost=lost)
+    assert extent.damaged == 1
+    assert extent.span.ticks == 30 - lost
+
+
+def test_damage_next_to_the_kept_frames_remains_visible(tmp_path: Path) -> None:
+    file = recorded(tmp_path, [100.0 * number for number in range(30)])
+    # Ticks 9 to 11 and 15 to 17.
+    damage(file, slice(4, 5))
+    damage(file, slice(6, 7))
+    to, extent = cut(file, 1350, 1400)
+    assert ticks(to).keys() == {12, 13, 14}
+    assert extent.damaged == 2
+    assert integrity(to) == Integrity(lost=6)
+
+
+def test_a_file_that_continues_says_so_only_if_the_range_does(tmp_path: Path) -> None:
+    limits = Limits(sync="never", file_s=15.0)
+    journal = Journal(tmp_path, lambda: HEAD, limits, print)
+    for number in range(30):
+        scrape = Scrape("node", 5.0 + number, {("a_total",): number})
+        journal.append(Snapshot("n1", Tick(BEGIN_S + number), (scrape,)))
+    journal.close()
+    first, second = writer.files_of(tmp_path)
+    for to_s, more in ((40, True), (15, True), (14.5, False), (13, False)):
+        to, _ = cut(first, 0, to_s)
+        footer = last_footer(to)
+        assert footer is not None
+        assert footer.more is more
+    to, _ = cut(second, 0, 40)
+    assert integrity(to) == Integrity()
+    assert min(ticks(to)) == 15
+
+
+def test_memory_does_not_depend_on_the_size_of_the_file(tmp_path: Path) -> None:
+    file = recorded(tmp_path, [float(second) for second in range(600)])
+    # The same frames before, in and after the range, many times.
+    content = file.read_bytes()
+    peaks = []
+    for copies in (1, 8):
+        file.write_bytes(content * copies)
+        tracemalloc.start()
+        extent = extent_of(file, BEGIN_S, BEGIN_S + 599)
+        for _ in trimmed(file, extent):
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1_000_000
+
+
+MALFORMED_HEADS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a number": lambda _: 1,
+    "no file": lambda _: {"format": 2},
+    "an infinite interval": lambda head: {**head, "interval_s": 10**400},
+    "an infinite number": lambda head: {**head, "first": 10**400},
+    "a number as session": lambda head: {**head, "session": 1},
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED_HEADS)
+def test_a_malformed_header_is_damage(tmp_path: Path, kind: str) -> None:
+    file = recorded(tmp_path, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    frame = file.read_bytes().split(MAGIC)[1]
+    line = next(line for line in read_lines(file) if isinstance(line, bytes))
+    content = json.loads(line)
+    broken = sealed({**content, "head": MALFORMED_HEADS[kind](content["head"])})
+    file.write_bytes(zstandard.compress(broken) + file.read_bytes()[len(MAGIC + frame) :])
+    to, extent = cut(file, 0, 10)
+    assert extent.damaged == 1
+    assert ticks(to).keys() == {3, 4, 5}
+
+
+def test_a_check_that_raises_stops_both_passes(tmp_path: Path) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    file = recorded(tmp_path, [1.0, 2.0, 3.0])
+    with pytest.raises(KeyboardInterrupt):
+        extent_of(file, BEGIN_S, BEGIN_S + 10, check=stop)
+    with pytest.raises(KeyboardInterrupt):
+        list(trimmed(file, extent_of(file, BEGIN_S, BEGIN_S + 10), stop))
 
 
 def test_ticks_lost_through_damage_are_still_reported(tmp_path: Path) -> None:
@@ -109,9 +231,11 @@ def test_a_file_that_is_still_being_written_can_be_trimmed(tmp_path: Path) -> No
     # Without the footer's frame and the end of the last record.
     content = file.read_bytes()
     file.write_bytes(content[: content.rindex(MAGIC) - 20])
-    to, span = cut(file, 0, 100)
-    assert span.ticks == len(ticks(to)) >= 27
+    to, extent = cut(file, 0, 100, growing=True)
+    assert (extent.span.ticks, extent.damaged) == (len(ticks(to)), 0)
+    assert extent.span.ticks >= 27
     assert integrity(to) == Integrity()
+    assert cut(file, 0, 100)[1].damaged == 1
 
 
 def test_a_file_in_format_1_is_trimmed_without_a_footer(tmp_path: Path) -> None:
@@ -120,9 +244,8 @@ def test_a_file_in_format_1_is_trimmed_without_a_footer(tmp_path: Path) -> None:
     file.write_bytes(zstandard.compress(lines))
     whole = list(entries(read(file)))
     assert len(whole) > 2
-    span = TickSpan()
     file_2 = tmp_path / "trimmed.jsonl.zst"
     first_s, last_s = whole[0].snapshot.tick.time_s, whole[-2].snapshot.tick.time_s
-    file_2.write_bytes(b"".join(trimmed(read_lines(file), first_s, last_s, span)))
+    file_2.write_bytes(b"".join(trimmed(file, extent_of(file, first_s, last_s))))
     assert [entry.snapshot for entry in entries(read(file_2))] == [entry.snapshot for entry in whole[:-1]]
     assert all(isinstance(record, Entry) for record in read(file_2))
