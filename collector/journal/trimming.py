@@ -112,14 +112,13 @@ def extent_of(
     """Return what to keep of a file for the ticks from `from_s` to `to_s`.
 
     Everything between the first and the last frame with a tick in the range is kept, so nothing is lost if the clock
-    was changed. If the file is `growing`, an incomplete record at its end is not damage. Calls `check` after each
+    was changed. If the file is `growing`, an incomplete record at its end is not damage. Calls `check` for each
     record; it may raise an exception to stop. Raises OSError.
     """
     extent = Extent(to_s)
     frame: _Frame | None = None
     previous: _Frame | None = None
-    for record in _records(path, 0, growing=growing):
-        check()
+    for record in _records(path, 0, check, growing=growing):
         if isinstance(record, Damage):
             extent.damaged += 1
         elif isinstance(record, Footer):
@@ -161,8 +160,7 @@ def trimmed(path: Path, extent: Extent, check: Callable[[], None] = _ignore) -> 
     begin = _first_number(extent, first)
     frame: zstandard.ZstdCompressionObj | None = None
     span, size = TickSpan(), 0
-    for record in _records(path, first.begin[0], growing=True):
-        check()
+    for record in _records(path, first.begin[0], check, growing=True):
         if not isinstance(record, _Record) or record.position < first.begin:
             continue
         if record.position > end:
@@ -195,7 +193,8 @@ def _first_number(extent: Extent, first: _Frame) -> int:
     before = extent.before
     if before is None or not _same_start(before, first):
         return first.start.first
-    return before.last + 1
+    # A copied frame may be out of order.
+    return min(before.last + 1, first.first)
 
 
 def _line(record: _Record, first: _Frame, begin: int) -> bytes:
@@ -224,14 +223,18 @@ def _footer(extent: Extent, last: _Frame, begin: int, span: TickSpan, size: int)
     return Footer(last.head.session, file, begin, end, more, span.begin_s, span.end_s, size)
 
 
-def _records(path: Path, offset: int, *, growing: bool) -> Iterator[_Record | Damage | Footer]:
+def _records(
+    path: Path, offset: int, check: Callable[[], None], *, growing: bool
+) -> Iterator[_Record | Damage | Footer]:
     """Yield a file's records and footers from a frame on, and a `Damage` for each section that cannot be read."""
     frames = Frames(offset)
     reading = _Reading()
     with path.open("rb") as file:
         file.seek(offset)
         while data := file.read(CHUNK_BYTES):
+            check()
             for line in frames.feed(data):
+                check()
                 yield from reading.records(line, frames)
     for line in frames.end():
         if not (growing and isinstance(line, Damage)):

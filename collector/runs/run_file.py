@@ -126,7 +126,8 @@ def run_of(content: Any) -> Run:
     if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
         raise RunFileError("not a run")
     if content["schema_version"] != SCHEMA_VERSION:
-        raise RunFileError(f"schema version {str(content['schema_version'])[:20]} is not supported (hint: update casstat)")
+        version = str(content["schema_version"])[:20]
+        raise RunFileError(f"schema version {version} is not supported (hint: update casstat)")
     try:
         return Run(
             _text(content["name"]),

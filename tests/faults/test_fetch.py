@@ -464,6 +464,26 @@ def test_attempts_with_little_progress_are_limited(
     assert "response truncated" in errors
 
 
+def test_directories_are_created_before_and_removed_after_all_journals_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    seen = []
+
+    def no_files(handler: BaseHTTPRequestHandler) -> None:
+        seen.append(sorted(path.name for path in (run / "nodes").iterdir()))
+        handler.send_response(200)
+        handler.send_header("Content-Length", "2")
+        handler.end_headers()
+        handler.wfile.write(b"[]")
+
+    bodies = agent_paths(journal=no_files)
+    with closing(FakeAgentServer(bodies)) as one, closing(FakeAgentServer(bodies)) as other:
+        fetch(capsys, one.address, other.address, "--last", "1h", "-o", str(run))
+    assert seen == [["n1", "n1~2"]] * 2
+    assert not run.exists()
+
+
 class FullDisk(io.BytesIO):
     """A file whose buffer cannot be written when its position changes."""
 
