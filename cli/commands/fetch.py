@@ -10,7 +10,7 @@ from cli.parameters.time_types import Duration, range_options
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.argument("nodes", nargs=-1, metavar="NODE...")
 @click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period that ends now.")
 @range_options()
 @click.option(
@@ -19,8 +19,13 @@ from cli.parameters.time_types import Duration, range_options
     "folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    required=True,
     help="Directory to create for the run.",
+)
+@click.option(
+    "--recover",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Run whose recorder died; it is completed, without NODE and other options.",
 )
 @click.option("--name", metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options
@@ -33,6 +38,18 @@ def command(**options: Any) -> None:
 
     The exit code is 1 if a node could not be fetched completely; the other nodes are still fetched.
     """
+    recovered: Path | None = options.pop("recover")
+    if recovered is not None:
+        from cli.runs.recovery import recover
+
+        if any(value for name, value in options.items() if name != "agent"):
+            raise click.UsageError("--recover cannot be combined with NODE or options for a new run")
+        recover(recovered, options["agent"])
+        return
+    if not options["nodes"]:
+        raise click.UsageError("no node given (hint: run 'casstat fetch 10.0.0.7 --last 1h -o DIR')")
+    if options["folder"] is None:
+        raise click.UsageError("the directory is missing (hint: use -o DIR)")
     from cli.runs.fetch_program import FetchSettings, fetch
 
     fetch(FetchSettings(**options))

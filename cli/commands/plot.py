@@ -9,12 +9,6 @@ from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration
 from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
-from collector.printable import count_text
-
-# With more points, lines look like bands of noise.
-POINTS = 300
-# A recording spans more points than this only if --interval is very short, or if the clock was wrong while recording.
-MAX_POINTS = 1_000_000
 
 
 class Pixels(click.ParamType["tuple[int, int]"]):
@@ -75,34 +69,9 @@ def command(
     self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
     most 300 points.
     """
-    from cli.errors import CasstatError
-    from cli.parameters.output_folder import output_folder
     from cli.recordings.merge_options import MergeSettings
-    from cli.recordings.merge_program import merged
-    from exporters.gnuplot.all_plots import PLOTS, write
-    from exporters.gnuplot.gnuplot_process import GnuplotError, draw
-    from exporters.gnuplot.merged_run import node_rows, run_of
+    from cli.recordings.plot_program import POINTS, Drawing, plot_into
 
     names = [name.strip() for name in only.split(",") if name.strip()]
-    known = [plot.name for plot in PLOTS]
-    for name in names:
-        if name not in known:
-            raise click.BadParameter(
-                f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
-            )
-    settings = MergeSettings(**options, points=POINTS)
-    run, choice = merged(settings, node_rows)
-    if len(run.indices) > MAX_POINTS:
-        span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
-        hint = "use --from and --until, or a longer --interval"
-        raise CasstatError(
-            f"{len(run.indices)} points ({span} seconds since the epoch) are too many for a plot (hint: {hint})"
-        )
-    title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
-    with output_folder(folder):
-        scripts = write(run_of(run, choice, title, warm_up_s), folder, theme=theme, only=names or None, size=size)
-        try:
-            for path in draw(scripts):
-                echo(path)
-        except GnuplotError as error:
-            raise CasstatError(str(error)) from None
+    for path in plot_into(MergeSettings(**options, points=POINTS), folder, Drawing(names, theme, size, warm_up_s)):
+        echo(path)

@@ -21,6 +21,7 @@ MIN_S, MAX_S = 0.001, 86400.0
 class MergeSettings:
     """Merge options.
 
+    phase   the phase of a run to which the time range is limited.
     points  the maximum number of intervals; ignored if `interval` is set. If both are None, the default interval
             applies.
     """
@@ -33,6 +34,7 @@ class MergeSettings:
     clocks: tuple[tuple[str, float], ...] = ()
     keyspace: str = ""
     table: str = ""
+    phase: str | None = None
     points: int | None = None
     max_series: int = MAX_SERIES
 
@@ -81,6 +83,7 @@ def merge_options(command: Command) -> Command:
             metavar="NODE=SECONDS",
             help="Seconds by which NODE's clock is ahead (repeatable).",
         ),
+        click.option("--phase", metavar="NAME", help="Phase of a run, instead of the whole run."),
         click.option(
             "-k",
             "--keyspace",

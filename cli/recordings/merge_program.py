@@ -28,6 +28,7 @@ from collector.printable import one_line
 if TYPE_CHECKING:
     from collector.cluster.merge_job import Merged, NodeRun
     from collector.cluster.recordings import Recording
+    from collector.model.metric import Series
     from collector.runs.run_file import Run
     from exporters.files.merged_rows import Choice
 
@@ -40,12 +41,16 @@ MIN_NODES_FOR_PROGRESS = 8
 
 
 def merged(
-    settings: MergeSettings, make: "Make[Product]", more: frozenset[str] = frozenset()
+    settings: MergeSettings,
+    make: "Make[Product]",
+    more: "frozenset[str | Series]" = frozenset(),
+    *,
+    quiet: bool = False,
 ) -> "tuple[Merged[Product], Choice]":
     """Merge the recordings; return the merged run, with the result of `make` for each node, and the chosen operations.
 
-    `more` contains the metrics that `make` needs in addition to those in the rows. Prints notes about the recordings.
-    Raises CasstatError and click.UsageError.
+    `more` contains the metrics that are needed in addition to those in the rows. Prints notes about the recordings,
+    unless `quiet` is set. Raises CasstatError and click.UsageError.
     """
     from collector.cluster.grid import Grid
     from collector.cluster.merge import merge
@@ -55,22 +60,23 @@ def merged(
     from exporters.files.merged_rows import Choice, table_of
 
     source = run_at(settings.paths)
-    node_recordings = _recordings(settings)
+    node_recordings = _recordings(settings, quiet=quiet)
     all_sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
     first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
     begin, end = settings.begin, settings.end
-    if source is not None:
+    limits = _limits(settings, source)
+    if limits is not None:
         # The journals of a run begin before it, so that rates are known from its first tick on.
-        begin, end = source.begin_s if begin is None else begin, source.end_s if end is None else end
+        begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
     begin_s, end_s = bounds(begin, end, first_s, last_s)
     grid = Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for session in all_sessions)
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(
         grid,
-        _offsets(settings, node_recordings, source),
+        _offsets(settings, node_recordings, source, quiet=quiet),
         table_of(choice).needs | more,
         partial(make, choice),
         settings.max_series,
@@ -85,6 +91,8 @@ def merged(
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
     if not run.indices:
         raise CasstatError("no data in this time range")
+    if quiet:
+        return run, choice
     is_directory = all(path.is_dir() for path in settings.paths)
     for node, recording in zip(run.nodes, node_recordings, strict=True):
         integrity, _ = without_open_session(node.integrity, recording.sessions[-1].folder, is_directory=is_directory)
@@ -93,13 +101,32 @@ def merged(
     return run, choice
 
 
-def merge_into(settings: MergeSettings, folder: Path) -> list[Path]:
-    """Merge the recordings into tables in a directory; return the tables' paths. Raises CasstatError."""
+def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float | None] | None:
+    """Return the time range of the run or of its phase; None if there is no run. Raises click.UsageError."""
+    if settings.phase is None:
+        return None if source is None else (source.begin_s, source.end_s)
+    if source is None:
+        raise click.UsageError("--phase requires the directory of a run")
+    try:
+        phase = source.phase(settings.phase)
+    except KeyError:
+        names = one_line(", ".join(phase.name for phase in source.phases)) or "the run has none"
+        raise click.BadParameter(
+            f"unknown phase '{one_line(settings.phase)}' (hint: choose from {names})", param_hint="--phase"
+        ) from None
+    return phase.begin_s, phase.end_s
+
+
+def merge_into(settings: MergeSettings, folder: Path, *, quiet: bool = False) -> list[Path]:
+    """Merge the recordings into tables in a directory; return the tables' paths.
+
+    Prints notes about the recordings, unless `quiet` is set. Raises CasstatError.
+    """
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import header_text, join, rows_text, write_part
 
     with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as parts:
-        run, choice = merged(settings, partial(write_rows, Path(parts)))
+        run, choice = merged(settings, partial(write_rows, Path(parts)), quiet=quiet)
         table = table_of(choice)
         rows = (table.cluster_row(sample, len(run.nodes)) for _, sample in sorted(run.cluster.items()))
         cluster = write_part(Path(parts), "cluster", rows_text(table.header, rows))
@@ -182,7 +209,9 @@ def _names(node_recordings: list["Recording"]) -> str:
     return one_line(", ".join(recording.node for recording in node_recordings))
 
 
-def _offsets(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> Mapping[str, float]:
+def _offsets(
+    settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None", *, quiet: bool = False
+) -> Mapping[str, float]:
     """Return how far each node's clock is ahead, in seconds; --clock takes precedence over the measured offsets."""
     for node, _ in settings.clocks:
         if node not in [recording.node for recording in node_recordings]:
@@ -196,7 +225,7 @@ def _offsets(settings: MergeSettings, node_recordings: list["Recording"], source
     ends_s = [max(session.end_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
     shared_s = min(ends_s) - max(begins_s)
     shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
-    if len(node_recordings) > 1 and shared_s < shortest_s / 2:
+    if not quiet and len(node_recordings) > 1 and shared_s < shortest_s / 2:
         overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "have no common time range"
         note(f"the recordings {overlap} (hint: if a clock was wrong, correct it with --clock NODE=SECONDS)")
     return offsets

@@ -18,16 +18,22 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any, Protocol
+
+from cli.runs import supervisor as supervisor_program
 
 CHUNK_BYTES = 1 << 16
+SUPERVISOR = (sys.executable, str(supervisor_program.__file__))
+"""Starts the supervisor; not as a module, because a directory `cli` in the working directory would be used instead."""
 # After the command has ended, its remaining output is read for up to this time. It may take longer if the command has
 # left processes in the background that keep the output open.
 DRAIN_S = 0.5
+# How often an observer is called while there is no output.
+IDLE_S = 0.25
 INTERRUPT = b"\x03"
 # The signals that successive presses of Ctrl-C send.
 ESCALATION = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -51,20 +57,37 @@ class CommandResult:
 LOST = CommandResult(1, "the command's supervisor has been killed")
 
 
+class OutputLog(Protocol):
+    """Receives a copy of the command's output."""
+
+    def write(self, data: bytes, /) -> object:
+        """Append output."""
+
+
+class OutputObserver:
+    """Follows the output of a command; all methods are called in the runner's thread. By default, they do nothing."""
+
+    def before_output(self, data: bytes) -> None:
+        """Receive output that is about to be passed through."""
+
+    def after_output(self) -> None:
+        """Act after output has been passed through, and at least every IDLE_S."""
+
+
 class CommandRunner:
-    """Runs one command; `on_output` receives its output as it appears."""
+    """Runs one command; `observer` follows its output."""
 
     def __init__(
         self,
         command: Sequence[str],
-        log: BinaryIO,
+        log: OutputLog,
         environ: Mapping[str, str],
-        on_output: Callable[[bytes], None] = lambda _: None,
+        observer: OutputObserver | None = None,
     ) -> None:
         self._command = list(command)
         self._log = log
         self._environ = dict(environ)
-        self._on_output = on_output
+        self._observer = observer or OutputObserver()
         self._interrupts = 0
         self._control = -1
 
@@ -91,10 +114,10 @@ class CommandRunner:
                 master = slave = -1
                 streams, routes = (0, out_end, errors_end), {out: 1, errors: 2}
             theirs = {control_end, status_end, *streams, slave} - {0, -1}
-            words = ["-m", "cli.runs.supervisor", str(control_end), str(status_end), str(slave), *self._command]
+            words = [str(control_end), str(status_end), str(slave), *self._command]
             try:
                 supervisor = subprocess.Popen(
-                    [sys.executable, *words],
+                    [*SUPERVISOR, *words],
                     stdin=streams[0],
                     stdout=streams[1],
                     stderr=streams[2],
@@ -147,9 +170,10 @@ class CommandRunner:
         ends_s = 0.0
         open_routes = dict(routes)
         while result is None or any(source != 0 for source in open_routes):
-            timeout_s = None if result is None else ends_s - time.monotonic()
-            if timeout_s is not None and timeout_s <= 0:
+            timeout_s = IDLE_S if result is None else ends_s - time.monotonic()
+            if timeout_s <= 0:
                 break
+            self._observer.after_output()
             ready, _, _ = select.select([*open_routes, *([status] if result is None else [])], [], [], timeout_s)
             if not ready and result is not None:
                 break
@@ -177,7 +201,7 @@ class CommandRunner:
             return bool(data)
         if data:
             self._log.write(data)
-            self._on_output(data)
+            self._observer.before_output(data)
             _write_all(to, data)
         return bool(data)
 

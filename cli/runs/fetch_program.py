@@ -12,11 +12,11 @@ from threading import Lock
 import click
 
 from cli.errors import CasstatError, note
-from cli.parameters.agent_options import agent_access
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.time_types import TimeOfDay
+from cli.runs.agent_clients import agent_clients
 from cli.safe_echo import echo
-from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.cluster.live.node_address import NodeAddress
 from collector.journal.validation import MAX_TIME_S
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
@@ -64,7 +64,7 @@ def fetch(settings: FetchSettings) -> None:
             write_run(folder, run)
     except OSError as failed:
         error = error or failed
-    _report(folder, result.nodes)
+    report_nodes(folder, result.nodes)
     if error is not None and is_run:
         note(f"{folder}: the run is incomplete")
     if isinstance(error, OSError):
@@ -96,15 +96,11 @@ def _range(settings: FetchSettings, now_s: float) -> FetchRange:
 
 def _clients(settings: FetchSettings) -> list[AgentClient]:
     """Return a client for each node. Raises click.UsageError."""
-    access, tls = agent_access(settings.agent)
-    scheme = "https" if access.ca or access.certificate else "http"
-    try:
-        addresses = list(dict.fromkeys(parse_address(node, scheme) for node in settings.nodes))
-    except NodeAddressError as error:
-        raise click.UsageError(str(error)) from None
+    clients = agent_clients(settings.agent)
+    addresses = clients.addresses(settings.nodes)
     for address in addresses:
         _require_agent(address)
-    return [AgentClient(address, access, tls) for address in addresses]
+    return [clients.client(address) for address in addresses]
 
 
 def _require_agent(address: NodeAddress) -> None:
@@ -114,7 +110,7 @@ def _require_agent(address: NodeAddress) -> None:
         )
 
 
-def _report(folder: Path, nodes: Sequence[RunNode]) -> None:
+def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
     """Print the problems, and a line for each fetched node with times on this host's clock; then the directory."""
     for node in nodes:
         if node.problem and node.problem != INTERRUPTED:

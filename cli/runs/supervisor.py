@@ -1,6 +1,6 @@
 """Starts a command in a session of its own for another process, its owner, and ends the command when the owner dies.
 
-Usage: python -m cli.runs.supervisor CONTROL STATUS TERMINAL COMMAND [ARGUMENT]...
+Usage: python supervisor.py CONTROL STATUS TERMINAL COMMAND [ARGUMENT]...
 
 The first three arguments are file descriptors. Each byte from CONTROL is the number of a signal to send to the command,
 and the end of CONTROL means that the owner has died. STATUS receives a JSON object per line: when the command has

@@ -181,6 +181,21 @@ class _Fetch:
                 problems.add(f"{file.name}: {error}")
 
 
+def introductions(clients: Sequence[AgentClient]) -> list[RunNode]:
+    """Return the nodes behind several agents (see `introduced`)."""
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        return list(pool.map(introduced, clients))
+
+
+def last_tick_s(client: AgentClient) -> float | None:
+    """Return the time of an agent's last tick, on its clock; None if it is unknown."""
+    try:
+        tick_s = client.json("/api/v1/node")["tick_s"]
+    except (AgentError, ClientInterruptedError, KeyError, TypeError):
+        return None
+    return float(tick_s) if is_finite(tick_s) else None
+
+
 def introduced(client: AgentClient) -> RunNode:
     """Return the node behind an agent with its clock's offset, or with a `problem`."""
     url = client.address.url

@@ -66,15 +66,62 @@ class RunNode:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run: a period of time in which nodes were recorded."""
+class RunPhase:
+    """A part of a run; `measured` is false for the warm-up and the cool-down, which totals exclude."""
 
     name: str
     begin_s: float
     end_s: float
+    measured: bool = True
+
+
+@dataclass(frozen=True)
+class RunMark:
+    """A note at a time of a run."""
+
+    time_s: float
+    text: str
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """The command whose effects a run measures.
+
+    words      the command and its arguments.
+    exit_code  as a shell reports it; None if the command has not ended.
+    """
+
+    words: tuple[str, ...]
+    begin_s: float
+    end_s: float | None = None
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: a period of time in which nodes were recorded.
+
+    end_s       None while the run is being recorded, or if its recorder died.
+    command     None if the run was fetched from past recordings.
+    other_runs  other runs that were active on the nodes at the same time, as `NAME on NODE`.
+    warm_up_s   the duration of the warm-up.
+    """
+
+    name: str
+    begin_s: float
+    end_s: float | None
     casstat: str
     tags: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[RunNode, ...] = ()
+    command: RunCommand | None = None
+    phases: tuple[RunPhase, ...] = ()
+    marks: tuple[RunMark, ...] = ()
+    other_runs: tuple[str, ...] = ()
+    warm_up_s: float = 0.0
+
+    def phase(self, name: str) -> RunPhase:
+        """Return the phase with a name. Raises KeyError."""
+        return {phase.name: phase for phase in self.phases}[name]
 
     def content(self) -> dict[str, Any]:
         """Return the content of the run's file."""
@@ -132,10 +179,15 @@ def run_of(content: Any) -> Run:
         return Run(
             _text(content["name"]),
             _number(content["begin_s"]),
-            _number(content["end_s"]),
+            _optional_number(content, "end_s"),
             _text(content["casstat"]),
             {_text(key): _text(value) for key, value in content.get("tags", {}).items()},
             tuple(map(_node, content["nodes"])),
+            None if content.get("command") is None else _command(content["command"]),
+            tuple(map(_phase, content.get("phases", ()))),
+            tuple(RunMark(_number(mark["time_s"]), _text(mark["text"])) for mark in content.get("marks", ())),
+            tuple(map(_text, content.get("other_runs", ()))),
+            _number(content.get("warm_up_s", 0.0)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunFileError(f"malformed field: {one_line(error)}") from None
@@ -154,6 +206,20 @@ def _node(content: Mapping[str, Any]) -> RunNode:
         tuple(map(_clock, content.get("clocks", ()))),
         _text(content.get("problem", "")),
     )
+
+
+def _command(content: Mapping[str, Any]) -> RunCommand:
+    words = tuple(map(_text, content["words"]))
+    code = _optional_number(content, "exit_code")
+    begin_s, end_s = _number(content["begin_s"]), _optional_number(content, "end_s")
+    return RunCommand(words, begin_s, end_s, None if code is None else int(code))
+
+
+def _phase(content: Mapping[str, Any]) -> RunPhase:
+    measured = content.get("measured", True)
+    if not isinstance(measured, bool):
+        raise TypeError(f"{str(measured)[:40]} is not true or false")
+    return RunPhase(_text(content["name"]), _number(content["begin_s"]), _number(content["end_s"]), measured)
 
 
 def _clock(content: Mapping[str, Any]) -> NodeClock:

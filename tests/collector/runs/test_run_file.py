@@ -15,8 +15,11 @@ from collector.runs.run_file import (
     FILE,
     NodeClock,
     Run,
+    RunCommand,
     RunFileError,
+    RunMark,
     RunNode,
+    RunPhase,
     is_finite,
     is_run,
     problem_text,
@@ -56,10 +59,22 @@ RUNS = st.builds(
     Run,
     TEXTS,
     NUMBERS,
-    NUMBERS,
+    st.none() | NUMBERS,
     TEXTS,
     st.dictionaries(TEXTS, TEXTS, max_size=2),
     st.lists(NODES, max_size=2).map(tuple),
+    st.none()
+    | st.builds(
+        RunCommand,
+        st.lists(TEXTS, max_size=3).map(tuple),
+        NUMBERS,
+        st.none() | NUMBERS,
+        st.none() | st.integers(0, 255),
+    ),
+    st.lists(st.builds(RunPhase, TEXTS, NUMBERS, NUMBERS, st.booleans()), max_size=2).map(tuple),
+    st.lists(st.builds(RunMark, NUMBERS, TEXTS), max_size=2).map(tuple),
+    st.lists(TEXTS, max_size=2).map(tuple),
+    NUMBERS,
 )
 
 

@@ -1,0 +1,28 @@
+"""Mark the run that is being recorded"""
+
+from pathlib import Path
+
+import click
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("text")
+@click.option("--run", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Directory of the run.")
+def command(text: str, folder: Path | None) -> None:
+    """Mark the run that is being recorded
+
+    A mark begins a phase with TEXT as its name. Without --run, the run is the one whose command this is
+    ($CASSTAT_RUN_DIR), else the only one that is being recorded in casstat-runs.
+    """
+    from cli.errors import CasstatError
+    from cli.runs.marks_file import append_mark, mark_text
+    from cli.runs.run_folder import active_run
+
+    line = mark_text(text)
+    if not line:
+        raise click.BadParameter("a mark needs at least one printable character", param_hint="TEXT")
+    run = active_run(folder)
+    try:
+        append_mark(run, line)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or run}: {error.strerror}") from None

@@ -1,0 +1,65 @@
+"""Draws the plots of recordings, for `casstat plot` and `casstat record`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cli.errors import CasstatError
+from cli.parameters.output_folder import output_folder
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import merged
+from collector.printable import count_text
+
+# With more points, lines look like bands of noise.
+POINTS = 300
+# A recording spans more points than this only if --interval is very short, or if the clock was wrong while recording.
+MAX_POINTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What to draw.
+
+    only       the names of the plots; empty for all.
+    size       width and height in pixels; None for each plot's default.
+    warm_up_s  the duration of the warm-up, which is shaded and excluded from percentiles.
+    """
+
+    only: Sequence[str] = ()
+    theme: str = "light"
+    size: tuple[int, int] | None = None
+    warm_up_s: float = 0.0
+
+
+def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet: bool = False) -> Iterator[Path]:
+    """Write the plots to a directory; yield the paths of the drawn files.
+
+    Prints notes about the recordings, unless `quiet` is set. Raises CasstatError and click.UsageError.
+    """
+    from exporters.gnuplot.all_plots import PLOTS, write
+    from exporters.gnuplot.gnuplot_process import GnuplotError, draw
+    from exporters.gnuplot.merged_run import node_rows, run_of
+
+    known = [plot.name for plot in PLOTS]
+    for name in drawing.only:
+        if name not in known:
+            raise click.BadParameter(
+                f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
+            )
+    run, choice = merged(settings, node_rows, quiet=quiet)
+    if len(run.indices) > MAX_POINTS:
+        span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
+        hint = "use --from and --until, or a longer --interval"
+        raise CasstatError(
+            f"{len(run.indices)} points ({span} seconds since the epoch) are too many for a plot (hint: {hint})"
+        )
+    title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
+    with output_folder(folder):
+        plots = run_of(run, choice, title, drawing.warm_up_s)
+        scripts = write(plots, folder, theme=drawing.theme, only=drawing.only or None, size=drawing.size)
+        try:
+            yield from draw(scripts)
+        except GnuplotError as error:
+            raise CasstatError(str(error)) from None

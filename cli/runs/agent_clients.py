@@ -1,0 +1,38 @@
+"""Clients for the agents that the user names on the command line."""
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from cli.parameters.agent_options import agent_access
+from cli.parameters.jolokia_options import JolokiaSettings
+from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.http.access import Access
+from collector.runs.agent_client import AgentClient
+
+
+@dataclass(frozen=True)
+class AgentClients:
+    """Creates clients with the user's credentials and TLS options."""
+
+    access: Access
+    tls: ssl.SSLContext
+
+    def client(self, address: NodeAddress) -> AgentClient:
+        """Return a new client for an agent; it does not connect yet."""
+        return AgentClient(address, self.access, self.tls)
+
+    def addresses(self, nodes: Sequence[str]) -> list[NodeAddress]:
+        """Return the different addresses of the nodes. Raises click.UsageError."""
+        scheme = "https" if self.access.ca or self.access.certificate else "http"
+        try:
+            return list(dict.fromkeys(parse_address(node, scheme) for node in nodes))
+        except NodeAddressError as error:
+            raise click.UsageError(str(error)) from None
+
+
+def agent_clients(settings: JolokiaSettings) -> AgentClients:
+    """Return the clients' factory for the user's options. Raises click.UsageError."""
+    return AgentClients(*agent_access(settings))

@@ -1,0 +1,87 @@
+"""Completes a recorded run: merged tables, plots, the summary, and the conditions of --fail-if."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from cli.errors import CasstatError, note
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import merge_into
+from cli.recordings.plot_program import POINTS, Drawing, plot_into
+from cli.runs.run_summary import summaries_of
+from cli.safe_echo import echo
+from collector.atomic_file import replace_file
+from collector.printable import count_text, one_line, printable_json
+from collector.runs.phases import WARM_UP
+from collector.runs.run_file import Run
+from exporters.summary.conditions import Condition
+from exporters.summary.phase_summary import PhaseSummary
+from exporters.summary.summary_text import summary_lines
+
+MERGED_FOLDER, PLOTS_FOLDER, SUMMARY_FILE = "merged", "plots", "summary.json"
+
+
+def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bool) -> bool:
+    """Write the tables, plots and summary of a run to its directory, and print the summary.
+
+    Returns whether a condition is met. A step that fails is reported, and the others still run. Raises CasstatError if
+    there is no data.
+    """
+    if not any(node.folder for node in run.nodes):
+        raise CasstatError(f"{folder}: no node was recorded")
+    summaries = summaries_of(folder, run)
+    _attempt(lambda: _write_summary(folder, summaries))
+    _attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
+    warm_up_s = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == WARM_UP)
+    settings = MergeSettings((folder,), points=POINTS)
+    _attempt(lambda: list(plot_into(settings, folder / PLOTS_FOLDER, Drawing(warm_up_s=warm_up_s), quiet=True)))
+    if not quiet:
+        for line in summary_lines(summaries):
+            echo(line, err=True)
+        _report_gaps(run)
+    met = _check(conditions, summaries)
+    echo(folder, err=True)
+    return met
+
+
+def _attempt(step: Callable[[], object]) -> None:
+    """Run a step; print its error if it fails."""
+    try:
+        step()
+    except (CasstatError, click.ClickException) as error:
+        note(error.format_message() if isinstance(error, click.ClickException) else str(error))
+
+
+def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
+    text = json.dumps([asdict(summary) for summary in summaries], indent=1, allow_nan=False)
+    lines = (printable_json(line) + "\n" for line in text.split("\n"))
+    try:
+        replace_file(folder / SUMMARY_FILE, "".join(lines).encode())
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _report_gaps(run: Run) -> None:
+    missing = [node for node in run.nodes if not node.folder]
+    if missing:
+        names = ", ".join(one_line(node.name or node.address) for node in missing)
+        echo(f"{count_text(len(missing), 'node')} missing: {one_line(names)}", err=True)
+
+
+def _check(conditions: Sequence[Condition], summaries: Sequence[PhaseSummary]) -> bool:
+    """Print each condition that holds in a phase, or that cannot be checked; return whether there is any."""
+    met = False
+    for condition in conditions:
+        values = [(summary.name, summary.values.get(condition.column)) for summary in summaries]
+        if not any(isinstance(value, int | float) for _, value in values):
+            note(f"--fail-if '{condition.text}': the run has no value of {condition.column}")
+            met = True
+        for summary in summaries:
+            if condition.holds(summary.values):
+                value = summary.values[condition.column]
+                note(f"--fail-if '{condition.text}': {condition.column} is {value} in phase '{one_line(summary.name)}'")
+                met = True
+    return met

@@ -1,0 +1,70 @@
+"""The marks of a run that is being recorded: a file to which several processes may append."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from collector.printable import one_line
+from collector.runs.run_file import RunMark, is_finite
+from exporters.api.runs_endpoint import MAX_TEXT_CHARS
+
+FILE = "marks.jsonl"
+MAX_LINE_BYTES = 16 << 10
+MAX_MARKS = 10_000
+
+
+def mark_text(text: str) -> str:
+    """Return a mark's text as one printable line of limited length; "" if nothing printable is left."""
+    return one_line(text).strip()[:MAX_TEXT_CHARS]
+
+
+def append_mark(run: Path, text: str, clock: Callable[[], float] = time.time) -> RunMark:
+    """Add a mark to the run in a directory now. Raises OSError."""
+    mark = RunMark(clock(), text)
+    line = json.dumps({"time_s": mark.time_s, "text": mark.text}) + "\n"
+    # One write to a file opened for appending is not mixed with those of other processes.
+    descriptor = os.open(run / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+    return mark
+
+
+class MarksReader:
+    """Reads a run's marks as they are added."""
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / FILE
+        self._position = 0
+        self.marks: list[RunMark] = []
+
+    def new_marks(self) -> list[RunMark]:
+        """Return the marks since the last call; lines that are not marks are ignored."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                data = file.read()
+        except OSError:
+            return []
+        complete, _, _ = data.rpartition(b"\n")
+        if not complete:
+            return []
+        self._position += len(complete) + 1
+        marks = [mark for line in complete.split(b"\n") if (mark := _mark_in(line)) is not None]
+        marks = marks[: MAX_MARKS - len(self.marks)]
+        self.marks += marks
+        return marks
+
+
+def _mark_in(line: bytes) -> RunMark | None:
+    if len(line) > MAX_LINE_BYTES:
+        return None
+    try:
+        content = json.loads(line)
+        time_s, text = content["time_s"], mark_text(content["text"])
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return RunMark(float(time_s), text) if is_finite(time_s) and text else None

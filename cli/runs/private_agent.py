@@ -1,0 +1,106 @@
+"""Agents that `record` starts for nodes without one; each ends with the process that started it."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import cli
+from cli.errors import CasstatError
+from cli.runs.command_runner import SUPERVISOR
+from collector.cluster.live.node_address import NodeAddress, parse_address
+from collector.printable import one_line
+
+PACKAGES = Path(cli.__file__).parents[1]
+LOG_FILE = "agent.log"
+# The agent looks for a source first, and Jolokia and nodetool may take this long to answer.
+START_S = 60.0
+POLL_S = 0.02
+_SERVING = re.compile(rb"^casstat: serving (\S+)$", re.MULTILINE)
+MAX_LOG_BYTES = 1 << 16
+
+
+class PrivateAgent:
+    """A casstat agent with its journal in `folder` that serves its API on a free port of the loopback interface."""
+
+    def __init__(self, folder: Path, options: Sequence[str]) -> None:
+        """Start the agent with additional options, in which paths must be absolute. Raises CasstatError."""
+        folder = folder.absolute()
+        self._log = folder / LOG_FILE
+        command = [sys.executable, "-m", "cli", "agent", "--listen", "127.0.0.1:0", "--journal-dir", str(folder)]
+        # The agent ignores settings for a permanent agent on this machine.
+        environ = {name: value for name, value in os.environ.items() if name not in _AGENT_VARIABLES}
+        status, status_end = os.pipe()
+        control_end, self._control = os.pipe()
+        words = [str(control_end), str(status_end), "-1", *command, *options]
+        try:
+            folder.mkdir(parents=True)
+            with self._log.open("wb") as log:
+                self._supervisor = subprocess.Popen(
+                    [*SUPERVISOR, *words],
+                    # With -m, Python looks for modules in the working directory first.
+                    cwd=PACKAGES,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environ,
+                    pass_fds=(control_end, status_end),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            os.close(self._control)
+            raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+        finally:
+            for descriptor in (control_end, status_end, status):
+                os.close(descriptor)
+
+    def __enter__(self) -> "PrivateAgent":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def address(self) -> NodeAddress:
+        """Wait until the agent serves its API, and return the API's address. Raises CasstatError."""
+        ends_s = time.monotonic() + START_S
+        while time.monotonic() < ends_s:
+            ended = self._supervisor.poll() is not None
+            output = self._output()
+            serving = _SERVING.search(output)
+            if serving is not None:
+                return parse_address(serving.group(1).decode())
+            if ended:
+                raise CasstatError(f"cannot start an agent: {_last_line(output) or 'it ended without a message'}")
+            time.sleep(POLL_S)
+        raise CasstatError(f"the agent has not started within {START_S:g} s: {_last_line(self._output())}")
+
+    def stop(self) -> None:
+        """Stop the agent; its journal is complete when this returns."""
+        if self._control >= 0:
+            # The supervisor stops the agent at the end of this pipe.
+            os.close(self._control)
+            self._control = -1
+        self._supervisor.wait()
+
+    def _output(self) -> bytes:
+        try:
+            with self._log.open("rb") as log:
+                return log.read(MAX_LOG_BYTES)
+        except OSError:
+            return b""
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").splitlines()
+    return one_line(lines[-1].removeprefix("casstat: ").removeprefix("Error: ")) if lines else ""
+
+
+_AGENT_VARIABLES = frozenset(
+    f"CASSTAT_{name}" for name in ("LISTEN", "JOURNAL_DIR", "JOURNAL_LIMIT", "WEB_CONFIG_FILE", "TO", "CONFIG")
+)

@@ -1,0 +1,407 @@
+"""The program behind `casstat record`."""
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from re import Pattern
+from types import FrameType
+from typing import BinaryIO, NoReturn
+
+from cli.errors import CasstatError, note
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.runs import run_folder
+from cli.runs.agent_clients import AgentClients, agent_clients
+from cli.runs.command_runner import CommandResult, CommandRunner, OutputObserver
+from cli.runs.fetch_program import Progress
+from cli.runs.finish import finish
+from cli.runs.marks_file import MarksReader, append_mark, mark_text
+from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, states_of, with_peers
+from cli.runs.status_line import COLUMNS, StatusLine
+from collector.cluster.live.live_cluster import Plan
+from collector.cluster.live.node_address import NodeAddress
+from collector.printable import count_text, one_line
+from collector.runs.agent_client import AgentClient
+from collector.runs.agent_runs import AgentRuns
+from collector.runs.fetching import FetchRange, fetched, introductions, last_tick_s
+from collector.runs.phases import phases_of
+from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, is_run, read_run, write_run
+from exporters.live.live_frames import LiveFrames, Wanted
+from exporters.summary.conditions import Condition
+
+# The exit status if a condition of --fail-if holds.
+CONDITION_MET = 1
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+LOG_FILE = "command.log"
+MARKS_EVERY_S = 0.5
+# How long to wait until every agent has recorded the tick after the command's end.
+LAST_TICK_S = 5.0
+POLL_S = 0.1
+MIN_FREE_BYTES = 64 << 20
+# The line of the command's output to which --mark-regex is applied is cut off here.
+MAX_LINE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class RecordSettings:
+    """The options of `casstat record`; see `casstat record --help`."""
+
+    command: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    name: str = ""
+    tags: tuple[tuple[str, str], ...] = ()
+    warm_up: float = 0.0
+    cool_down: float = 0.0
+    folder: Path | None = None
+    mark_regex: Pattern[bytes] | None = None
+    fail_if: tuple[Condition, ...] = ()
+    require_all: bool = False
+    quiet: bool = False
+    agent: JolokiaSettings = field(default_factory=JolokiaSettings)
+    jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
+
+
+def record(settings: RecordSettings) -> int:
+    """Run the command, record all nodes meanwhile, and return the exit status.
+
+    Raises CasstatError and click.UsageError. Whatever has been recorded by then is kept.
+    """
+    program = shutil.which(settings.command[0])
+    if program is None:
+        return _not_runnable(settings.command[0])
+    clients = agent_clients(settings.agent)
+    addresses = [*clients.addresses(settings.nodes), *with_peers(clients.addresses(settings.seeds), clients)]
+    begin_s = time.time()
+    name = settings.name or Path(settings.command[0]).name
+    folder = settings.folder or run_folder.default_folder(name, begin_s)
+    run_folder.create(folder)
+    with ExitStack() as stack:
+        stack.enter_context(_interruptible())
+        stack.callback(_tidy, folder)
+        _require_space(folder)
+        agents = agents_of(list(dict.fromkeys(addresses)), folder, settings.jolokia, clients, stack)
+        recorder = _Recorder(settings, clients, agents, folder, name)
+        recorder.preflight()
+        stack.enter_context(run_folder.recording(folder))
+        result = recorder.run()
+        run = recorder.fetch()
+    met = finish(folder, run, settings.fail_if, quiet=settings.quiet)
+    if result.exit_code:
+        return result.exit_code
+    return CONDITION_MET if met else 0
+
+
+def _not_runnable(command: str) -> int:
+    """Print why a command cannot be run; return the exit status that `env` has."""
+    if "/" in command and Path(command).exists():
+        note(f"{one_line(command)}: not executable")
+        return NOT_EXECUTABLE
+    note(f"{one_line(command)}: command not found")
+    return NOT_FOUND
+
+
+def _require_space(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < MIN_FREE_BYTES:
+        raise CasstatError(f"{folder}: only {free >> 20} MiB free (hint: free at least {MIN_FREE_BYTES >> 20} MiB)")
+
+
+def _tidy(folder: Path) -> None:
+    """Remove the journals of private agents if they have been fetched, and the directory if there is no run."""
+    if not is_run(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    run = read_run(folder)
+    if run.end_s is not None and not any(node.problem for node in run.nodes):
+        shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Recorder:
+    """A run in progress."""
+
+    def __init__(
+        self,
+        settings: RecordSettings,
+        clients: AgentClients,
+        agents: Mapping[NodeAddress, str],
+        folder: Path,
+        name: str,
+    ) -> None:
+        self._settings = settings
+        self._clients = clients
+        self._agents = agents
+        self._folder = folder
+        self._marks = MarksReader(folder)
+        self._nodes: list[RunNode] = []
+        self._run = Run(name, time.time(), None, version("casstat"), dict(settings.tags), warm_up_s=settings.warm_up)
+
+    def preflight(self) -> None:
+        """Ask every agent for its node and clock. Raises CasstatError if no agent answers, or not all as required."""
+        clients = self._new_clients(self._agents)
+        self._nodes = introductions(clients)
+        states = states_of(clients)
+        for client in clients:
+            client.close()
+        failed = 0
+        for node, state in zip(self._nodes, states, strict=True):
+            problem = node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer")
+            if problem:
+                failed += 1
+                note(one_line(problem))
+        if failed == len(self._nodes):
+            raise CasstatError("no node can be recorded (hint: run 'casstat doctor' on the node)")
+        if failed and self._settings.require_all:
+            raise CasstatError(f"{failed} of {count_text(len(self._nodes), 'node')} cannot be recorded")
+        runs = tuple(run for state in states for run in state.runs)
+        for run in runs:
+            note(f"another run is active: {run}")
+        for node in self._nodes:
+            for clock in node.clocks:
+                if node.interval_s is not None and clock.error_s > node.interval_s / 2:
+                    note(
+                        f"{one_line(node.name)}: the offset of its clock is uncertain by {clock.error_s:.2f} s,"
+                        f" more than half an interval"
+                    )
+        # Until the journals of private agents are fetched, they can be read where they are written.
+        nodes = (
+            replace(node, folder=self._agents[agent]) for agent, node in zip(self._agents, self._nodes, strict=True)
+        )
+        self._run = replace(self._run, nodes=tuple(nodes), other_runs=runs)
+
+    def run(self) -> CommandResult:
+        """Run the command between the beginning and the end of the run on the agents; return its result."""
+        settings = self._settings
+        reached = [agent for agent, node in zip(self._agents, self._nodes, strict=True) if not node.problem]
+        runs = AgentRuns(self._new_clients(reached), note)
+        ended = threading.Event()
+        forwarding = threading.Thread(target=self._forward_marks, args=(runs, ended), name="marks")
+        runs.begin(self._run.name)
+        begin_s = time.time()
+        command = RunCommand(settings.command, begin_s)
+        self._write(replace(self._run, begin_s=begin_s, command=command))
+        forwarding.start()
+        try:
+            result = self._run_command()
+            command = replace(command, end_s=time.time(), exit_code=result.exit_code)
+            self._write(replace(self._run, command=command))
+            self._wait(settings.cool_down)
+            self._wait_for_last_tick(reached, command.end_s or begin_s)
+        finally:
+            ended.set()
+            forwarding.join()
+            runs.end()
+        end_s = time.time()
+        marks = tuple(self._marks.marks)
+        phases = phases_of(begin_s, command.end_s or end_s, end_s, settings.warm_up, marks)
+        self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks))
+        return result
+
+    def fetch(self) -> Run:
+        """Fetch the recordings of the run's time range; return the run. Raises CasstatError and KeyboardInterrupt."""
+        progress = Progress()
+        run = self._run
+        wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
+        try:
+            result = fetched(self._new_clients(self._agents), wanted, self._folder, progress.add)
+        finally:
+            progress.end()
+        nodes = tuple(
+            replace(after, name=after.name or before.name, clocks=(*before.clocks, *after.clocks))
+            for before, after in zip(self._nodes, result.nodes, strict=True)
+        )
+        self._write(replace(run, nodes=nodes))
+        for node in nodes:
+            if node.problem:
+                note(one_line(node.problem))
+            self._warn_about_clock(node)
+        if isinstance(result.error, OSError):
+            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror}")
+        if result.error is not None:
+            raise result.error
+        return self._run
+
+    def _warn_about_clock(self, node: RunNode) -> None:
+        change_s = _change_s(node.clocks)
+        if node.interval_s is not None and abs(change_s) > node.interval_s / 2:
+            note(
+                f"{one_line(node.name)}: its clock changed by {change_s:+.2f} s during the run, so its rows may be"
+                " shifted"
+            )
+
+    def _run_command(self) -> CommandResult:
+        settings = self._settings
+        environ = {
+            **os.environ,
+            run_folder.RUN_VARIABLE: self._run.name,
+            run_folder.FOLDER_VARIABLE: str(self._folder.absolute()),
+        }
+        with ExitStack() as stack:
+            observers: list[OutputObserver] = []
+            if settings.mark_regex is not None:
+                observers.append(_MarkingObserver(settings.mark_regex, self._folder))
+            if not settings.quiet and os.isatty(1) and os.isatty(2):
+                frames = LiveFrames(self._live_plan(), Wanted(COLUMNS))
+                frames.start()
+                stack.callback(frames.stop)
+                status = StatusLine(frames, 2)
+                stack.callback(status.erase)
+                observers.append(status)
+            log = stack.enter_context(_CommandLog(self._folder / LOG_FILE))
+            return CommandRunner(settings.command, log, environ, _Observers(observers)).run()
+
+    def _live_plan(self) -> Plan:
+        def connect(_: str) -> NoReturn:
+            raise AssertionError("private agents replace Jolokia agents")
+
+        return Plan(tuple(self._agents), (), 1.0, self._clients.access, self._clients.tls, connect)
+
+    def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
+        """Send marks to the agents until the run has ended."""
+        is_last = False
+        while not is_last:
+            is_last = ended.wait(MARKS_EVERY_S)
+            for mark in self._marks.new_marks():
+                runs.mark(mark.text)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the cool-down; Ctrl-C ends it."""
+        try:
+            time.sleep(seconds)
+        except KeyboardInterrupt:
+            note("cool-down interrupted")
+
+    def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
+        """Wait until every agent has recorded a tick after the command's end, so that all operations are recorded."""
+        offsets = {node.address: node.offset_s() for node in self._nodes}
+        clients = self._new_clients(agents)
+        waiting = list(clients)
+        slowest_s = max((node.interval_s or 0.0 for node in self._nodes), default=0.0)
+        ends_s = time.monotonic() + LAST_TICK_S + 2 * slowest_s
+        try:
+            while time.monotonic() < ends_s:
+                waiting = [
+                    client
+                    for client in waiting
+                    # An agent that does not answer is not waited for.
+                    if (tick_s := last_tick_s(client)) is not None
+                    and tick_s - offsets[client.address.url] < command_end_s
+                ]
+                if not waiting:
+                    break
+                time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            note("interrupted; the last tick may be missing")
+        finally:
+            for client in clients:
+                client.close()
+
+    def _new_clients(self, agents: Iterable[NodeAddress]) -> list[AgentClient]:
+        return [self._clients.client(agent) for agent in agents]
+
+    def _write(self, run: Run) -> None:
+        """Write the run's file. Raises CasstatError."""
+        self._run = run
+        try:
+            write_run(self._folder, run)
+        except OSError as error:
+            raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
+
+
+def _change_s(clocks: Sequence[NodeClock]) -> float:
+    """Return how far a clock moved against the local one between its first and last measurement."""
+    return clocks[-1].offset_s - clocks[0].offset_s if clocks else 0.0
+
+
+class _Observers(OutputObserver):
+    """Several observers of the same output."""
+
+    def __init__(self, observers: Sequence[OutputObserver]) -> None:
+        self._observers = observers
+
+    def before_output(self, data: bytes) -> None:
+        for observer in self._observers:
+            observer.before_output(data)
+
+    def after_output(self) -> None:
+        for observer in self._observers:
+            observer.after_output()
+
+
+class _MarkingObserver(OutputObserver):
+    """Turns lines of output that match a pattern into marks."""
+
+    def __init__(self, pattern: Pattern[bytes], folder: Path) -> None:
+        self._pattern = pattern
+        self._folder = folder
+        self._line = b""
+
+    def before_output(self, data: bytes) -> None:
+        """Mark the run for each complete line that matches; the mark is the first group, else the match."""
+        *lines, rest = (self._line + data).replace(b"\r", b"\n").split(b"\n")
+        self._line = rest[:MAX_LINE_BYTES]
+        for line in lines:
+            match = self._pattern.search(line[:MAX_LINE_BYTES])
+            if match is None:
+                continue
+            text = mark_text((match.group(1) if match.re.groups else match.group()).decode(errors="replace"))
+            if text:
+                try:
+                    append_mark(self._folder, text)
+                except OSError as error:
+                    note(f"{error.filename or self._folder}: cannot write the mark: {error.strerror}")
+
+
+class _CommandLog:
+    """The file with the command's output. If it cannot be written, the command continues."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._error = ""
+
+    def __enter__(self) -> "_CommandLog":
+        try:
+            self._file = self._path.open("wb")
+        except OSError as error:
+            self._error = str(error.strerror)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as error:
+                self._error = self._error or str(error.strerror)
+        if self._error:
+            note(f"{self._path}: the command's output is incomplete: {self._error}")
+
+    def write(self, data: bytes) -> None:
+        """Append output; nothing is written after the first error."""
+        if self._file is None or self._error:
+            return
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self._error = str(error.strerror)

@@ -1,0 +1,93 @@
+"""The directory of a run that is being recorded: its name, its lock, and how to find it."""
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from cli.errors import CasstatError
+from collector.runs.run_file import is_run
+
+RUNS_FOLDER = Path("casstat-runs")
+"""The default parent of runs, in the working directory."""
+RUN_VARIABLE, FOLDER_VARIABLE = "CASSTAT_RUN", "CASSTAT_RUN_DIR"
+"""Environment variables of a run's command: the run's name, and its directory."""
+LOCK_FILE = ".lock"
+_NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
+MAX_NAME_CHARS = 60
+
+
+def default_folder(name: str, begin_s: float) -> Path:
+    """Return the directory for a run that begins now, such as `casstat-runs/20261123-055717-NAME`."""
+    begin = datetime.fromtimestamp(begin_s).strftime("%Y%m%d-%H%M%S")
+    return RUNS_FOLDER / "-".join(filter(None, (begin, _NOT_IN_NAMES.sub("-", name).strip("-.")[:MAX_NAME_CHARS])))
+
+
+def create(folder: Path) -> None:
+    """Create a run's directory. Raises CasstatError if it exists and is not empty, or cannot be created."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(folder.iterdir())
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+    if not is_empty:
+        raise CasstatError(f"{folder}: already exists (hint: choose another directory with -o)")
+
+
+@contextmanager
+def recording(folder: Path) -> Iterator[None]:
+    """Hold the lock that shows that the run is being recorded. Raises CasstatError."""
+    try:
+        lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+        (folder / LOCK_FILE).unlink(missing_ok=True)
+    except BlockingIOError:
+        raise CasstatError(f"{folder}: another process is recording this run") from None
+    finally:
+        os.close(lock)
+
+
+def is_being_recorded(folder: Path) -> bool:
+    """Return whether a process is recording the run in a directory."""
+    try:
+        lock = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def active_run(folder: Path | None) -> Path:
+    """Return the directory of the run to mark: `folder`, that of the run whose command this is, or the only active one.
+
+    Raises CasstatError.
+    """
+    given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
+    if given is not None:
+        if not is_run(given):
+            raise CasstatError(f"{given}: not the directory of a run")
+        if not is_being_recorded(given):
+            raise CasstatError(f"{given}: the run is not being recorded")
+        return given
+    try:
+        active = sorted(path for path in RUNS_FOLDER.iterdir() if is_run(path) and is_being_recorded(path))
+    except OSError:
+        active = []
+    if not active:
+        raise CasstatError(f"no run is being recorded in {RUNS_FOLDER} (hint: use --run DIR)")
+    if len(active) > 1:
+        names = ", ".join(path.name for path in active)
+        raise CasstatError(f"several runs are being recorded: {names} (hint: use --run DIR)")
+    return active[0]

@@ -1,0 +1,129 @@
+"""The agents of a run: those that the user named, and private ones for nodes without an agent."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from cli.errors import CasstatError, note
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.runs.agent_clients import AgentClients
+from cli.runs.private_agent import PrivateAgent
+from collector.cluster.live.agent_connection import AgentError
+from collector.cluster.live.node_address import AGENT_PORT, NodeAddress
+from collector.printable import one_line
+from collector.runs.agent_client import AgentClient
+from collector.runs.fetching import MAX_PARALLEL
+
+PRIVATE_FOLDER = ".agents"
+"""The directory with the journals of private agents, in that of the run."""
+LOCAL_AGENT = NodeAddress("http", "127.0.0.1", AGENT_PORT)
+MAX_PEERS = 2000
+
+
+def agents_of(
+    addresses: Sequence[NodeAddress], folder: Path, jolokia: JolokiaSettings, clients: AgentClients, stack: ExitStack
+) -> dict[NodeAddress, str]:
+    """Return the addresses of agents for all nodes, each with the journal's directory below `folder` if it is private.
+
+    Private agents are started for nodes without an agent.
+
+    Without addresses, this machine's node is sampled, through its agent if there is one. Private agents stop when
+    `stack` is closed. Raises CasstatError if none can be started.
+    """
+    if not addresses and _has_agent(clients.client(LOCAL_AGENT)):
+        return {LOCAL_AGENT: ""}
+    private: list[tuple[str, str, PrivateAgent]] = []
+    for address in addresses or (None,):
+        if address is None or not address.is_agent:
+            options = tuple(_options(None if address is None else address.url, jolokia))
+            name, journal = (
+                "this machine's node" if address is None else address.url,
+                f"{PRIVATE_FOLDER}/{len(private) + 1}",
+            )
+            private.append((name, journal, stack.enter_context(PrivateAgent(folder / journal, options))))
+    agents = {address: "" for address in addresses if address.is_agent}
+    for name, journal, agent in private:
+        try:
+            agents[agent.address()] = journal
+        except CasstatError as error:
+            if not agents and len(private) == 1:
+                raise
+            note(f"{one_line(name)}: {error}")
+    return agents
+
+
+def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:
+    """Yield the options of a private agent."""
+    if url is not None:
+        yield from ("--jolokia", url, "--source", "jolokia")
+    for option in fields(JolokiaSettings):
+        value = getattr(jolokia, option.name)
+        if value is not None and option.name != "jolokia":
+            yield f"--{option.name.replace('_', '-')}"
+            yield str(value.absolute() if isinstance(value, Path) else value)
+
+
+def _has_agent(client: AgentClient) -> bool:
+    try:
+        content = client.json("/api/v1/node")
+    except AgentError:
+        return False
+    finally:
+        client.close()
+    return isinstance(content, dict) and "casstat" in content
+
+
+def with_peers(seeds: Sequence[NodeAddress], clients: AgentClients) -> list[NodeAddress]:
+    """Return the addresses of the seeds and of all nodes that their agents know. Raises CasstatError."""
+    addresses = dict.fromkeys(seeds)
+    failures = []
+    for seed in seeds:
+        client = clients.client(seed)
+        try:
+            content = client.json("/api/v1/node")
+            own, peers = content["address"], content["peers"]
+            for peer in peers[:MAX_PEERS]:
+                if isinstance(peer, str) and peer != own:
+                    addresses[seed.with_host(peer)] = None
+        except AgentError as error:
+            failures.append(str(error))
+        except (KeyError, TypeError):
+            failures.append(f"{seed.url}: the response does not describe a node")
+        finally:
+            client.close()
+    if len(failures) == len(seeds) and seeds:
+        raise CasstatError(f"no seed answered: {one_line('; '.join(failures))}")
+    for failure in failures:
+        note(one_line(failure))
+    return list(addresses)
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """The state of an agent before a run.
+
+    answers  whether its Cassandra answers.
+    runs     the runs that are active on it, as `NAME on ADDRESS`.
+    """
+
+    answers: bool = False
+    runs: tuple[str, ...] = ()
+
+
+def states_of(clients: Sequence[AgentClient]) -> list[AgentState]:
+    """Return the states of agents; that of an agent which does not answer is `AgentState()`."""
+
+    def state(client: AgentClient) -> AgentState:
+        try:
+            answers = client.json("/api/v1/node")["answers"] is not False
+            names = [str(run["name"]) for run in client.json("/api/v1/runs") if run["end_s"] is None]
+        except (AgentError, KeyError, TypeError):
+            return AgentState()
+        return AgentState(answers, tuple(one_line(f"{name} on {client.address.authority}") for name in names))
+
+    if not clients:
+        return []
+    with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
+        return list(pool.map(state, clients))

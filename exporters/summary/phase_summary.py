@@ -1,0 +1,94 @@
+"""The summary of one phase of a run: the cluster's row over the whole phase, and the peaks of its nodes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from collector.cluster.cluster_sample import ClusterSample
+from collector.cluster.merge_job import NodeRun
+from collector.model import histogram
+from collector.model.metric import Series
+from collector.model.sample import Rate, Sample
+from exporters.files.merged_rows import OPERATIONS, Choice, Row, table_of
+from exporters.line.cells import rounded
+from exporters.line.columns import MS, Cell, times
+
+TOTAL = "total"
+"""The name of the summary over all measured phases."""
+ERRORS: Mapping[str, str] = {
+    "timeouts": "cassandra_client_request_timeouts_total",
+    "unavailables": "cassandra_client_request_unavailables_total",
+    "failures": "cassandra_client_request_failures_total",
+}
+NEEDS: frozenset[str | Series] = frozenset(ERRORS.values())
+"""The metrics that a summary needs in addition to those of a merged row."""
+PEAKS = ("cpu_busy_pct", "gc_pct", "disk_util_pct", "net_rx_kbit_per_s", "net_tx_kbit_per_s", "compactions_pending")
+"""The columns whose highest values over all nodes are part of a summary."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The highest value of a column in a phase, with its node and the end of its interval."""
+
+    value: float
+    node: str
+    time_s: float
+
+
+@dataclass(frozen=True)
+class PhaseSummary:
+    """A summary of the ticks in a time range.
+
+    values  the columns of a merged row for the cluster, whose interval is the whole phase, and additionally
+            `read_p999_ms`, `write_p999_ms` and, for each operation, the number of each kind of error.
+    """
+
+    name: str
+    begin_s: float
+    end_s: float
+    values: Mapping[str, Cell]
+    peaks: Mapping[str, Peak]
+
+
+def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:
+    """Return the values of a phase from the cluster's sample for it; `nodes` is the number of nodes in the run."""
+    table = table_of(choice)
+    row = table.cluster_row(cluster, nodes)
+    for operation, word in OPERATIONS:
+        buckets = table.view.operations.buckets(cluster.sample, operation)
+        p999_s = histogram.quantile(buckets, 0.999) if buckets else None
+        row[f"{word.removesuffix('s')}_p999_ms"] = rounded(times(MS, p999_s))
+        for name, metric in ERRORS.items():
+            row[f"{word.removesuffix('s')}_{name}"] = rounded(_increase(cluster.sample, (metric, operation)))
+    return row
+
+
+def _increase(sample: Sample, series: Series) -> float | None:
+    rate = sample.values.get(series)
+    return rate.increase if isinstance(rate, Rate) else None
+
+
+def peak_rows(choice: Choice, node: NodeRun) -> list[tuple[float, Row]]:
+    """Return the time and the columns in PEAKS of each of a node's intervals."""
+    end_of = {index: interval.sample.tick.time_s for index, interval in node.intervals.items()}
+    rows = table_of(choice).node_rows(node)
+    return [(end_of[index], {name: row[name] for name in PEAKS}) for index, row in rows]
+
+
+def peaks_between(
+    begin_s: float, end_s: float, rows_by_node: Iterable[tuple[str, list[tuple[float, Row]]]]
+) -> dict[str, Peak]:
+    """Return the highest value of each column in a time range."""
+    peaks: dict[str, Peak] = {}
+    for node, time_s, name, value in _numbers(rows_by_node):
+        if begin_s <= time_s <= end_s and (name not in peaks or value > peaks[name].value):
+            peaks[name] = Peak(value, node, time_s)
+    return peaks
+
+
+def _numbers(rows_by_node: Iterable[tuple[str, list[tuple[float, Row]]]]) -> Iterator[tuple[str, float, str, float]]:
+    for node, rows in rows_by_node:
+        for time_s, row in rows:
+            for name, cell in row.items():
+                if isinstance(cell, int | float) and isfinite(cell):
+                    yield node, time_s, name, cell

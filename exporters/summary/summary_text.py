@@ -1,0 +1,71 @@
+"""A run's summary as text."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from exporters.line.columns import Cell
+from exporters.summary.phase_summary import ERRORS, PEAKS, PhaseSummary
+
+# Column name without the operation, header, decimal places.
+_OPERATION_COLUMNS = (
+    ("s_per_s", "ops/s", 0),
+    ("_mean_ms", "mean", 2),
+    ("_p50_ms", "p50", 2),
+    ("_p95_ms", "p95", 2),
+    ("_p99_ms", "p99", 2),
+    ("_p999_ms", "p99.9", 2),
+    ("_max_ms", "max", 2),
+)
+# The number of columns with texts.
+_TEXTS = 3
+_PEAK_LABELS = {
+    "cpu_busy_pct": ("CPU", "{:.0f}%"),
+    "gc_pct": ("GC", "{:.1f}%"),
+    "disk_util_pct": ("disk", "{:.0f}%"),
+    "net_rx_kbit_per_s": ("received", "{:,.0f} kbit/s"),
+    "net_tx_kbit_per_s": ("sent", "{:,.0f} kbit/s"),
+    "compactions_pending": ("pending compactions", "{:,.0f}"),
+}
+
+
+def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
+    """Return the table of operations, with a row per phase and operation, and the peaks of the last summary."""
+    if not summaries:
+        return ["no phase is long enough to contain a complete interval"]
+    rows = [["phase", "time", "", *(header for _, header, _ in _OPERATION_COLUMNS), *ERRORS]]
+    for summary in summaries:
+        for number, operation in enumerate(("read", "write")):
+            rows.append(
+                [
+                    summary.name if number == 0 else "",
+                    f"{summary.end_s - summary.begin_s:.0f} s" if number == 0 else "",
+                    f"{operation}s",
+                    *(_number(summary.values.get(operation + name), digits) for name, _, digits in _OPERATION_COLUMNS),
+                    *(_number(summary.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
+                ]
+            )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [_line(row, widths) for row in rows]
+    return [*lines, "", *_peak_lines(summaries[-1])] if summaries[-1].peaks else lines
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a row with text on the left of its columns and numbers on the right."""
+    texts = (cell.ljust(width) for cell, width in zip(row[:_TEXTS], widths, strict=False))
+    numbers = (cell.rjust(width) for cell, width in zip(row[_TEXTS:], widths[_TEXTS:], strict=True))
+    return "  ".join((*texts, *numbers)).rstrip()
+
+
+def _peak_lines(summary: PhaseSummary) -> list[str]:
+    lines = []
+    for name in PEAKS:
+        peak = summary.peaks.get(name)
+        if peak is not None:
+            label, form = _PEAK_LABELS[name]
+            at = datetime.fromtimestamp(peak.time_s).strftime("%H:%M:%S")
+            lines.append(f"peak {label}: {form.format(peak.value)} on {peak.node} at {at}")
+    return lines
+
+
+def _number(cell: Cell, digits: int) -> str:
+    return f"{cell:,.{digits}f}" if isinstance(cell, int | float) else "-"
