@@ -36,7 +36,7 @@ def summaries_of(folder: Path, run: Run) -> list[PhaseSummary]:
                 phase.name,
                 phase.begin_s,
                 phase.end_s,
-                phase_values(choice, cluster, len(whole.nodes)),
+                {**phase_values(choice, cluster, len(whole.nodes)), "time": phase.end_s},
                 peaks_between(begin_s, phase.end_s, rows),
             )
         )

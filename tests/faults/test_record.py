@@ -160,7 +160,7 @@ def test_a_node_that_cannot_be_reached_is_listed_and_the_others_are_recorded(
     node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     _, address = node
-    arguments = (address, f"{HOST}:1", "-o", tmp_path / "run", "--", "sleep", "1.5")
+    arguments = (address, f"{HOST}:1", "-o", str(tmp_path / "run"), "--", "sleep", "1.5")
     code, _, errors = recorded(capfd, "--require-all", *arguments)
     assert code == 125
     assert errors.endswith("casstat: 1 of 2 nodes cannot be recorded\n")
@@ -205,7 +205,7 @@ def test_conditions_determine_the_status_of_a_successful_command(
     conditions: list[str], command: str, code: int, node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     options = [word for condition in conditions for word in ("--fail-if", condition)]
-    arguments = (node[1], "--quiet", *options, "-o", tmp_path / "run", "--", "sh", "-c", command)
+    arguments = (node[1], "--quiet", *options, "-o", str(tmp_path / "run"), "--", "sh", "-c", command)
     assert recorded(capfd, *arguments)[0] == code
 
 

@@ -1,0 +1,30 @@
+"""List runs, or show one of them"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.parameters.agent_options import agent_options
+
+SHOW = "show"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("places", nargs=-1, metavar="[DIR|NODE]...")
+@click.option("--format", "output", type=click.Choice(("text", "json")), default="text", help="Output format.  [text]")
+@agent_options
+def command(places: tuple[str, ...], output: str, agent: Any) -> None:
+    """List runs, or show one of them
+
+    Lists the runs in directories (casstat-runs by default), or on nodes given by the addresses of their agents, oldest
+    first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
+    """
+    from cli.runs.run_list import listed_runs, print_runs, show_run
+
+    if places and places[0] == SHOW:
+        if len(places) != 2:
+            raise click.UsageError("show takes one run (hint: casstat runs show DIR)")
+        show_run(Path(places[1]), output)
+        return
+    print_runs(listed_runs(places, agent), output)

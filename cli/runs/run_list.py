@@ -1,0 +1,200 @@
+"""Lists runs on disk and on agents, and shows one of them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from cli.errors import CasstatError, note
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.runs.agent_clients import agent_clients
+from cli.runs.finish import SUMMARY_FILE
+from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
+from cli.safe_echo import echo
+from collector.cluster.live.agent_connection import AgentError
+from collector.printable import one_line
+from collector.runs.run_file import FILE, Run, RunFileError, is_finite, is_run, read_run
+from exporters.line.columns import Cell
+from exporters.summary.phase_summary import Peak, PhaseSummary
+from exporters.summary.summary_text import summary_lines
+
+MAX_SUMMARY_BYTES = 16 << 20
+HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
+# The number of columns with texts at the beginning of a row.
+_TEXTS = 4
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run in a list.
+
+    end_s   None if the run has not ended, or if its recorder died.
+    where   its directory, or the address of its agent.
+    values  the values of its summary; empty if there is none.
+    """
+
+    name: str
+    begin_s: float
+    end_s: float | None
+    where: str
+    tags: Mapping[str, str]
+    values: Mapping[str, Cell]
+
+
+def listed_runs(places: Sequence[str], agent: JolokiaSettings) -> list[ListedRun]:
+    """Return the runs in directories or on agents, oldest first. Raises CasstatError and click.UsageError."""
+    runs: list[ListedRun] = []
+    clients = agent_clients(agent)
+    for place in places or (str(RUNS_FOLDER),):
+        folder = Path(place)
+        if folder.is_dir() or not places:
+            runs += _in_folder(folder)
+            continue
+        (address,) = clients.addresses([place])
+        client = clients.client(address)
+        try:
+            runs += [_of_agent(content, address.authority) for content in client.json("/api/v1/runs")]
+        except AgentError as error:
+            raise CasstatError(f"{error} (hint: give a directory or the address of an agent)") from None
+        except (KeyError, TypeError):
+            raise CasstatError(f"{address.url}: the response is not a list of runs") from None
+        finally:
+            client.close()
+    return sorted(runs, key=attrgetter("begin_s"))
+
+
+def _in_folder(folder: Path) -> list[ListedRun]:
+    """Return the runs in a directory, or the run that it is. Raises CasstatError."""
+    try:
+        paths = [folder] if is_run(folder) else sorted(filter(is_run, folder.iterdir()))
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    runs = []
+    for path in paths:
+        try:
+            run = read_run(path)
+        except (OSError, RunFileError) as error:
+            note(f"{path / FILE}: {one_line(error)}")
+            continue
+        summaries = read_summaries(path)
+        values = summaries[-1].values if summaries else {}
+        runs.append(ListedRun(run.name, run.begin_s, run.end_s, str(path), run.tags, values))
+    return runs
+
+
+def _of_agent(content: Mapping[str, Any], where: str) -> ListedRun:
+    """Return a run in an agent's list. Raises KeyError and TypeError."""
+    begin_s, end_s = content["begin_s"], content["end_s"]
+    if not is_finite(begin_s) or not (end_s is None or is_finite(end_s)):
+        raise TypeError
+    return ListedRun(str(content["name"]), float(begin_s), end_s, where, {}, {})
+
+
+def read_summaries(folder: Path) -> list[PhaseSummary]:
+    """Return the summaries of a run's phases; none if they are missing or malformed."""
+    try:
+        with (folder / SUMMARY_FILE).open("rb") as file:
+            content = json.loads(file.read(MAX_SUMMARY_BYTES))
+        return [
+            PhaseSummary(
+                str(phase["name"]),
+                float(phase["begin_s"]),
+                float(phase["end_s"]),
+                {str(name): value for name, value in phase["values"].items()},
+                {
+                    str(name): Peak(float(peak["value"]), str(peak["node"]), float(peak["time_s"]))
+                    for name, peak in phase["peaks"].items()
+                },
+            )
+            for phase in content
+        ]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError):
+        return []
+
+
+def print_runs(runs: Sequence[ListedRun], output: str) -> None:
+    """Print the runs as a table, or as a JSON object per line."""
+    if output == "json":
+        for run in runs:
+            echo(json.dumps(asdict(run)))
+        return
+    rows = [HEADERS, *map(_row, runs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        texts = [cell.ljust(width) for cell, width in zip(row[:_TEXTS], widths, strict=False)]
+        numbers = [cell.rjust(width) for cell, width in zip(row[_TEXTS:-1], widths[_TEXTS:-1], strict=True)]
+        echo("  ".join((*texts, *numbers, row[-1])))
+
+
+def _row(run: ListedRun) -> tuple[str, ...]:
+    def number(name: str, digits: int) -> str:
+        value = run.values.get(name)
+        return f"{value:,.{digits}f}" if isinstance(value, int | float) else "-"
+
+    return (
+        _local(run.begin_s),
+        "-" if run.end_s is None else f"{run.end_s - run.begin_s:.0f} s",
+        one_line(run.name),
+        one_line(" ".join(f"{key}={value}" for key, value in run.tags.items())) or "-",
+        number("reads_per_s", 0),
+        number("read_p99_ms", 2),
+        number("writes_per_s", 0),
+        number("write_p99_ms", 2),
+        one_line(run.where),
+    )
+
+
+def _local(time_s: float) -> str:
+    try:
+        return datetime.fromtimestamp(time_s).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return "-"
+
+
+def show_run(folder: Path, output: str) -> None:
+    """Print a run's phases, nodes and summary. Raises CasstatError."""
+    try:
+        run = read_run(folder)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    except RunFileError as error:
+        raise CasstatError(f"{folder / FILE}: {error}") from None
+    summaries = read_summaries(folder)
+    if output == "json":
+        echo(json.dumps({**run.content(), "summary": [asdict(summary) for summary in summaries]}))
+        return
+    for line in _lines(folder, run):
+        echo(line)
+    if summaries:
+        echo("")
+        for line in summary_lines(summaries):
+            echo(line)
+
+
+def _lines(folder: Path, run: Run) -> list[str]:
+    if run.end_s is not None:
+        state = f"{_local(run.begin_s)} to {_local(run.end_s)}, {run.end_s - run.begin_s:.0f} s"
+    elif is_being_recorded(folder):
+        state = f"{_local(run.begin_s)}, still being recorded"
+    else:
+        state = f"{_local(run.begin_s)}, its recorder died (hint: run 'casstat fetch --recover {folder}')"
+    lines = [f"{one_line(run.name)}: {state}"]
+    if run.command is not None:
+        code = "" if run.command.exit_code is None else f" (exit status {run.command.exit_code})"
+        lines.append(f"command: {one_line(' '.join(run.command.words))}{code}")
+    lines += [f"tag {one_line(key)}: {one_line(value)}" for key, value in run.tags.items()]
+    lines += [f"other run at the same time: {one_line(other)}" for other in run.other_runs]
+    for phase in run.phases:
+        measured = "" if phase.measured else ", not in the summary"
+        lines.append(
+            f"phase {one_line(phase.name)}: {_local(phase.begin_s)}, {phase.end_s - phase.begin_s:.0f} s{measured}"
+        )
+    for node in run.nodes:
+        clock = node.clocks[-1] if node.clocks else None
+        offset = "" if clock is None else f", clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
+        problem = f": {one_line(node.problem)}" if node.problem else ""
+        lines.append(f"node {one_line(node.name or node.address)}: {node.ticks} ticks{offset}{problem}")
+    return lines

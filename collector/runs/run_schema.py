@@ -1,0 +1,47 @@
+"""The JSON Schema of a run's file, derived from the classes of `run_file`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from collector.runs.run_file import SCHEMA_VERSION, Run
+
+_SIMPLE = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
+
+
+def run_schema() -> dict[str, Any]:
+    """Return the schema (draft 2020-12). Additional fields are allowed, because later versions may add some."""
+    schema = _schema_of(Run)
+    schema["properties"] = {"schema_version": {"const": SCHEMA_VERSION}, **schema["properties"]}
+    schema["required"] = ["schema_version", *schema["required"]]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "casstat run", **schema}
+
+
+def schema_text() -> str:
+    """Return the schema as a file's content."""
+    return json.dumps(run_schema(), indent=2) + "\n"
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    """Return the schema of a type that occurs in a run."""
+    if kind in _SIMPLE:
+        return {"type": _SIMPLE[kind]}
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return {
+            "type": "object",
+            "properties": {field.name: _schema_of(hints[field.name]) for field in fields(kind)},
+            "required": [
+                field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING
+            ],
+        }
+    arguments = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return {"anyOf": [_schema_of(argument) for argument in arguments]}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema_of(arguments[0])}
+    if get_origin(kind) is Mapping:
+        return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
+    raise TypeError(kind)
