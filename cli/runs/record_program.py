@@ -22,7 +22,7 @@ from cli.runs.command_runner import CommandResult, CommandRunner, OutputObserver
 from cli.runs.fetch_program import Progress
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader, append_mark, mark_text
-from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, states_of, with_peers
+from cli.runs.run_nodes import PRIVATE_FOLDER, AgentState, agents_of, states_of, with_peers
 from cli.runs.status_line import COLUMNS, StatusLine
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
@@ -40,6 +40,8 @@ CONDITION_MET = 1
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 LOG_FILE = "command.log"
 MARKS_EVERY_S = 0.5
+# How long an agent may take from its start to an answer of Cassandra.
+FIRST_TICK_S = 5.0
 # How long to wait until every agent has recorded the tick after the command's end.
 LAST_TICK_S = 5.0
 POLL_S = 0.1
@@ -161,7 +163,7 @@ class _Recorder:
         """Ask every agent for its node and clock. Raises CasstatError if no agent answers, or not all as required."""
         clients = self._new_clients(self._agents)
         self._nodes = introductions(clients)
-        states = states_of(clients)
+        states = self._states(clients)
         for client in clients:
             client.close()
         failed = 0
@@ -189,6 +191,16 @@ class _Recorder:
             replace(node, folder=self._agents[agent]) for agent, node in zip(self._agents, self._nodes, strict=True)
         )
         self._run = replace(self._run, nodes=tuple(nodes), other_runs=runs)
+
+    def _states(self, clients: Sequence[AgentClient]) -> list[AgentState]:
+        """Return the agents' states; agents that have just started get some time for their first tick."""
+        ends_s = time.monotonic() + FIRST_TICK_S
+        while True:
+            states = states_of(clients)
+            are_final = all(state.answers or node.problem for state, node in zip(states, self._nodes, strict=True))
+            if are_final or time.monotonic() >= ends_s:
+                return states
+            time.sleep(POLL_S)
 
     def run(self) -> CommandResult:
         """Run the command between the beginning and the end of the run on the agents; return its result."""

@@ -14,7 +14,8 @@ from exporters.live.live_columns import value
 
 ERRORS = ("read_timeouts_per_s", "write_timeouts_per_s", "unavailables_per_s")
 COLUMNS = frozenset({"reads_per_s", "read_p99_ms", "writes_per_s", "write_p99_ms", *ERRORS})
-REDRAW_S = 0.5
+# How often the line is drawn: while there is no output, and during output, which erases it.
+REDRAW_S, AFTER_OUTPUT_S = 0.5, 0.1
 ERASE = "\r\x1b[K"
 # A full-screen program switches to the alternate screen and back.
 _SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
@@ -55,7 +56,9 @@ class StatusLine(OutputObserver):
 
     def after_output(self) -> None:
         """Draw the line, unless it has just been drawn."""
-        if self._is_full_screen or not self._is_line_start or self._clock() - self._drawn_s < REDRAW_S:
+        if self._is_full_screen or not self._is_line_start:
+            return
+        if self._clock() - self._drawn_s < (REDRAW_S if self._is_drawn else AFTER_OUTPUT_S):
             return
         self._drawn_s = self._clock()
         frames = self._frames.history.frames
