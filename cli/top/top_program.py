@@ -58,6 +58,7 @@ class TopSettings:
     replay: Path | None = None
     begin: float | TimeOfDay | None = None
     end: float | TimeOfDay | None = None
+    phase: str | None = None
     once: bool = False
     count: int | None = None
     output: str = "text"
@@ -136,7 +137,13 @@ def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping
     if settings.nodes or settings.seeds:
         raise click.UsageError("--replay cannot be combined with nodes or --seed")
     merge = MergeSettings(
-        (path,), settings.interval, settings.begin, settings.end, points=POINTS, max_series=settings.max_series
+        (path,),
+        settings.interval,
+        settings.begin,
+        settings.end,
+        phase=settings.phase,
+        points=POINTS,
+        max_series=settings.max_series,
     )
     recorded = RecordedFrames(merge, settings.max_memory)
     frames = recorded.history.frames

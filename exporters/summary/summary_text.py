@@ -45,7 +45,7 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
                 ]
             )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [_line(row, widths) for row in rows]
+    lines = ["Latencies in ms; without warm-up and cool-down:", *(_line(row, widths) for row in rows)]
     return [*lines, "", *_peak_lines(summaries[-1])] if summaries[-1].peaks else lines
 
 

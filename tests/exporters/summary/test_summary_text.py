@@ -1,0 +1,41 @@
+"""The summary as text, for phases with and without data."""
+
+from exporters.summary.phase_summary import Peak, PhaseSummary
+from exporters.summary.summary_text import summary_lines
+from tests.collector.zones import local_zone
+from tests.exporters import golden
+
+VALUES = {
+    f"{operation}{name}": number
+    for operation, factor in (("read", 1.0), ("write", 2.5))
+    for name, number in {
+        "s_per_s": 12_345.6 * factor,
+        "_mean_ms": 0.25 * factor,
+        "_p50_ms": 0.2 * factor,
+        "_p95_ms": 0.9 * factor,
+        "_p99_ms": 1.85 * factor,
+        "_p999_ms": 12.5 * factor,
+        "_max_ms": 1024.0 * factor,
+        "_timeouts": 0,
+        "_unavailables": int(4 * factor),
+        "_failures": None,
+    }.items()
+}
+PEAKS = {
+    "cpu_busy_pct": Peak(97.5, "10.0.0.1", 1_700_000_000.0),
+    "net_rx_kbit_per_s": Peak(123_456.7, "n2", 1_700_000_060.0),
+}
+
+
+def test_the_text_has_a_row_per_phase_and_operation() -> None:
+    phases = [
+        PhaseSummary("main", 1000.0, 1060.0, VALUES, {}),
+        PhaseSummary("a phase without reads", 1060.0, 1120.4, {}, {}),
+        PhaseSummary("total", 1000.0, 1120.4, VALUES, PEAKS),
+    ]
+    with local_zone("UTC0"):
+        golden.check("run_summary.txt", "\n".join(summary_lines(phases)) + "\n")
+
+
+def test_a_run_without_complete_intervals_says_so() -> None:
+    assert summary_lines([]) == ["no phase is long enough to contain a complete interval"]
