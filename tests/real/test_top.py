@@ -1,9 +1,11 @@
 """`casstat top` in a terminal, with three real nodes and their agents; one node is killed and restarted."""
 
 import csv
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from tests.faults.program import Program
 from tests.faults.tmux import Screen
 from tests.real.conftest import CLUSTER, StartNodes
 from tests.real.nodes import light, no_progress
-from tests.real.programs import load, output
+from tests.real.programs import load, output, program
 
 ADDRESSES = tuple(CLUSTER.addresses())
 RATE = 200.0
@@ -133,30 +135,83 @@ def test_a_fetched_period_counts_every_operation_of_every_node(cluster: Cluster,
     for node, agent in zip(nodes, cluster.agents, strict=True):
         assert node.begin_s is not None
         assert node.end_s is not None
-        reads = reads_by_time(agent.journal)
-        # The first row contains the operations since the tick before it, which is not in the period.
-        before = [count for time_s, count in reads.items() if time_s < node.begin_s] or list(reads.values())[:1]
-        until = [count for time_s, count in reads.items() if time_s <= node.end_s]
         counted = sum(float(row["reads"]) for row in rows if row["node"] == node.name and row["reads"])
-        assert counted == (until[-1] - before[-1] if until else 0)
+        assert counted == increases(agent.journal, node.begin_s, node.end_s)
         totals.append(counted)
     assert max(totals) > 0
 
 
-def reads_by_time(journal: Path) -> dict[float, float]:
-    """Return a node's recorded number of reads, keyed by tick time; empty if it has coordinated none."""
-    counts: dict[float, float] = {}
+def reads_in(journal: Path) -> Iterator[tuple[float, str, float]]:
+    """Yield the time, the origin (the process of the node) and the number of reads of each recorded tick."""
     for file in journal_files(journal):
         for entry in entries(read(file)):
             for scrape in entry.snapshot.scrapes:
                 count = scrape.values.get(READS)
                 if isinstance(count, int | float):
-                    counts[entry.snapshot.tick.time_s] = count
-    return counts
+                    yield entry.snapshot.tick.time_s, scrape.origin, count
 
 
-def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster) -> None:
-    node = cluster.nodes[1]
+def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster, tmp_path: Path) -> None:
+    with recorded(tmp_path / "run"):
+        watch_an_outage(cluster.nodes[1])
+    assert_counts_every_operation(tmp_path / "run", cluster)
+
+
+@contextmanager
+def recorded(run: Path) -> Iterator[None]:
+    """Record a run until the end of the block, which interrupts it with Ctrl-C."""
+    command = ("record", *ADDRESSES, "-o", run, "--", "sh", "-c", "echo up; exec sleep 600")
+    with subprocess.Popen(
+        program(*command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == "up\n"
+        yield
+        recorder.send_signal(signal.SIGINT)
+        _, errors = recorder.communicate(timeout=PATIENCE_S)
+    assert recorder.returncode == 128 + signal.SIGINT, errors
+    assert "Traceback" not in errors
+
+
+def assert_counts_every_operation(run: Path, cluster: Cluster) -> None:
+    """Assert that the tables count the increases of every uninterrupted stretch of every node, and a gap."""
+    with (run / "merged" / "rows.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    nodes = read_run(run).nodes
+    assert [node.name for node in nodes] == list(ADDRESSES)
+    for node, agent in zip(nodes, cluster.agents, strict=True):
+        assert node.begin_s is not None
+        assert node.end_s is not None
+        counted = sum(float(row["reads"]) for row in rows if row["node"] == node.name and row["reads"])
+        assert counted == increases(agent.journal, node.begin_s, node.end_s)
+    counted = sum(float(row["reads"]) for row in rows if row["node"] == "cluster" and row["reads"])
+    assert counted == sum(
+        increases(agent.journal, node.begin_s or 0, node.end_s or 0)
+        for node, agent in zip(nodes, cluster.agents, strict=True)
+    )
+    assert {"0", "1"} <= {row["nodes_missing"] for row in rows if row["node"] == "cluster"}
+
+
+def increases(journal: Path, begin_s: float, end_s: float) -> float:
+    """Return the sum of the increases of the reads between the first and the last tick of each process of a node.
+
+    The first tick is the last one before `begin_s`, because the first row contains the operations since then.
+    """
+    stretches: dict[str, list[tuple[float, float]]] = {}
+    for time_s, origin, count in reads_in(journal):
+        if time_s <= end_s:
+            stretches.setdefault(origin, []).append((time_s, count))
+    total = 0.0
+    for stretch in stretches.values():
+        counts = [count for time_s, count in stretch if time_s >= begin_s]
+        before = [count for time_s, count in stretch if time_s < begin_s]
+        if counts:
+            total += counts[-1] - (before or counts)[-1 if before else 0]
+    return total
+
+
+def watch_an_outage(node: Node) -> None:
+    """Kill and start a node, and look at the outage on two screens."""
     shown = ("top", "--seed", ADDRESSES[0])
     with Screen(80, 24, *shown) as small, Screen(120, 40, *shown) as large:
         for screen in (small, large):
