@@ -160,7 +160,7 @@ def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster, tmp_p
 @contextmanager
 def recorded(run: Path) -> Iterator[None]:
     """Record a run until the end of the block, which interrupts it with Ctrl-C."""
-    command = ("record", *ADDRESSES, "-o", run, "--", "sh", "-c", "echo up; exec sleep 600")
+    command = ("record", *ADDRESSES, "-o", str(run), "--", "sh", "-c", "echo up; exec sleep 600")
     with subprocess.Popen(
         program(*command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as recorder:
