@@ -9,7 +9,7 @@ from hypothesis import given
 
 from collector.runs.run_file import Run
 from collector.runs.run_schema import run_schema, schema_text
-from tests.collector.runs.test_run_file import RUN, RUNS
+from tests.collector.runs.generated_runs import RUN, RUNS
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "run.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(run_schema())
