@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
@@ -21,11 +21,12 @@ from cli.parameters.output_folder import output_folder
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MAX_S, MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
-from cli.recordings.run_defaults import offsets_of, run_at
+from cli.recordings.run_defaults import clocks_of, run_at
 from collector.journal.read_limits import TooManySeriesError
 from collector.printable import one_line
 
 if TYPE_CHECKING:
+    from collector.cluster.clock_correction import ClockCorrection
     from collector.cluster.merge_job import Merged, NodeRun
     from collector.cluster.recordings import Recording
     from collector.model.metric import Series
@@ -76,7 +77,7 @@ def merged(
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(
         grid,
-        _offsets(settings, node_recordings, source, quiet=quiet),
+        _clocks(settings, node_recordings, source, quiet=quiet),
         table_of(choice).needs | more,
         partial(make, choice),
         settings.max_series,
@@ -154,13 +155,13 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     from exporters.files.parquet import write_series as write
 
     node_recordings = _recordings(settings, quiet=True)
-    offsets = _offsets(settings, node_recordings, run_at(settings.paths))
+    clocks = _clocks(settings, node_recordings, run_at(settings.paths))
     with output_folder(folder):
         failed = []
         for recording in node_recordings:
-            offset_s = offsets.get(recording.node, 0.0)
+            clock = clocks[recording.node]
             try:
-                yield from write(recording, offset_s, folder, run_name(settings), settings.max_series)
+                yield from write(recording, clock, folder, run_name(settings), settings.max_series)
             except (UnsupportedError, TooManySeriesError) as error:
                 failed.append(recording.node)
                 note(f"{one_line(recording.node)}: cannot write Parquet: {error}")
@@ -209,26 +210,32 @@ def _names(node_recordings: list["Recording"]) -> str:
     return one_line(", ".join(recording.node for recording in node_recordings))
 
 
-def _offsets(
+def _clocks(
     settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None", *, quiet: bool = False
-) -> Mapping[str, float]:
-    """Return how far each node's clock is ahead, in seconds; --clock takes precedence over the measured offsets."""
+) -> "dict[str, ClockCorrection]":
+    """Return the correction of every node's clock; --clock takes precedence over the run's measurements."""
+    from collector.cluster.clock_correction import IDENTITY, ClockCorrection
+
     for node, _ in settings.clocks:
         if node not in [recording.node for recording in node_recordings]:
             raise click.BadParameter(
                 f"no recording of {node!r} (hint: choose from {_names(node_recordings)})", param_hint="--clock"
             )
-    measured = {} if source is None else offsets_of(settings.paths[0], source, node_recordings)
-    offsets = {**measured, **dict(settings.clocks)}
-    ahead = [(recording, offsets.get(recording.node, 0.0)) for recording in node_recordings]
-    begins_s = [min(session.begin_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
-    ends_s = [max(session.end_s for session in recording.sessions) - ahead_s for recording, ahead_s in ahead]
+    clocks = {recording.node: IDENTITY for recording in node_recordings}
+    if source is not None:
+        clocks |= clocks_of(settings.paths[0], source, node_recordings)
+    clocks |= {node: ClockCorrection.constant(seconds) for node, seconds in settings.clocks}
+    begins_s, ends_s = [], []
+    for recording in node_recordings:
+        clock = clocks[recording.node]
+        begins_s.append(clock.reference_s(min(session.begin_s for session in recording.sessions)))
+        ends_s.append(clock.reference_s(max(session.end_s for session in recording.sessions)))
     shared_s = min(ends_s) - max(begins_s)
     shortest_s = min(end_s - begin_s for begin_s, end_s in zip(begins_s, ends_s, strict=True))
     if not quiet and len(node_recordings) > 1 and shared_s < shortest_s / 2:
         overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "have no common time range"
         note(f"the recordings {overlap} (hint: if a clock was wrong, correct it with --clock NODE=SECONDS)")
-    return offsets
+    return clocks
 
 
 def _interval(settings: MergeSettings, node_recordings: list["Recording"], length_s: float) -> float:

@@ -1,4 +1,4 @@
-"""The time range and the clock offsets that merging commands take from a run's metadata."""
+"""The time range and the clock corrections that merging commands take from a run's metadata."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,6 +10,7 @@ from cli.errors import CasstatError
 from collector.runs.run_file import FILE, Run, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
+    from collector.cluster.clock_correction import ClockCorrection
     from collector.cluster.recordings import Recording
 
 
@@ -32,9 +33,9 @@ def run_at(paths: Sequence[Path]) -> Run | None:
         raise CasstatError(f"{folder / FILE}: {error}") from None
 
 
-def offsets_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> dict[str, float]:
-    """Return the clock offsets, by recording's node, in a run's metadata; nodes are identified by their directories."""
-    by_folder = {(folder / node.folder).resolve(): node.offset_s() for node in run.nodes if node.folder}
+def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
+    """Return the clock corrections of a run, by recording's node; nodes are identified by their directories."""
+    by_folder = {(folder / node.folder).resolve(): node.clock_correction() for node in run.nodes if node.folder}
     return {
         recording.node: by_folder[node_folder]
         for recording in node_recordings

@@ -306,7 +306,7 @@ class _Recorder:
 
     def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
         """Wait until every agent has recorded a tick after the command's end, so that all operations are recorded."""
-        offsets = {node.address: node.offset_s() for node in self._nodes}
+        clocks = {node.address: node.clock_correction() for node in self._nodes}
         clients = self._new_clients(agents)
         waiting = list(clients)
         slowest_s = max((node.interval_s or 0.0 for node in self._nodes), default=0.0)
@@ -318,7 +318,7 @@ class _Recorder:
                     for client in waiting
                     # An agent that does not answer is not waited for.
                     if (tick_s := last_tick_s(client)) is not None
-                    and tick_s - offsets[client.address.url] < command_end_s
+                    and clocks[client.address.url].reference_s(tick_s) < command_end_s
                 ]
                 if not waiting:
                     break

@@ -14,6 +14,7 @@ from cli.runs.fetch_program import Progress
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import PRIVATE_FOLDER
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import parse_address
 from collector.printable import one_line
@@ -67,7 +68,7 @@ def _end_s(run: Run, clients: AgentClients) -> float:
             continue
         client = clients.client(parse_address(node.address))
         try:
-            ends_s += [end_s - node.offset_s() for end_s in _ends_s(client, run.name, run.begin_s + node.offset_s())]
+            ends_s += _ends_s(client, node.clock_correction(), run)
         except AgentError as error:
             note(one_line(error))
         finally:
@@ -75,13 +76,13 @@ def _end_s(run: Run, clients: AgentClients) -> float:
     return max(ends_s, default=time.time())
 
 
-def _ends_s(client: AgentClient, name: str, begin_s: float) -> list[float]:
-    """Return the ends of an agent's runs with a name that began within a minute of `begin_s`, on the agent's clock."""
+def _ends_s(client: AgentClient, clock: ClockCorrection, run: Run) -> list[float]:
+    """Return the ends of an agent's runs with the run's name that began within a minute of it, on the local clock."""
     try:
         return [
-            float(run["end_s"]) if is_finite(run["end_s"]) else time.time()
-            for run in client.json("/api/v1/runs")
-            if run["name"] == name and abs(run["begin_s"] - begin_s) < 60
+            clock.reference_s(float(other["end_s"])) if is_finite(other["end_s"]) else time.time()
+            for other in client.json("/api/v1/runs")
+            if other["name"] == run.name and abs(clock.reference_s(other["begin_s"]) - run.begin_s) < 60
         ]
     except (KeyError, TypeError):
         return []

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.grid import Grid, NodeInterval
 from collector.cluster.recordings import Recording
@@ -62,17 +63,21 @@ class Merged(Generic[Product]):
 class Job(Generic[Product]):
     """The parameters of a merge.
 
-    offsets     the time by which each node's clock is ahead, in seconds.
+    clocks      the corrections of the nodes' clocks; a node without one has the reference clock.
     wanted      the metrics, and individual series of other metrics, that `make` needs.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
     """
 
     grid: Grid
-    offsets: Mapping[str, float]
+    clocks: Mapping[str, ClockCorrection]
     wanted: frozenset[str | Series]
     make: Callable[[NodeRun], Product]
     max_series: int = MAX_SERIES
+
+    def clock_of(self, recording: Recording) -> ClockCorrection:
+        """Return the correction of a node's clock."""
+        return self.clocks.get(recording.node, IDENTITY)
 
     def result(self, run: NodeRun) -> NodeResult[Product]:
         """Return a node's result, including its product."""

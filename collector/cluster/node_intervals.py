@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, Placement
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.grid import Grid, NodeInterval
 from collector.journal.header import Header
 from collector.journal.reader import Entry
@@ -19,8 +20,8 @@ def placement(head: Header) -> Placement:
     return Placement(head.boot, head.network, head.disk, head.interface)
 
 
-def node_intervals(entries: Iterable[Entry], grid: Grid, offset_s: float = 0.0) -> dict[int, NodeInterval]:
-    """Return a node's intervals by index; its clock is ahead by `offset_s`.
+def node_intervals(entries: Iterable[Entry], grid: Grid, clock: ClockCorrection) -> dict[int, NodeInterval]:
+    """Return a node's intervals by index; `clock` corrects its times.
 
     An increase that spans missed ticks counts towards the interval of the tick that ends it.
     """
@@ -34,7 +35,7 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, offset_s: float = 0.0) 
             readings, session = {}, entry.head.session
         sample = rates(entry.head.catalogue, readings, entry.snapshot)
         update_readings(readings, entry.snapshot)
-        index = grid.index_of(entry.snapshot.tick.time_s - offset_s, entry.head.interval_s)
+        index = grid.index_of(clock.reference_s(entry.snapshot.tick.time_s), entry.head.interval_s)
         if index is not None and not is_first:
             builders.setdefault(index, _Builder()).add(_with_shared_names(entry.head, sample))
     return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from collector.cluster import aggregation
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.grid import Grid
 from collector.cluster.merge_job import Job, Merged, NodeRun, Product, catalogue_of
@@ -27,7 +28,7 @@ def reference_merge(
     """Merge recordings onto one grid; call `done(1)` after each node. Raises OSError and TooManySeriesError."""
     runs, results = [], []
     for recording in recordings:
-        run = node_run(recording, job.grid, job.offsets.get(recording.node, 0.0), job.max_series)
+        run = node_run(recording, job.grid, job.clock_of(recording), job.max_series)
         runs.append(run)
         results.append(job.result(run))
         done(1)
@@ -39,8 +40,8 @@ def reference_merge(
     return Merged(job.grid, tuple(results), cluster, indices)
 
 
-def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeRun:
-    """Return a node's run on the grid; its clock is ahead by `offset_s`. Raises OSError and TooManySeriesError."""
+def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_series: int = MAX_SERIES) -> NodeRun:
+    """Return a node's run on the grid; `clock` corrects its times. Raises OSError and TooManySeriesError."""
     limit = SeriesLimit(max_series, recording.node)
     integrity = Integrity()
 
@@ -55,7 +56,7 @@ def node_run(recording: Recording, grid: Grid, offset_s: float, max_series: int 
                     damaged += isinstance(record, Damage)
             integrity += order.integrity(damaged)
 
-    intervals = node_intervals(entries(), grid, offset_s)
+    intervals = node_intervals(entries(), grid, clock)
     return NodeRun(recording.node, recording.sessions[-1].head, intervals, integrity)
 
 

@@ -12,6 +12,7 @@ from sys import float_info
 from typing import Any, TypeGuard
 
 from collector.atomic_file import replace_file
+from collector.cluster.clock_correction import ClockCorrection
 from collector.printable import MAX_LINE_CHARS, one_line, printable_json
 from collector.runs.clock_offset import MAX_OFFSET_S
 
@@ -45,7 +46,7 @@ class RunNode:
     begin_s, end_s  the time range of these ticks, on the node's clock; None if there are none.
     interval_s      the time between two ticks; None if it is unknown.
     casstat         the version of casstat that recorded the node; "" if it is unknown.
-    clocks          the clock's offsets, in order of time.
+    clocks          measurements of its clock.
     problem         the reason why ticks may be missing, as one line; "" if there is none.
     """
 
@@ -60,9 +61,9 @@ class RunNode:
     clocks: tuple[NodeClock, ...] = ()
     problem: str = ""
 
-    def offset_s(self) -> float:
-        """Return how far the node's clock was ahead on average; 0 if it has not been measured."""
-        return sum(clock.offset_s for clock in self.clocks) / len(self.clocks) if self.clocks else 0.0
+    def clock_correction(self) -> ClockCorrection:
+        """Return the conversion of the node's times to the writer's clock; the identity if no clock was measured."""
+        return ClockCorrection.measured((clock.at_s, clock.offset_s) for clock in self.clocks)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.columnar.arrays import Floats, Ints
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings, SourceSeries
@@ -58,8 +59,8 @@ class _TableParts:
         return np.asarray([self.series.setdefault(series, len(self.series)) for _, series in keys], np.int64)
 
 
-def write_series(recording: Recording, offset_s: float, folder: Path, run: str, max_series: int) -> list[Path]:
-    """Write a node's recorded numbers, with `offset_s` subtracted from their times; return the files' paths.
+def write_series(recording: Recording, clock: ClockCorrection, folder: Path, run: str, max_series: int) -> list[Path]:
+    """Write a node's recorded numbers, with times corrected by `clock`; return the files' paths.
 
     Raises OSError, UnsupportedError, TooManySeriesError.
 
@@ -78,7 +79,7 @@ def write_series(recording: Recording, offset_s: float, folder: Path, run: str, 
                 if not is_repeated(block, sequence):
                     metrics.update(block.head.catalogue)
                     try:
-                        _take(block, last_readings, values, buckets, offset_s)
+                        _take(block, last_readings, values, buckets, clock)
                     except MALFORMED as error:
                         raise UnsupportedError(str(error)) from None
     tables = {"values": _values(values, metrics), "buckets": _buckets(buckets, metrics)}
@@ -162,10 +163,10 @@ def _write_table(table: pa.Table, path: Path) -> Path:
 
 
 def _take(
-    block: Block, last_readings: LastReadings, values: _TableParts, buckets: _TableParts, offset_s: float
+    block: Block, last_readings: LastReadings, values: _TableParts, buckets: _TableParts, clock: ClockCorrection
 ) -> None:
     rates = rates_of(block, last_readings, block.head.catalogue)
-    times = np.asarray([round((tick.time_s - offset_s) * 1000) for tick in block.ticks], np.int64)
+    times = np.asarray([round(clock.reference_s(tick.time_s) * 1000) for tick in block.ticks], np.int64)
     number = values.series_numbers(rates.keys)
     is_mixed = np.zeros(len(rates.keys), bool)
     is_mixed[list(rates.mixed)] = True

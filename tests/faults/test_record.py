@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from cli.main import main
 from collector.journal.segments import journal_files
-from collector.runs.run_file import Run, read_run
+from collector.runs.run_file import read_run, write_run
 from exporters.api.app import build
 from exporters.api.server import Server
 from tests.collector.cluster.recorded_nodes import busy, record
@@ -280,11 +281,18 @@ def test_a_run_whose_recorder_was_killed_can_be_recovered(
     with killed_recorder(folder, node[1]) as process:
         time.sleep(2.5)
         process.kill()
-    assert read_run(folder).end_s is None
+    killed_s = time.time()
+    run = read_run(folder)
+    assert run.end_s is None
+    # As if the node's clock had been ahead. The run is still active, so it ends at the present local time.
+    node[0].known["1"]["begin_s"] = run.begin_s + 1.5
+    nodes = tuple(replace(node, clocks=(replace(node.clocks[0], offset_s=1.5),)) for node in run.nodes)
+    write_run(folder, replace(run, nodes=nodes))
     assert main(["fetch", "--recover", str(folder)]) == 0
     assert "Traceback" not in capfd.readouterr().err
-    run: Run = read_run(folder)
+    run = read_run(folder)
     assert run.end_s is not None
+    assert run.end_s >= killed_s
     assert [node.folder for node in run.nodes] == ["nodes/n1"]
     assert {path.parent.name for path in journal_files(folder)} == {"n1"}
     assert (folder / "merged" / "rows.tsv").exists()

@@ -22,7 +22,7 @@ def columnar_merge(
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
     metrics = catalogue_of(recordings)
-    span = interval_span(recordings, job.grid, job.offsets)
+    span = interval_span(recordings, job)
     total = ClusterSums(span, metrics)
     results: dict[str, NodeResult[Product]] = {}
     tasks = _tasks(recordings)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.columnar.arrays import Bools, Floats, Ints
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings
@@ -28,12 +29,12 @@ from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
 
 
-def reduced(recording: Recording, grid: Grid, offset_s: float, max_series: int = MAX_SERIES) -> NodeColumns:
-    """Return a node's recording as intervals of the grid; the node's clock is ahead by `offset_s`.
+def reduced(recording: Recording, grid: Grid, clock: ClockCorrection, max_series: int = MAX_SERIES) -> NodeColumns:
+    """Return a node's recording as intervals of the grid; `clock` corrects the node's times.
 
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
-    reducer = _NodeReducer(grid, offset_s, SeriesLimit(max_series, recording.node))
+    reducer = _NodeReducer(grid, clock, SeriesLimit(max_series, recording.node))
     for session in recording.sessions:
         reducer.begin()
         for path in session.files:
@@ -53,10 +54,10 @@ class _BlockSums:
 
 
 class _NodeReducer:
-    def __init__(self, grid: Grid, offset_s: float, limit: SeriesLimit) -> None:
+    def __init__(self, grid: Grid, clock: ClockCorrection, limit: SeriesLimit) -> None:
         self._grid = grid
         self._limit = limit
-        self._offset_s = offset_s
+        self._clock = clock
         self._parts: list[_BlockSums] = []
         self._texts: dict[int, dict[Series, str]] = {}
         self._events: dict[int, list[Event]] = {}
@@ -100,7 +101,8 @@ class _NodeReducer:
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
                 raise UnsupportedError(f"conflicting definitions of {name}")
-        indices = [self._grid.index_of(tick.time_s - self._offset_s, head.interval_s) for tick in block.ticks]
+        times_s = (self._clock.reference_s(tick.time_s) for tick in block.ticks)
+        indices = [self._grid.index_of(time_s, head.interval_s) for time_s in times_s]
         if self._begins:
             indices[0], self._begins = None, False
         lines = [line for line, index in enumerate(indices) if index is not None]

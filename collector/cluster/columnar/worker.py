@@ -10,20 +10,20 @@ import numpy as np
 from collector.cluster.columnar.arrays import Ints
 from collector.cluster.columnar.cluster_sums import ClusterSums
 from collector.cluster.columnar.reduce import reduced
-from collector.cluster.grid import Grid
 from collector.cluster.merge_job import Job, NodeResult, NodeRun, Product
 from collector.cluster.recordings import Recording
 from collector.model.metric import Metric
 
 
-def interval_span(recordings: Sequence[Recording], grid: Grid, offsets: Mapping[str, float]) -> Ints:
+def interval_span(recordings: Sequence[Recording], job: Job[Product]) -> Ints:
     """Return the interval indices that the sessions span; ticks around a clock step may lie outside."""
+    grid = job.grid
     ranges: list[tuple[int, int]] = []
     for recording in recordings:
-        offset_s = offsets.get(recording.node, 0.0)
+        clock = job.clock_of(recording)
         for session in recording.sessions:
-            begin_s = max(session.begin_s - offset_s, grid.begin_s)
-            end_s = min(session.end_s - offset_s, grid.end_s)
+            begin_s = max(clock.reference_s(session.begin_s), grid.begin_s)
+            end_s = min(clock.reference_s(session.end_s), grid.end_s)
             first, last = (floor(time_s / grid.interval_s) for time_s in (begin_s, end_s))
             # If a session spans more intervals than its files have bytes, the clock must have been stepped by years.
             # Most of the intervals would be empty, so omit the span.
@@ -60,7 +60,7 @@ def merge_nodes(
     sums = ClusterSums(indices, metrics)
     results = []
     for recording in recordings:
-        node = reduced(recording, job.grid, job.offsets.get(recording.node, 0.0), job.max_series)
+        node = reduced(recording, job.grid, job.clock_of(recording), job.max_series)
         sums.add(node)
         run = NodeRun(node.node, node.head, node.intervals(job.grid, job.wanted), node.integrity)
         results.append(job.result(run))

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from math import isclose
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from collector.catalogue import CATALOGUE
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.grid import Grid, NodeInterval
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, Merged, NodeRun
@@ -59,6 +61,15 @@ def busy(
     return snapshots
 
 
+def timed(ticks: Iterable[Snapshot], offset_at: Callable[[float], float]) -> list[Snapshot]:
+    """Return the ticks with the times of a clock that is ahead by `offset_at`, which takes the true time."""
+    return [
+        with_rounded_times(replace(snapshot, tick=replace(snapshot.tick, time_s=time_s + offset_at(time_s))))
+        for snapshot in ticks
+        for time_s in [snapshot.tick.time_s]
+    ]
+
+
 def record(folder: Path, ticks: Iterable[Snapshot], full_every: int = 5, **head: Any) -> Path:
     """Record the ticks as a session in `folder`, and return `folder`."""
     with pytest.MonkeyPatch.context() as patch:
@@ -76,12 +87,12 @@ def kept(run: NodeRun) -> Mapping[int, NodeInterval]:
 
 
 def merge_both(
-    *paths: Path, interval_s: float = 5.0, offsets_s: Mapping[str, float] | None = None
+    *paths: Path, interval_s: float = 5.0, clocks: Mapping[str, ClockCorrection] | None = None
 ) -> tuple[Merged[Mapping[int, NodeInterval]], list[str]]:
     """Merge with both implementations, assert that they agree, and return the result and the notes."""
     all_sessions, foreign = sessions(paths)
     runs, notes = recordings(all_sessions)
-    job = Job(Grid(interval_s), offsets_s or {}, frozenset(CATALOGUE), kept)
+    job = Job(Grid(interval_s), clocks or {}, frozenset(CATALOGUE), kept)
     reference, columnar = reference_merge(runs, job), merge(runs, job)
     assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())
     for expected, actual in zip(reference.nodes, columnar.nodes, strict=True):

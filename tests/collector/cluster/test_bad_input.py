@@ -12,6 +12,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collector.cluster.clock_correction import ClockCorrection
 from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC
 from collector.journal.record_lines import sealed
@@ -129,7 +130,7 @@ def test_clock_offsets_align_recordings_that_are_minutes_apart(tmp_path: Path, a
         shutil.rmtree(folder)
     right = [record(tmp_path / "right" / name, busy(name, 12)) for name in ("a", "b")]
     wrong = [record(tmp_path / "a", busy("a", 12, begin_s=BEGIN_S + ahead_s)), right[1]]
-    expected, aligned = merge_both(*right)[0], merge_both(*wrong, offsets_s={"a": float(ahead_s)})[0]
+    expected, aligned = merge_both(*right)[0], merge_both(*wrong, clocks={"a": ClockCorrection.constant(ahead_s)})[0]
     assert cluster_reads(aligned) == cluster_reads(expected)
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from collector.catalogue import CATALOGUE
+from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 from collector.cluster.columnar.decode import UnsupportedError
 from collector.cluster.columnar.reduce import reduced
 from collector.cluster.grid import Grid, NodeInterval
@@ -162,17 +163,26 @@ shared = settings(
 )
 
 
-@given(st.lists(ticks(), min_size=1, max_size=3), st.sampled_from([1.0, 3.0, 5.0]), st.sampled_from([0.0, 0.4, -90.0]))
+# The last clock drifts so fast that its correction shifts ticks to other intervals within a short recording.
+CLOCKS = (
+    IDENTITY,
+    ClockCorrection.constant(0.4),
+    ClockCorrection.constant(-90.0),
+    ClockCorrection((1_795_000_000.0, 1_795_000_010.0, 1_795_000_030.0), (-1.3, 4.4, 0.6)),
+)
+
+
+@given(st.lists(ticks(), min_size=1, max_size=3), st.sampled_from([1.0, 3.0, 5.0]), st.sampled_from(CLOCKS))
 @shared
 def test_both_implementations_give_the_same_node_intervals(
-    folder: Path, runs: Sequence[list[Snapshot]], interval_s: float, offset_s: float
+    folder: Path, runs: Sequence[list[Snapshot]], interval_s: float, clock: ClockCorrection
 ) -> None:
     all_sessions, notes = sessions([write(folder, runs)])
     assert notes == []
     ((recording,), _) = recordings(all_sessions)
     grid = Grid(interval_s)
-    reference = node_run(recording, grid, offset_s)
-    columns = reduced(recording, grid, offset_s)
+    reference = node_run(recording, grid, clock)
+    columns = reduced(recording, grid, clock)
     columnar = columns.intervals(grid)
     assert reference.integrity == Integrity() == columns.integrity
     assert reference.intervals.keys() == columnar.keys()
@@ -191,7 +201,8 @@ def test_both_implementations_give_the_same_cluster_intervals(
         named = [replace(snapshot, node=str(number)) for snapshot in snapshots]
         write(folder / str(number), [named], data.draw(st.sampled_from(["", "a", "b"])))
     runs, _ = recordings(sessions([folder])[0])
-    job = Job(Grid(5.0), {"0": 0.3}, frozenset(metric.name for metric in METRICS), interval_count)
+    clocks = {"0": data.draw(st.sampled_from(CLOCKS))}
+    job = Job(Grid(5.0), clocks, frozenset(metric.name for metric in METRICS), interval_count)
     reference, columnar = reference_merge(runs, job), merge(runs, job)
     assert reference.nodes == columnar.nodes
     assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())

@@ -13,7 +13,7 @@ NODE = RunNode(
     1_700_000_059.0,
     1.0,
     "0.1.0",
-    (NodeClock(1_700_000_060.5, 0.25, 0.001), NodeClock(1_700_000_090.5, 0.35, 0.002)),
+    (NodeClock(1_700_000_060.5, 0.25, 0.001), NodeClock(1_700_000_090.5, 0.27, 0.002)),
 )
 RUN = Run("r1", 1_699_999_999.5, 1_700_000_060.0, "0.1.0", {"size": "large"}, (NODE, RunNode("", "h", problem="down")))
 TEXTS, NUMBERS = st.text(max_size=10), st.floats(-1e11, 1e11)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from collector.cluster.clock_correction import IDENTITY
 from collector.printable import one_line
 from collector.runs.run_file import (
     FILE,
@@ -91,11 +92,14 @@ def test_unknown_fields_are_ignored() -> None:
     assert run_of(content) == RUN
 
 
-def test_the_offset_is_the_mean_of_the_measurements(tmp_path: Path) -> None:
+def test_the_offset_changes_linearly_between_the_measurements(tmp_path: Path) -> None:
     write_run(tmp_path, RUN)
     assert is_run(tmp_path)
     assert not is_run(tmp_path / "nodes")
-    assert [node.offset_s() for node in read_run(tmp_path).nodes] == [pytest.approx(0.3), 0.0]
+    measured, unmeasured = (node.clock_correction() for node in read_run(tmp_path).nodes)
+    middle_s = (NODE.clocks[0].at_s + NODE.clocks[1].at_s) / 2
+    assert measured.reference_s(middle_s + 0.26) == pytest.approx(middle_s, abs=1e-6)
+    assert unmeasured == IDENTITY
 
 
 @pytest.mark.parametrize(

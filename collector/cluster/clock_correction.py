@@ -1,0 +1,61 @@
+"""Converts the times of a node's clock to the clock on which recordings are merged."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+# An offset that changes faster than this, in seconds per second, is not due to drift: the kernel changes a clock's
+# frequency by at most 500 ppm, and a clock without time service is typically accurate to 100 ppm.
+MAX_DRIFT = 0.001
+
+
+@dataclass(frozen=True)
+class ClockCorrection:
+    """Converts a node's times to the reference clock; by default, the clocks are equal.
+
+    Between two measurements the offset changes linearly; before the first and after the last it is constant.
+
+    times_s    the times of the measurements on the node's clock, in ascending order.
+    offsets_s  how far the node's clock was ahead at these times.
+    """
+
+    times_s: tuple[float, ...] = (0.0,)
+    offsets_s: tuple[float, ...] = (0.0,)
+
+    @classmethod
+    def constant(cls, offset_s: float) -> "ClockCorrection":
+        """Return the correction of a clock that is always ahead by `offset_s`."""
+        return cls((0.0,), (offset_s,))
+
+    @classmethod
+    def measured(cls, measurements: Iterable[tuple[float, float]]) -> "ClockCorrection":
+        """Return the correction for measurements: the reference clock's time, and how far the node's clock was ahead.
+
+        If the offset changes faster than MAX_DRIFT, it is not interpolated, because the clock was stepped at an unknown
+        time, or the measurements are too close together for their errors; the correction is then the mean of all
+        offsets.
+        """
+        ordered = sorted(measurements)
+        times_s = tuple(at_s + offset_s for at_s, offset_s in ordered)
+        offsets_s = tuple(offset_s for _, offset_s in ordered)
+        if not ordered:
+            return IDENTITY
+        if any(abs(o2_s - o1_s) > MAX_DRIFT * (at2_s - at1_s) for (at1_s, o1_s), (at2_s, o2_s) in pairwise(ordered)):
+            return cls.constant(sum(offsets_s) / len(offsets_s))
+        return cls(times_s, offsets_s)
+
+    def reference_s(self, time_s: float) -> float:
+        """Return the reference clock's time when the node's clock shows `time_s`; it never decreases with `time_s`."""
+        following = bisect_right(self.times_s, time_s)
+        if following == 0:
+            return time_s - self.offsets_s[0]
+        if following == len(self.times_s):
+            return time_s - self.offsets_s[-1]
+        begin_s, end_s = self.times_s[following - 1], self.times_s[following]
+        before_s, after_s = self.offsets_s[following - 1], self.offsets_s[following]
+        return time_s - (before_s + (time_s - begin_s) / (end_s - begin_s) * (after_s - before_s))
+
+
+IDENTITY = ClockCorrection()
+"""The correction of a clock that is equal to the reference clock."""

@@ -1,0 +1,71 @@
+"""Merging commands apply the measurements of each node's clock in a run."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.recordings.merge_options import MergeSettings
+from cli.top.recorded_frames import RecordedFrames
+from collector.runs.run_file import NodeClock, Run, RunNode, write_run
+from tests.cli.recordings.conftest import Run as RunCasstat
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
+
+TICKS = 61
+STEP_S = 10.0
+END_S = BEGIN_S + STEP_S * (TICKS - 1)
+# An interval of 0.1 s has the effect that a tick belongs to another interval if its time is wrong by 0.1 s.
+INTERVAL_S = 0.1
+
+
+def drifting(time_s: float) -> float:
+    """Return the offset of a clock that drifts by 200 ms in ten minutes."""
+    return 30 + 0.2 * (time_s - BEGIN_S) / 600
+
+
+def run_of_two(folder: Path, clocks: tuple[NodeClock, ...]) -> Path:
+    """Record a run of two nodes: the clock of `a` drifts if it has measurements."""
+    ticks = busy("a", TICKS, lambda tick: [500] * (tick % 7), interval_s=STEP_S)
+    record(folder / "nodes" / "a", timed(ticks, drifting) if clocks else ticks, interval_s=INTERVAL_S)
+    record(folder / "nodes" / "b", busy("b", TICKS, interval_s=STEP_S), interval_s=INTERVAL_S)
+    nodes = (RunNode("a", "a", "nodes/a", clocks=clocks), RunNode("b", "b", "nodes/b"))
+    write_run(folder, Run("run", BEGIN_S - 0.5, END_S + 0.5, "1", nodes=nodes))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run with a drifting clock, next to `right`, the same one with correct clocks."""
+    times_s = (BEGIN_S - 2, END_S + 3)
+    run_of_two(tmp_path / "right" / "run", ())
+    return run_of_two(tmp_path / "run", tuple(NodeClock(at_s, drifting(at_s), 0.001) for at_s in times_s))
+
+
+def test_merged_files_are_those_of_correct_clocks(folder: Path, run: RunCasstat) -> None:
+    from pyarrow import parquet
+
+    for path, out in (("right/run", "expected"), ("run", "merged")):
+        code, _, errors = run("merge", path, "-o", out, "-i", "1", "--series")
+        assert (code, errors) == (0, "")
+    for name in ("rows.csv", "rows.tsv"):
+        assert (Path("merged") / name).read_bytes() == (Path("expected") / name).read_bytes()
+    for table in ("rows", "values", "buckets"):
+        assert parquet.read_table(Path("merged") / table).equals(parquet.read_table(Path("expected") / table)), table
+
+
+def test_replayed_frames_are_those_of_correct_clocks(folder: Path) -> None:
+    frames, expected = (
+        list(RecordedFrames(MergeSettings((path,), interval=1.0)).history.frames)
+        for path in (folder, folder.parent / "right" / "run")
+    )
+    assert len(frames) > TICKS
+    # Absent cells are NaN, which is not equal to itself.
+    assert repr(frames) == repr(expected)
+
+
+def test_a_given_offset_replaces_the_measurements(folder: Path, run: RunCasstat) -> None:
+    shutil.copytree("run/nodes", "recordings")
+    for path, out in (("run", "of_run"), ("recordings", "of_recordings")):
+        code, *_ = run("merge", path, "-o", out, "-i", "1", "--clock", "a=30.2", "--from", str(BEGIN_S + 100))
+        assert code == 0
+    assert Path("of_run/rows.csv").read_bytes() == Path("of_recordings/rows.csv").read_bytes()
