@@ -37,7 +37,7 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, clock: ClockCorrection)
         update_readings(readings, entry.snapshot)
         index = grid.index_of(clock.reference_s(entry.snapshot.tick.time_s), entry.head.interval_s)
         if index is not None and not is_first:
-            builders.setdefault(index, _Builder()).add(_with_shared_names(entry.head, sample))
+            builders.setdefault(index, _Builder()).add(_shared(entry.head, clock, sample))
     return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}
 
 
@@ -62,9 +62,16 @@ class _Builder:
         return NodeInterval(replace(sample, tick=tick, events=tuple(self._events)), self._ticks)
 
 
-def _with_shared_names(head: Header, sample: Sample) -> Sample:
+def _shared(head: Header, clock: ClockCorrection, sample: Sample) -> Sample:
+    """Return the sample with the names and event times that all nodes share."""
     values: dict[Series, Derived] = {shared_name(head, series): value for series, value in sample.values.items()}
-    return replace(sample, values=values)
+    events = tuple(with_reference_time(event, clock) for event in sample.events)
+    return replace(sample, values=values, events=events)
+
+
+def with_reference_time(event: Event, clock: ClockCorrection) -> Event:
+    """Return the event; if it has a time of its own, that is corrected."""
+    return event if event.time_s is None else replace(event, time_s=clock.reference_s(event.time_s))
 
 
 def shared_name(head: Header, series: Series) -> Series:

@@ -15,7 +15,7 @@ from collector.cluster.columnar.last_readings import LastReadings
 from collector.cluster.columnar.node_columns import IntervalSums, NodeColumns
 from collector.cluster.columnar.series_rates import BlockRates, rates_of
 from collector.cluster.grid import Grid
-from collector.cluster.node_intervals import shared_name
+from collector.cluster.node_intervals import shared_name, with_reference_time
 from collector.cluster.recordings import Recording
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
@@ -121,7 +121,7 @@ class _NodeReducer:
         self._ticks.setdefault(index, []).append(tick)
         events = self._events.setdefault(index, [])
         events += tick_events(tick)
-        events += block.events[line]
+        events += [with_reference_time(event, self._clock) for event in block.events[line]]
         events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
         if line in rates.restarted:
             events.append(restart_event(rates.restarted[line]))

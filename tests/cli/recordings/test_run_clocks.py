@@ -1,12 +1,14 @@
 """Merging commands apply the measurements of each node's clock in a run."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli.recordings.merge_options import MergeSettings
 from cli.top.recorded_frames import RecordedFrames
+from collector.model.snapshot import Event
 from collector.runs.run_file import NodeClock, Run, RunNode, write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
@@ -69,3 +71,11 @@ def test_a_given_offset_replaces_the_measurements(folder: Path, run: RunCasstat)
         code, *_ = run("merge", path, "-o", out, "-i", "1", "--clock", "a=30.2", "--from", str(BEGIN_S + 100))
         assert code == 0
     assert Path("of_run/rows.csv").read_bytes() == Path("of_recordings/rows.csv").read_bytes()
+
+
+def test_the_times_of_events_are_corrected(tmp_path: Path) -> None:
+    snapshot, *others = timed(busy("a", 20), lambda _: 30.0)[::-1]
+    scrape = replace(snapshot.scrapes[0], events=(Event("gc", "GC 1 s", BEGIN_S + 30 + 18.5),))
+    folder = record(tmp_path / "a", [*others[::-1], replace(snapshot, scrapes=(scrape,))])
+    frames = RecordedFrames(MergeSettings((folder,), interval=1.0, clocks=(("a", 30.0),))).history.frames
+    assert [event.time_s for frame in frames for event in frame.events] == [BEGIN_S + 18.5]

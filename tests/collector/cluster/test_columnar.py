@@ -77,9 +77,12 @@ VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
     ("version",): st.sampled_from(["4.1", "5.0"]),
     ("unknown", "x"): NUMBERS,
 }
-EVENTS = st.lists(st.builds(Event, st.sampled_from(["gc", "flush"]), st.sampled_from(["a", "b"])), max_size=1).map(
-    tuple
-)
+EVENTS = st.lists(
+    st.builds(
+        Event, st.sampled_from(["gc", "flush"]), st.sampled_from(["a", "b"]), st.sampled_from([None, 1_795_000_004.5])
+    ),
+    max_size=1,
+).map(tuple)
 
 
 def with_full_layouts(snapshot: Snapshot) -> Snapshot:
