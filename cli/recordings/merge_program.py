@@ -46,12 +46,16 @@ def merged(
     make: "Make[Product]",
     more: "frozenset[str | Series]" = frozenset(),
     *,
+    span: tuple[float, float] | None = None,
     quiet: bool = False,
 ) -> "tuple[Merged[Product], Choice]":
     """Merge the recordings; return the merged run, with the result of `make` for each node, and the chosen operations.
 
-    `more` contains the metrics that are needed in addition to those in the rows. Prints notes about the recordings,
-    unless `quiet` is set. Raises CasstatError and click.UsageError.
+    more   the metrics that are needed in addition to those in the rows.
+    span   the time range in seconds since the epoch, instead of that of the settings.
+    quiet  whether to omit notes about the recordings.
+
+    Raises CasstatError and click.UsageError.
     """
     from collector.cluster.grid import Grid
     from collector.cluster.merge import merge
@@ -66,12 +70,7 @@ def merged(
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
     first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
-    begin, end = settings.begin, settings.end
-    limits = _limits(settings, source)
-    if limits is not None:
-        # The journals of a run begin before it, so that rates are known from its first tick on.
-        begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
-    begin_s, end_s = bounds(begin, end, first_s, last_s)
+    begin_s, end_s = _span(settings, source, first_s, last_s) if span is None else span
     grid = Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for session in all_sessions)
     choice = Choice(settings.keyspace, settings.table, local)
@@ -100,6 +99,21 @@ def merged(
         if integrity != Integrity():
             note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
     return run, choice
+
+
+def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:
+    """Return the time range to merge; the recordings range from `first_s` to `last_s`. Raises click.UsageError."""
+    begin, end = settings.begin, settings.end
+    limits = _limits(settings, source)
+    if limits is not None:
+        # The journals of a run begin before it, so that rates are known from its first tick on.
+        begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
+    begin_s, end_s = bounds(begin, end, first_s, last_s)
+    if source is None or settings.phase is not None:
+        return begin_s, end_s
+    # Ticks are often exactly at the limits, and must not be left out because of the error of a clock's offset.
+    error_s = max((clock.error_s for node in source.nodes for clock in node.clocks), default=0.0)
+    return begin_s - error_s, end_s + error_s
 
 
 def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float | None] | None:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collector.cluster.recordings import Recording
 
 
+# A run's recordings are in `nodes/NODE/FILE`.
+_RUN_DEPTH = 3
+
+
 def run_at(paths: Sequence[Path]) -> Run | None:
     """Return the run if the only path is that of a run; None if no path is.
 
@@ -22,6 +26,8 @@ def run_at(paths: Sequence[Path]) -> Run | None:
     """
     folder = next(filter(is_run, paths), None)
     if folder is None:
+        for path in paths:
+            _require_no_run_around(path)
         return None
     if len(set(paths)) > 1:
         raise click.UsageError(f"{folder}: a run cannot be combined with other recordings")
@@ -31,6 +37,16 @@ def run_at(paths: Sequence[Path]) -> Run | None:
         raise CasstatError(f"{folder / FILE}: {error.strerror}") from None
     except RunFileError as error:
         raise CasstatError(f"{folder / FILE}: {error}") from None
+
+
+def _require_no_run_around(path: Path) -> None:
+    """Raise click.UsageError for a part of a run, or a directory of runs, whose clock offsets would not be applied."""
+    for parent in path.absolute().parents[:_RUN_DEPTH]:
+        if is_run(parent):
+            raise click.UsageError(f"{path} is a part of the run {parent} (hint: use the run's directory, and --nodes)")
+    runs = sorted(run.parent.name for run in path.glob(f"*/{FILE}")) if path.is_dir() else []
+    if runs:
+        raise click.UsageError(f"{path} contains runs (hint: use one of them, such as {path / runs[0]})")
 
 
 def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":

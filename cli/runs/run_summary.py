@@ -25,9 +25,9 @@ def summaries_of(folder: Path, run: Run) -> list[PhaseSummary]:
     for phase in _phases(run):
         # The tick that ends the first interval inside the phase.
         begin_s = phase.begin_s + slowest_s
-        settings = MergeSettings((folder,), WHOLE_S, begin_s, phase.end_s)
+        settings = MergeSettings((folder,), WHOLE_S)
         try:
-            whole, choice = merged(settings, lambda *_: None, NEEDS, quiet=True)
+            whole, choice = merged(settings, lambda *_: None, NEEDS, span=(begin_s, phase.end_s), quiet=True)
         except CasstatError:
             continue
         (cluster,) = whole.cluster.values()

@@ -1,6 +1,7 @@
 """`casstat fetch` writes complete recordings of a past period, even over connections that break."""
 
 import contextlib
+import csv
 import io
 import json
 import re
@@ -118,6 +119,24 @@ def test_the_ticks_of_a_period_are_fetched_from_every_node(
     assert sorted(path.name for path in run.iterdir()) == ["nodes", "run.json"]
 
 
+def test_a_merge_contains_ticks_at_the_limits_in_spite_of_the_error_of_a_clock(
+    agent: Server, tmp_path: Path, begin_s: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    period = ("--from", str(begin_s + 300), "--until", str(begin_s + 309))
+    with serving(tmp_path / "other", "n2", begin_s) as other:
+        fetch(capsys, address(agent), address(other), *period, "-o", str(run))
+    content = json.loads((run / "run.json").read_text())
+    for node, offset_s in zip(content["nodes"], (0.0004, -0.0004), strict=True):
+        node["clocks"] = [{"at_s": begin_s + 400, "offset_s": offset_s, "error_s": 0.0005}]
+    (run / "run.json").write_text(json.dumps(content))
+    for limits in ((), period):
+        assert main(["merge", str(run), "-o", str(tmp_path / "merged"), "-i", "1", *limits]) == 0
+        with (tmp_path / "merged" / "rows.csv").open(newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["node"] == "cluster"]
+        assert [(row["nodes"], row["reads"]) for row in rows] == [("2", "20")] * 10
+
+
 def test_merge_takes_the_time_range_and_the_clock_offsets_from_the_run(
     agent: Server, tmp_path: Path, begin_s: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,6 +153,19 @@ def test_merge_takes_the_time_range_and_the_clock_offsets_from_the_run(
     times_s = {float(line.split("\t")[0]) for line in lines[1:]}
     assert min(times_s) == begin_s + 300
     assert max(times_s) == begin_s + 329
+
+
+def test_a_part_of_a_run_and_a_directory_of_runs_cannot_be_merged(
+    agent: Server, tmp_path: Path, begin_s: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "runs" / "r1"
+    fetch(capsys, address(agent), "--last", "60s", "-o", str(run))
+    (file,) = journal_files(run)
+    for path in (run / "nodes", run / "nodes" / "n1", file):
+        assert main(["merge", str(path), "-o", str(tmp_path / "merged")]) == 2
+        assert f"is a part of the run {run} (hint" in capsys.readouterr().err
+    assert main(["merge", str(run.parent), "-o", str(tmp_path / "merged")]) == 2
+    assert f"contains runs (hint: use one of them, such as {run})" in capsys.readouterr().err
 
 
 class Cutting:

@@ -23,7 +23,7 @@ from collector.runs.run_file import (
     run_of,
     write_run,
 )
-from tests.collector.runs.generated_runs import NUMBERS, RUN, RUNS, TEXTS
+from tests.collector.runs.generated_runs import NODE, NUMBERS, RUN, RUNS, TEXTS
 
 
 @given(RUNS)
