@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import ENOSPC
@@ -51,6 +51,10 @@ class _StoredRun:
     bytes: int
     lease_s: float | None = None
     renewed_s: float = 0.0
+
+    def is_expired(self, now_s: float) -> bool:
+        """Return whether the run is active although its lease has expired."""
+        return self.lease_s is not None and self.run["end_s"] is None and now_s - self.renewed_s > self.lease_s
 
 
 class RunStore:
@@ -96,7 +100,7 @@ class RunStore:
         """
         with self._lock:
             content = {"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name}
-            run = self._record(content if lease_s is None else {**content, "lease_s": lease_s})
+            (run,) = self._record([content if lease_s is None else {**content, "lease_s": lease_s}])
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
@@ -111,7 +115,7 @@ class RunStore:
             content = {"run": identifier, "mark_s": time_s, "text": text}
             if self._runs[identifier].bytes + _bytes(_line(content)) > MAX_RUN_BYTES:
                 raise ValueError(f"the run has no room for more marks (limit {MAX_RUN_BYTES >> 20} MiB)")
-            run = self._record(content)
+            (run,) = self._record([content])
             self._events.append(Event("run", f"run {run['name']}: {text}", time_s))
             return run
 
@@ -126,21 +130,21 @@ class RunStore:
         """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
-            return self._end(identifier, "ended")
-
-    def _end(self, identifier: str, how: str) -> Run:
-        run = self._record({"run": identifier, "end_s": self._clock.wall_s()})
-        self._events.append(Event("run", f"run {run['name']} {how}", run["end_s"]))
-        return run
+            (run,) = self._record([{"run": identifier, "end_s": self._clock.wall_s()}])
+            self._events.append(Event("run", f"run {run['name']} ended", run["end_s"]))
+            return run
 
     def _end_expired(self) -> None:
-        now_s = self._clock.monotonic_s()
-        for identifier, stored in list(self._runs.items()):
-            is_leased = stored.lease_s is not None and stored.run["end_s"] is None
-            if is_leased and now_s - stored.renewed_s > (stored.lease_s or 0.0):
-                # If the disk is full, the next tick tries again.
-                with suppress(OSError, TooManyChangesError):
-                    self._end(identifier, "ended because its lease expired")
+        """End the runs whose leases have expired, in one write; the next tick tries again with those that remain."""
+        now_s, end_s = self._clock.monotonic_s(), self._clock.wall_s()
+        expired = [
+            {"run": identifier, "end_s": end_s} for identifier, stored in self._runs.items() if stored.is_expired(now_s)
+        ]
+        # The disk may be full.
+        with suppress(OSError):
+            for run in self._record(expired[: MAX_EVENTS - len(self._events)]):
+                text = f"run {run['name']} ended because its lease expired"
+                self._events.append(Event("run", text, end_s))
 
     def _open(self, identifier: str) -> Run:
         run = self._runs[identifier].run
@@ -148,22 +152,31 @@ class RunStore:
             raise ValueError(f"the run {run['name']} has ended")
         return run
 
-    def _record(self, content: Mapping[str, Any]) -> Run:
-        """Write a change to disk, and only then apply it."""
-        if len(self._events) >= MAX_EVENTS:
+    def _record(self, contents: Sequence[Mapping[str, Any]]) -> list[Run]:
+        """Write changes to disk, and only then apply them; return the changed runs.
+
+        If the oldest runs are deleted to make room, changes to them are omitted; the run of the first change is kept.
+        Raises OSError and TooManyChangesError.
+        """
+        if not contents:
+            return []
+        if len(self._events) + len(contents) > MAX_EVENTS:
             raise TooManyChangesError(f"{MAX_EVENTS} changes are waiting for the next tick")
-        line = _line(content)
-        if self._bytes + _bytes(line) > MAX_BYTES:
-            kept = self._without_oldest(_bytes(line), content["run"])
+        lines = [(content, _line(content)) for content in contents]
+        size = sum(_bytes(line) for _, line in lines)
+        if self._bytes + size > MAX_BYTES:
+            kept = self._without_oldest(size, contents[0]["run"])
             self._rewrite(kept)
             self._log(
                 f"{self._path}: deleted {count_text(len(self._runs) - len(kept), 'old run')}"
                 f" (limit {MAX_BYTES >> 20} MiB)"
             )
             self._runs, self._bytes = kept, _total(kept)
-        _append(self._path, line)
-        self._apply(content, _bytes(line))
-        return _copy(self._runs[content["run"]].run)
+            lines = [(content, line) for content, line in lines if "begin_s" in content or content["run"] in kept]
+        _append(self._path, b"".join(line for _, line in lines))
+        for content, line in lines:
+            self._apply(content, _bytes(line))
+        return [_copy(self._runs[content["run"]].run) for content, _ in lines]
 
     def _load(self) -> None:
         """Load the file. Raises OSError."""
@@ -238,15 +251,15 @@ class RunStore:
         new_file.replace(self._path)
 
 
-def _append(path: Path, line: bytes) -> None:
-    """Append a line to a file completely or not at all. Raises OSError."""
+def _append(path: Path, lines: bytes) -> None:
+    """Append lines to a file completely or not at all. Raises OSError."""
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         size = os.fstat(file).st_size
         if size and os.pread(file, 1, size - 1) != b"\n":
             # An earlier write was interrupted in the middle of a line.
-            line = b"\n" + line
-        if os.write(file, line) < len(line):
+            lines = b"\n" + lines
+        if os.write(file, lines) < len(lines):
             os.ftruncate(file, size)
             raise OSError(ENOSPC, os.strerror(ENOSPC), str(path))
         os.fdatasync(file)

@@ -245,3 +245,34 @@ def test_an_expired_lease_is_ended_once_the_disk_has_space(tmp_path: Path) -> No
         assert runs.read(1.0).events == ()
     assert runs.all_runs()[0]["end_s"] is None
     assert len(runs.read(1.0).events) == 1
+
+
+def leased_runs(folder: Path, count: int) -> None:
+    lines = (f'{{"run": "{number}", "begin_s": 1, "name": "x", "lease_s": 30}}\n' for number in range(count))
+    (folder / FILE).write_text("".join(lines))
+
+
+def test_runs_that_are_deleted_to_make_room_while_leases_expire_stay_deleted(tmp_path: Path) -> None:
+    clock = FakeClock(1_795_000_000.0)
+    # As many runs as the file may have: to record their ends, some of them must be deleted.
+    leased_runs(tmp_path, MAX_BYTES // 256)
+    runs = RunStore(tmp_path, clock, lambda _: None)
+    clock.busy(31)
+    while runs.read(1.0).events:
+        assert (tmp_path / FILE).stat().st_size <= MAX_BYTES
+    assert all(run["end_s"] for run in runs.all_runs())
+    # Every line belongs to a run that is kept.
+    assert RunStore(tmp_path, clock, pytest.fail).all_runs() == runs.all_runs()
+
+
+def test_leases_that_expire_in_the_same_tick_are_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock(1_795_000_000.0)
+    leased_runs(tmp_path, MAX_EVENTS + 1)
+    runs = RunStore(tmp_path, clock, pytest.fail)
+    writes: list[int] = []
+    monkeypatch.setattr("os.fdatasync", writes.append)
+    clock.busy(31)
+    assert [len(runs.read(1.0).events) for _ in range(3)] == [MAX_EVENTS, 1, 0]
+    assert len(writes) == 2
