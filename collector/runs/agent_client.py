@@ -34,6 +34,14 @@ class AgentUnavailableError(AgentError):
     """The agent could not be reached, or the connection broke; the request may be sent again."""
 
 
+class AgentStatusError(AgentError):
+    """The agent responded with the HTTP `status` of an error."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class ClientInterruptedError(Exception):
     """The client has been interrupted; all further requests fail as well."""
 
@@ -116,7 +124,7 @@ class AgentClient:
         except AgentUnavailableError:
             if not is_reused:
                 raise
-            # The agent may have closed an idle connection.
+            # The agent may have closed the idle connection while the request was on its way.
             return self._json(path)
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
@@ -209,6 +217,9 @@ class AgentClient:
 
         Raises AgentUnavailableError and ClientInterruptedError, also within the `with` block.
         """
+        if self._connection is not None and self._connection.has_unread_input():
+            # The agent has closed the connection, or has sent data that must not be mistaken for the next response.
+            self.close()
         connection = self._connection or DeadlineConnection(self.address.host, self.address.port, self._tls)
         self._connection = connection
         connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
@@ -244,9 +255,10 @@ class AgentClient:
         # Before Python 3.12.2, read1 does not close the response, and then the connection would not be reused.
         response.close()
 
-    def _status_error(self, response: http.client.HTTPResponse) -> AgentError:
+    def _status_error(self, response: http.client.HTTPResponse) -> AgentStatusError:
         location = response.headers.get("Location")
-        return AgentError(self._text(self._diagnostics.of_status(response.status, response.reason, location)))
+        failure = self._diagnostics.of_status(response.status, response.reason, location)
+        return AgentStatusError(self._text(failure), response.status)
 
     def _text(self, failure: Failure) -> str:
         return f"{self.address.url}: {failure.message(self._hint)}"

@@ -1,0 +1,76 @@
+"""The agents' client sends each change once, on a connection that is open."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from collector.cluster.live.node_address import parse_address
+from collector.http.access import Access
+from collector.runs.agent_client import AgentClient, AgentStatusError
+from tests.waiting import eventually
+
+HOST = "127.0.63.6"
+
+
+class OneRequestServer:
+    """Responds to one request per connection with `response`, and closes it without announcing this.
+
+    requests  the first lines of the requests.
+    """
+
+    def __init__(self, response: bytes) -> None:
+        self.requests: list[bytes] = []
+        self._response = response
+        self._listener = socket.create_server((HOST, 0))
+        self.address = f"{HOST}:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                stream, _ = self._listener.accept()
+            except OSError:
+                return
+            with stream:
+                request = b""
+                # All bodies in these tests are {}.
+                while not request.endswith(b"\r\n\r\n{}"):
+                    request += stream.recv(1 << 16)
+                self.requests.append(request.partition(b" HTTP")[0])
+                stream.sendall(self._response)
+
+
+@pytest.fixture
+def server() -> Iterator[OneRequestServer]:
+    with closing(OneRequestServer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")) as started:
+        yield started
+
+
+def client_of(server: OneRequestServer) -> AgentClient:
+    return AgentClient(parse_address(server.address, "http"), Access())
+
+
+def test_a_change_is_sent_although_the_agent_has_closed_the_idle_connection(server: OneRequestServer) -> None:
+    with closing(client_of(server)) as client:
+        for number in range(3):
+            assert client.post(f"/{number}", {}) == {}
+            connection = client._connection
+            assert connection is not None
+            eventually(connection.has_unread_input)
+    assert server.requests == [b"POST /0", b"POST /1", b"POST /2"]
+
+
+def test_an_error_has_the_status_of_the_response() -> None:
+    with closing(OneRequestServer(b"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n")) as server:
+        with closing(client_of(server)) as client, pytest.raises(AgentStatusError, match="HTTP 409 Conflict") as raised:
+            client.post("/", {})
+        assert raised.value.status == 409
