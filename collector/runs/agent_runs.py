@@ -1,26 +1,31 @@
 """A run on several agents: begun, marked and ended on all of them, and kept alive in between."""
 
+import http.client
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from collector.cluster.live.agent_connection import AgentError
-from collector.runs.agent_client import AgentClient
+from collector.runs.agent_client import AgentClient, AgentStatusError
 
 # A client may miss several renewals, for example while an agent restarts.
 LEASE_S, RENEW_EVERY_S = 60.0, 10.0
 MAX_PARALLEL = 16
 
 
+class _EndedEarlyError(Exception):
+    """The run is no longer active on an agent, or no longer known to it."""
+
+
 class AgentRuns:
     """The same run on several agents. Agents that refuse or fail are left out; the run goes on without them."""
 
     def __init__(self, clients: Sequence[AgentClient], report: Callable[[str], None]) -> None:
-        """`report` receives a line for each agent on which the run cannot be begun, marked or ended."""
+        """`report` receives a line for each agent on which the run cannot be begun, marked or ended, or ends early."""
         self._clients = list(clients)
         self._report = report
         self._ids: dict[AgentClient, str] = {}
-        # A client must be used by one thread at a time.
+        # A client must be used by one thread at a time, and an agent must not be left out during a change.
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._renewing = threading.Thread(target=self._renew, name="lease", daemon=True)
@@ -32,52 +37,68 @@ class AgentRuns:
             content = client.post("/api/v1/runs", {"name": name, "lease_s": LEASE_S})
             self._ids[client] = str(content["id"])
 
-        self._for_each(self._clients, begin, "cannot begin the run there")
+        with self._lock:
+            self._for_each(self._clients, begin, "cannot begin the run there")
         self._renewing.start()
 
     def mark(self, text: str) -> None:
         """Mark the run on all agents."""
-        self._for_each(
-            list(self._ids),
-            lambda client: client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text}),
-            "cannot mark the run there",
-        )
+
+        def mark(client: AgentClient) -> None:
+            client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})
+
+        with self._lock:
+            self._for_each(list(self._ids), mark, "cannot mark the run there")
 
     def end(self) -> None:
         """End the run on all agents."""
         self._ended.set()
         if self._renewing.is_alive():
             self._renewing.join()
-        self._for_each(
-            list(self._ids),
-            lambda client: client.post(f"/api/v1/runs/{self._ids[client]}/end", {}),
-            "cannot end the run there; its lease will expire",
-        )
+        problem = "cannot end the run there; its lease will expire"
+        with self._lock:
+            self._for_each(list(self._ids), lambda client: self._change(client, "end"), problem)
         for client in self._clients:
             client.close()
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEW_EVERY_S):
-            # A failure is not reported, because the next renewal may succeed before the lease expires.
-            self._for_each(
-                list(self._ids), lambda client: client.post(f"/api/v1/runs/{self._ids[client]}/lease", {}), ""
-            )
+            with self._lock:
+                # A failure is not reported, because the next renewal may succeed before the lease expires.
+                self._for_each(list(self._ids), lambda client: self._change(client, "lease"), "")
+
+    def _change(self, client: AgentClient, change: str) -> None:
+        """Send a change that only an active run accepts. Raises AgentError and _EndedEarlyError."""
+        try:
+            client.post(f"/api/v1/runs/{self._ids[client]}/{change}", {})
+        except AgentStatusError as error:
+            if error.status in (http.client.CONFLICT, http.client.NOT_FOUND):
+                raise _EndedEarlyError from None
+            raise
 
     def _for_each(self, clients: Sequence[AgentClient], act: Callable[[AgentClient], object], problem: str) -> None:
-        """Call `act` for all clients in parallel; report a failure as `problem` with its reason."""
+        """Call `act` for all clients in parallel.
+
+        Reports a failure as `problem` with its reason, unless `problem` is empty. An agent on which the run has ended
+        early is reported once and then left out.
+        """
 
         def attempt(client: AgentClient) -> str:
             try:
                 act(client)
+            except _EndedEarlyError:
+                del self._ids[client]
+                return f"the run ended early on {client.address.url}; its lease expired, or it was ended or deleted there"
             except AgentError as error:
-                return str(error)
+                reason = str(error)
             except (KeyError, TypeError):
-                return f"{client.address.url}: the response does not describe a run"
-            return ""
+                reason = f"{client.address.url}: the response does not describe a run"
+            else:
+                return ""
+            return f"{problem}: {reason}" if problem else ""
 
         if not clients:
             return
-        with self._lock, ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
-            for reason in pool.map(attempt, clients):
-                if reason and problem:
-                    self._report(f"{problem}: {reason}")
+        with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
+            for text in filter(None, pool.map(attempt, clients)):
+                self._report(text)

@@ -1,0 +1,93 @@
+"""A run on several agents continues where it can, and is reported once where it cannot."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from collector.cluster.live.agent_connection import AgentError
+from collector.cluster.live.node_address import parse_address
+from collector.http.access import Access
+from collector.runs import agent_runs
+from collector.runs.agent_client import AgentClient, AgentStatusError
+from collector.runs.agent_runs import AgentRuns
+
+EARLY = "the run ended early on {}; its lease expired, or it was ended or deleted there"
+
+
+class FakeAgent(AgentClient):
+    """An agent that accepts everything, apart from the changes for which a test sets an error.
+
+    errors   errors by the last word of the path: runs, marks, lease or end.
+    changes  the last words of the paths of all requests.
+    renewed  set when a lease is renewed.
+    """
+
+    def __init__(self, host: str, **errors: AgentError) -> None:
+        super().__init__(parse_address(host, "http"), Access())
+        self.errors = errors
+        self.changes: list[str] = []
+        self.renewed = threading.Event()
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        change = path.rpartition("/")[2]
+        self.changes.append(change)
+        if change in self.errors:
+            raise self.errors[change]
+        if change == "lease":
+            self.renewed.set()
+        return {"id": "1"}
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
+    reports: list[str] = []
+    reported = threading.Event()
+
+    def report(text: str) -> None:
+        reports.append(text)
+        reported.set()
+
+    ended = FakeAgent("h1", lease=AgentStatusError(f"HTTP {status}", status))
+    active = FakeAgent("h2")
+    runs = AgentRuns([ended, active], report)
+    runs.begin("ramp")
+    assert reported.wait(30)
+    active.renewed.clear()
+    assert active.renewed.wait(30)
+    runs.mark("more")
+    runs.end()
+    assert reports == [EARLY.format(ended.address.url)]
+    assert ended.changes == ["runs", "lease"]
+    assert active.changes[-1] == "end"
+    assert "marks" in active.changes
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_run_that_has_ended_before_its_end_ended_early(status: int) -> None:
+    reports: list[str] = []
+    agent = FakeAgent("h1", end=AgentStatusError(f"HTTP {status}", status))
+    runs = AgentRuns([agent], reports.append)
+    runs.begin("ramp")
+    runs.end()
+    assert reports == [EARLY.format(agent.address.url)]
+
+
+def test_other_failures_of_renewals_are_not_reported_because_the_next_one_may_succeed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
+    failing = FakeAgent("h1", lease=AgentStatusError("HTTP 429", 429))
+    unreachable = FakeAgent("h2", lease=AgentError("refused"), end=AgentError("refused"))
+    active = FakeAgent("h3")
+    reports: list[str] = []
+    runs = AgentRuns([failing, unreachable, active], reports.append)
+    runs.begin("ramp")
+    assert active.renewed.wait(30)
+    runs.end()
+    assert reports == ["cannot end the run there; its lease will expire: refused"]
+    assert failing.changes[-1] == "end"
