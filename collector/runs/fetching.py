@@ -83,6 +83,7 @@ def fetched(
     directory cannot be written, the nodes that are not complete yet are interrupted. Calls `progress` with the number
     of downloaded bytes, from several threads.
     """
+    created = [folder for folder in (run / NODES_FOLDER, run) if not folder.exists()]
     fetch = _Fetch(clients, wanted, run, progress)
     nodes = _with_folders(fetch.in_parallel(lambda client, _: introduced(client), map(_unknown, clients)))
     try:
@@ -95,7 +96,8 @@ def fetched(
     nodes = [_settled(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
     for client in clients:
         client.close()
-    for folder in (run / NODES_FOLDER, run):
+    # Without any ticks, nothing is left of what the fetch created.
+    for folder in created:
         with suppress(OSError):
             folder.rmdir()
     return Fetched(tuple(nodes), fetch.error)

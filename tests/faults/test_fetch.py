@@ -253,6 +253,17 @@ def test_a_period_without_ticks_leaves_no_run(
     assert not run.exists()
 
 
+def test_an_empty_directory_in_which_nothing_was_fetched_is_kept(
+    agent: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    code, _, errors = fetch(capsys, address(agent), "--from", "5", "--until", "6", "-o", str(run))
+    assert code == 1
+    assert "no ticks were recorded in this time range" in errors
+    assert list(run.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
