@@ -118,7 +118,9 @@ def states_of(clients: Sequence[AgentClient]) -> list[AgentState]:
     def state(client: AgentClient) -> AgentState:
         try:
             answers = client.json("/api/v1/node")["answers"] is not False
-            names = [str(run["name"]) for run in client.json("/api/v1/runs") if run["end_s"] is None]
+            # Agents of earlier versions return ended runs as well.
+            runs = client.json("/api/v1/runs?active=true")
+            names = [str(run["name"]) for run in runs if run["end_s"] is None]
         except (AgentError, KeyError, TypeError):
             return AgentState()
         return AgentState(answers, tuple(one_line(f"{name} on {client.address.authority}") for name in names))

@@ -77,7 +77,12 @@ _STATE = {
 _REST = {status: answer for status, answer in _errors().items() if status != "503"}
 _BODY = {"description": "The bytes.", "content": {"application/zstd": {}}}
 _RUN = _in_path("run", "The run's id.")
-_LEASE = {"type": "number", "minimum": MIN_LEASE_S, "maximum": MAX_LEASE_S, "description": "Seconds."}
+_LEASE = {
+    "type": "number",
+    "minimum": MIN_LEASE_S,
+    "maximum": MAX_LEASE_S,
+    "description": "The run ends if its lease is not renewed for this many seconds.",
+}
 _WRITES = ("403", "404", "409")
 
 PATHS: Json = {
@@ -161,6 +166,9 @@ PATHS: Json = {
                     "after",
                     "The id of the previous page's last run; if that run is no longer kept, the list starts again.",
                     STRING,
+                ),
+                _query(
+                    "active", "Return only runs that have not ended.", {"type": "string", "const": "true"}
                 ),
             ],
         ),

@@ -23,11 +23,18 @@ PAGE_BYTES = 1 << 20
 
 
 async def list_runs(agent: AgentApi, request: Request) -> Response:
-    """Return a page of runs, oldest first, with a link to the next page. Raises ValueError if `limit` is invalid."""
-    limit = request.query_params.get("limit", str(MAX_LISTED))
+    """Return a page of runs, oldest first, with a link to the next page; with `active=true`, only runs without an end.
+
+    Raises ValueError if `limit` or `active` is invalid.
+    """
+    limit, active = request.query_params.get("limit", str(MAX_LISTED)), request.query_params.get("active")
     if not re.fullmatch(r"[1-9][0-9]{0,3}", limit) or int(limit) > MAX_LISTED:
         raise ValueError(f"limit must be a whole number from 1 to {MAX_LISTED}")
-    runs = _later(agent.runs(), request.query_params.get("after", ""))
+    if active not in (None, "true"):
+        raise ValueError("active must be true")
+    # The run named by `after` may have ended since, so it is looked for in all runs.
+    later = _later(agent.runs(), request.query_params.get("after", ""))
+    runs = [run for run in later if active is None or run["end_s"] is None]
     page: list[bytes] = []
     for run in runs[: int(limit)]:
         page.append(to_json(run))
@@ -35,8 +42,9 @@ async def list_runs(agent: AgentApi, request: Request) -> Response:
             break
     response = no_store(b"[%s]" % b",".join(page))
     if len(page) < len(runs):
+        filtering = "" if active is None else "active=true&"
         last = quote(str(runs[len(page) - 1]["id"]), safe="")
-        response.headers["link"] = f'</api/v1/runs?limit={limit}&after={last}>; rel="next"'
+        response.headers["link"] = f'</api/v1/runs?{filtering}limit={limit}&after={last}>; rel="next"'
     return response
 
 
@@ -48,7 +56,7 @@ def _later(runs: Sequence[Mapping[str, Any]], after: str) -> Sequence[Mapping[st
 
 async def begin(agent: AgentApi, request: Request) -> Response:
     """Begin a run, optionally with a lease. Raises ValueError if the body is invalid."""
-    content = await _body(request, "name", MAX_NAME_CHARS, optional="lease_s")
+    content = await _body(request, "name", MAX_NAME_CHARS, "lease_s")
     lease_s = content.get("lease_s")
     if "lease_s" in content and not _is_lease(lease_s):
         raise ValueError(f"lease_s must be a number of seconds from {MIN_LEASE_S:g} to {MAX_LEASE_S:g}")
@@ -89,8 +97,8 @@ async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Respon
         return error_response(503, f"cannot write to disk: {error.strerror}")
 
 
-async def _body(request: Request, key: str, longest: int, optional: str = "") -> dict[str, Any]:
-    """Return the body, which must have a text under `key`, and may have the key `optional`; no others.
+async def _body(request: Request, key: str, longest: int, *optional: str) -> dict[str, Any]:
+    """Return the body, which must have a text under `key`, and may have the keys `optional`; no others.
 
     Raises ValueError if the body is invalid.
     """
@@ -98,7 +106,7 @@ async def _body(request: Request, key: str, longest: int, optional: str = "") ->
         content = json.loads(await request.body())
     except (ValueError, RecursionError):
         raise ValueError("the body is not JSON") from None
-    if not isinstance(content, dict) or not {key} <= set(content) <= {key, optional}:
+    if not isinstance(content, dict) or not {key} <= set(content) <= {key, *optional}:
         raise ValueError(f'the body must be {{"{key}": …}}')
     text = content[key]
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > longest:

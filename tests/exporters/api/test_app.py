@@ -170,6 +170,7 @@ def test_a_run_may_have_a_lease(get: Ask, agent: Scripted) -> None:
     for lease in (b"0", b"1e9", b"true", b"null", b'"30"', b"[]", b"1e999"):
         assert get("/api/v1/runs", "POST", b'{"name": "ramp", "lease_s": %s}' % lease).status == 400
     assert get("/api/v1/runs/1/marks", "POST", b'{"text": "x", "lease_s": 30}').status == 400
+    assert get("/api/v1/runs/1/marks", "POST", b'{"text": "x", "": 1}').status == 400
 
 
 def listed(get: Ask, target: str) -> tuple[list[str], str]:
@@ -188,6 +189,23 @@ def test_runs_are_listed_in_pages(get: Ask, agent: Scripted) -> None:
     assert listed(get, "/api/v1/runs?limit=2&after=2") == (["3", "4"], "/api/v1/runs?limit=2&after=4")
     assert listed(get, "/api/v1/runs?limit=2&after=4") == (["5"], "")
     assert listed(get, "/api/v1/runs?after=5") == ([], "")
+
+
+def test_active_runs_can_be_listed_alone(get: Ask, agent: Scripted) -> None:
+    for number in range(5):
+        agent.begin_run(f"run {number}")
+    agent.end_run("2")
+    assert listed(get, "/api/v1/runs?active=true") == (["1", "3", "4", "5"], "")
+    first = listed(get, "/api/v1/runs?active=true&limit=2")
+    assert first == (["1", "3"], "/api/v1/runs?active=true&limit=2&after=3")
+    # The list continues after a run that has ended since.
+    agent.end_run("3")
+    assert listed(get, first[1]) == (["4", "5"], "")
+
+
+@pytest.mark.parametrize("value", ["", "false", "1", "True", "true&active=no"])
+def test_other_values_than_true_are_rejected_for_active(get: Ask, value: str) -> None:
+    assert get(f"/api/v1/runs?active={value}").status == 400
 
 
 def test_a_page_of_runs_is_bounded(get: Ask, agent: Scripted) -> None:
