@@ -88,7 +88,9 @@ class AgentRuns:
                 act(client)
             except _EndedEarlyError:
                 del self._ids[client]
-                return f"the run ended early on {client.address.url}; its lease expired, or it was ended or deleted there"
+                return (
+                    f"the run ended early on {client.address.url}; its lease expired, or it was ended or deleted there"
+                )
             except AgentError as error:
                 reason = str(error)
             except (KeyError, TypeError):

@@ -167,9 +167,7 @@ PATHS: Json = {
                     "The id of the previous page's last run; if that run is no longer kept, the list starts again.",
                     STRING,
                 ),
-                _query(
-                    "active", "Return only runs that have not ended.", {"type": "string", "const": "true"}
-                ),
+                _query("active", "Return only runs that have not ended.", {"type": "string", "const": "true"}),
             ],
         ),
         "post": _post(
