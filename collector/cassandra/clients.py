@@ -11,7 +11,7 @@ BEANS = (
         "cassandra_native_connections",
         "Number of client connections.",
         _CLIENT + "connectedNativeClients",
-        columns=(WideColumn("native_connections", "Clients"),),
+        columns=(WideColumn("native_connections", "Clients", "Number of client connections"),),
         across=Aggregation.SUM,
     ),
     # The gauge PausedConnections is not used because Cassandra 4.0 never decrements it.

@@ -34,7 +34,7 @@ BEANS = (
         "cassandra_compaction_pending",
         "Estimated number of pending compactions.",
         _BEAN + "PendingTasks",
-        columns=(WideColumn("compactions_pending", "CmpPnd"),),
+        columns=(WideColumn("compactions_pending", "CmpPnd", "Estimated number of pending compactions"),),
         across=Aggregation.SUM,
     ),
     counter(
@@ -49,7 +49,9 @@ BEANS = (
         "Number of bytes read by compactions.",
         _BEAN + "BytesCompacted",
         unit="bytes",
-        columns=(WideColumn("compaction_mb_per_s", "CmpMB/s", scale=1 / 2**20, digits=2),),
+        columns=(
+            WideColumn("compaction_mb_per_s", "CmpMB/s", "Read by compactions, MiB/s", scale=1 / 2**20, digits=2),
+        ),
     ),
     gauge(
         "cassandra_compaction_pending_by_table",

@@ -26,7 +26,7 @@ BEANS = (
         _MEMORY,
         "HeapMemoryUsage.used",
         unit="bytes",
-        columns=(WideColumn("heap_used_mb", "HeapMB", scale=1 / 2**20),),
+        columns=(WideColumn("heap_used_mb", "HeapMB", "Used heap, including garbage, MiB", scale=1 / 2**20),),
         across=Aggregation.SUM,
     ),
     gauge(
@@ -81,7 +81,7 @@ BEANS = (
         across=Aggregation.MEAN,
         unit="seconds",
         scale=1e-9,
-        columns=(WideColumn("jvm_cpu_pct", "JvmCPU%", scale=100, digits=1),),
+        columns=(WideColumn("jvm_cpu_pct", "JvmCPU%", "CPU time used by the JVM, % of one CPU", scale=100, digits=1),),
     ),
     gauge(
         "cassandra_jvm_open_files",

@@ -14,8 +14,20 @@ BEANS = (
         "Number of messages dropped because they timed out.",
         METRICS + "type=DroppedMessage,scope={message},name=Dropped",
         columns=(
-            WideColumn("dropped_reads_per_s", "DrpRd", ("READ_REQ",), digits=1),
-            WideColumn("dropped_mutations_per_s", "DrpMut", ("MUTATION_REQ",), digits=1),
+            WideColumn(
+                "dropped_reads_per_s",
+                "DrpRd",
+                "Reads dropped per second because they timed out",
+                ("READ_REQ",),
+                digits=1,
+            ),
+            WideColumn(
+                "dropped_mutations_per_s",
+                "DrpMut",
+                "Mutations dropped per second because they timed out",
+                ("MUTATION_REQ",),
+                digits=1,
+            ),
         ),
     ),
     histogram(
@@ -27,7 +39,14 @@ BEANS = (
         "cassandra_hints_total",
         "Number of hints written for nodes that are down or did not respond.",
         _STORAGE + "TotalHints",
-        columns=(WideColumn("hints_per_s", "Hints/s", digits=1),),
+        columns=(
+            WideColumn(
+                "hints_per_s",
+                "Hints/s",
+                "Hints written per second for nodes that are down or did not respond",
+                digits=1,
+            ),
+        ),
     ),
     gauge(
         "cassandra_hints_in_progress",

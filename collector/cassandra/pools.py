@@ -17,8 +17,10 @@ BEANS = (
         "Number of active tasks.",
         _BEAN + "ActiveTasks",
         columns=(
-            WideColumn("read_stage_active", "RdAct", ("request", "ReadStage")),
-            WideColumn("mutation_stage_active", "MutAct", ("request", "MutationStage")),
+            WideColumn("read_stage_active", "RdAct", "Active tasks of the read stage", ("request", "ReadStage")),
+            WideColumn(
+                "mutation_stage_active", "MutAct", "Active tasks of the mutation stage", ("request", "MutationStage")
+            ),
         ),
         across=Aggregation.SUM,
     ),
@@ -27,10 +29,17 @@ BEANS = (
         "Number of pending tasks.",
         _BEAN + "PendingTasks",
         columns=(
-            WideColumn("read_stage_pending", "RdPnd", ("request", "ReadStage")),
-            WideColumn("mutation_stage_pending", "MutPnd", ("request", "MutationStage")),
-            WideColumn("native_transport_pending", "NtrPnd", ("transport", "Native-Transport-Requests")),
-            WideColumn("flush_pending", "FluPnd", ("internal", "MemtableFlushWriter")),
+            WideColumn("read_stage_pending", "RdPnd", "Pending tasks of the read stage", ("request", "ReadStage")),
+            WideColumn(
+                "mutation_stage_pending", "MutPnd", "Pending tasks of the mutation stage", ("request", "MutationStage")
+            ),
+            WideColumn(
+                "native_transport_pending",
+                "NtrPnd",
+                "Pending client requests",
+                ("transport", "Native-Transport-Requests"),
+            ),
+            WideColumn("flush_pending", "FluPnd", "Pending memtable flushes", ("internal", "MemtableFlushWriter")),
         ),
         across=Aggregation.SUM,
     ),
@@ -39,7 +48,14 @@ BEANS = (
         "Number of tasks that are blocked because the queue is full.",
         _BEAN + "CurrentlyBlockedTasks",
         "Count",
-        columns=(WideColumn("native_transport_blocked", "NtrBlk", ("transport", "Native-Transport-Requests")),),
+        columns=(
+            WideColumn(
+                "native_transport_blocked",
+                "NtrBlk",
+                "Client requests that are blocked because the queue is full",
+                ("transport", "Native-Transport-Requests"),
+            ),
+        ),
         across=Aggregation.SUM,
     ),
     counter("cassandra_pool_completed_total", "Number of completed tasks.", _BEAN + "CompletedTasks", "Value"),

@@ -36,8 +36,20 @@ BEANS = (
         _BEAN + "Timeouts",
         only=OPERATIONS,
         columns=(
-            WideColumn("read_timeouts_per_s", "RdTmo", ("Read",), digits=1),
-            WideColumn("write_timeouts_per_s", "WrTmo", ("Write",), digits=1),
+            WideColumn(
+                "read_timeouts_per_s",
+                "RdTmo",
+                "Reads per second that timed out on the coordinator",
+                ("Read",),
+                digits=1,
+            ),
+            WideColumn(
+                "write_timeouts_per_s",
+                "WrTmo",
+                "Writes per second that timed out on the coordinator",
+                ("Write",),
+                digits=1,
+            ),
         ),
     ),
     counter(

@@ -15,9 +15,13 @@ FIELDS = {
     "SwapFree": "Unused swap space in bytes.",
 }
 _COLUMNS = {
-    "MemAvailable": (WideColumn("memory_available_mb", "AvailMB", scale=1 / 2**20),),
-    "Cached": (WideColumn("page_cache_mb", "CacheMB", scale=1 / 2**20),),
-    "Dirty": (WideColumn("dirty_mb", "DirtyMB", scale=1 / 2**20),),
+    "MemAvailable": (
+        WideColumn(
+            "memory_available_mb", "AvailMB", "Memory available to programs without swapping, MiB", scale=1 / 2**20
+        ),
+    ),
+    "Cached": (WideColumn("page_cache_mb", "CacheMB", "Memory used by the page cache, MiB", scale=1 / 2**20),),
+    "Dirty": (WideColumn("dirty_mb", "DirtyMB", "Memory waiting to be written to disk, MiB", scale=1 / 2**20),),
 }
 METRICS = tuple(
     Metric(

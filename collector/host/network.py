@@ -24,7 +24,7 @@ _RETRANSMITS = Metric(
     Kind.COUNTER,
     "1",
     "Number of TCP segments retransmitted.",
-    columns=(WideColumn("tcp_retransmits_per_s", "Retr/s", digits=1),),
+    columns=(WideColumn("tcp_retransmits_per_s", "Retr/s", "TCP segments retransmitted per second", digits=1),),
     owner=Owner.NETWORK,
 )
 METRICS = (*COLUMNS.values(), _RETRANSMITS)

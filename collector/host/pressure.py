@@ -11,11 +11,19 @@ NAMES = {
     ("io", "some"): ("io_waiting", "at least one task was waiting for a disk"),
     ("io", "full"): ("io_stalled", "all non-idle tasks were waiting for a disk"),
 }
-_COLUMNS = {
-    "cpu_waiting": (WideColumn("pressure_cpu_pct", "CpuPr%", scale=100, digits=1),),
-    "io_waiting": (WideColumn("pressure_io_pct", "IoPr%", scale=100, digits=1),),
-    "memory_waiting": (WideColumn("pressure_memory_pct", "MemPr%", scale=100, digits=1),),
+_COLUMN_NAMES = {
+    "cpu_waiting": ("pressure_cpu_pct", "CpuPr%"),
+    "io_waiting": ("pressure_io_pct", "IoPr%"),
+    "memory_waiting": ("pressure_memory_pct", "MemPr%"),
 }
+
+
+def _columns(name: str, text: str) -> tuple[WideColumn, ...]:
+    if name not in _COLUMN_NAMES:
+        return ()
+    return (WideColumn(*_COLUMN_NAMES[name], f"Time during which {text}, %", scale=100, digits=1),)
+
+
 METRICS = tuple(
     Metric(
         f"node_pressure_{name}_seconds_total",
@@ -23,7 +31,7 @@ METRICS = tuple(
         "seconds",
         f"Time during which {text}, in seconds.",
         scale=1e-6,
-        columns=_COLUMNS.get(name, ()),
+        columns=_columns(name, text),
         across=Aggregation.MEAN,
         owner=Owner.MACHINE,
     )

@@ -17,7 +17,9 @@ STAT = {
         Kind.COUNTER,
         "1",
         "Number of page faults that required disk access.",
-        columns=(WideColumn("major_faults_per_s", "MajFlt/s", digits=1),),
+        columns=(
+            WideColumn("major_faults_per_s", "MajFlt/s", "Page faults per second that required disk access", digits=1),
+        ),
     ),
     11: Metric(
         "casstat_process_user_seconds_total",
@@ -40,7 +42,9 @@ STAT = {
         "bytes",
         "Resident memory of the process in bytes.",
         scale=PAGE_BYTES,
-        columns=(WideColumn("process_resident_mb", "RssMB", scale=1 / 2**20),),
+        columns=(
+            WideColumn("process_resident_mb", "RssMB", "Resident memory of Cassandra's process, MiB", scale=1 / 2**20),
+        ),
         across=Aggregation.SUM,
     ),
 }

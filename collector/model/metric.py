@@ -78,12 +78,14 @@ class WideColumn:
 
     name    the column's name in JSON and CSV, which ends with the unit.
     header  the column's header in the terminal.
+    help    description for the list of columns; states the column's unit, which may differ from the metric's.
     scale   the column shows the metric's value (for counters, the rate) times `scale`.
     digits  the number of decimals in the terminal.
     """
 
     name: str
     header: str
+    help: str
     labels: tuple[str, ...] = ()
     scale: float = 1.0
     digits: int = 0

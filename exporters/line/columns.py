@@ -231,7 +231,6 @@ def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
 
 def _shown(metric: Metric, shown: WideColumn) -> Column:
     series = (metric.name, *shown.labels)
-    labels = f" ({', '.join(shown.labels)})" if shown.labels else ""
     take = per_s if metric.kind is Kind.COUNTER else number
     return Column(
         shown.name,
@@ -241,6 +240,6 @@ def _shown(metric: Metric, shown: WideColumn) -> Column:
         shown.digits,
         1,
         series,
-        f"{metric.help.rstrip('.')}{labels}",
+        shown.help,
         is_gauge=metric.kind is Kind.GAUGE,
     )

@@ -38,10 +38,29 @@ def _heap_pct(sample: Sample) -> Cell:
 
 
 _MORE = (
-    Column("unavailables_per_s", "Unavl", _unavailables, frozenset((_UNAVAILABLES,)), 1, 4),
-    Column("heap_pct", "Heap%", _heap_pct, frozenset((_HEAP, _HEAP_MAX)), 1, 5),
     Column(
-        "peers_unreachable", "Unrch", lambda s: times(1, number(s, (_UNREACHABLE,))), frozenset((_UNREACHABLE,)), 0, 3
+        "unavailables_per_s",
+        "Unavl",
+        _unavailables,
+        frozenset((_UNAVAILABLES,)),
+        keep=4,
+        help="Reads and writes per second that were rejected because too few replicas were up",
+    ),
+    Column(
+        "heap_pct",
+        "Heap%",
+        _heap_pct,
+        frozenset((_HEAP, _HEAP_MAX)),
+        help="Used heap, including garbage, % of its maximum",
+    ),
+    Column(
+        "peers_unreachable",
+        "Unrch",
+        lambda s: times(1, number(s, (_UNREACHABLE,))),
+        frozenset((_UNREACHABLE,)),
+        digits=0,
+        keep=3,
+        help="Number of nodes that this node cannot reach",
     ),
 )
 

@@ -1,19 +1,32 @@
 """Columns of the live view, and the filter that removes unused values before they are decoded."""
 
+import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate
 from collector.model.sample_json import decoded, encoded
+from exporters.line.columns import Column
 from exporters.live.live_columns import COLUMNS, cells_of, columns_of, needed
 from tests.collector.cluster.live.node_samples import sample_of
 
 
 def test_a_node_with_local_operations_has_the_same_columns() -> None:
     assert [column.name for column in columns_of(local=True)] == [column.name for column in COLUMNS]
+
+
+UNITS = {"_ms": "ms", "_mb": "MiB", "_pct": "%", "_mb_per_s": "MiB/s", "_kbit_per_s": "kbit/s", "_per_s": "per second"}
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+def test_the_help_of_a_column_states_its_own_unit(column: Column) -> None:
+    assert column.help.strip()
+    assert next((unit for suffix, unit in UNITS.items() if column.name.endswith(suffix)), "") in column.help
+    assert not re.search(r"\b(bytes|seconds)\b", column.help)
 
 
 def test_values_filtered_before_decoding_are_not_in_any_column() -> None:
