@@ -248,11 +248,13 @@ class _Recorder:
             if node.problem:
                 note(one_line(node.problem))
             self._warn_about_clock(node)
+        if result.error is None:
+            return self._run
+        hint = f"(hint: run 'casstat fetch --recover {self._folder}')"
         if isinstance(result.error, OSError):
-            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror}")
-        if result.error is not None:
-            raise result.error
-        return self._run
+            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror} {hint}")
+        note(f"the run is incomplete {hint}")
+        raise result.error
 
     def _warn_about_clock(self, node: RunNode) -> None:
         change_s = _change_s(node.clocks)

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+import click
+
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs.agent_clients import AgentClients
@@ -76,7 +78,13 @@ def _has_agent(client: AgentClient) -> bool:
 
 
 def with_peers(seeds: Sequence[NodeAddress], clients: AgentClients) -> list[NodeAddress]:
-    """Return the addresses of the seeds and of all nodes that their agents know. Raises CasstatError."""
+    """Return the addresses of the seeds and of all nodes that their agents know.
+
+    Raises CasstatError, and click.UsageError for a seed that is not an agent.
+    """
+    for seed in seeds:
+        if not seed.is_agent:
+            raise click.UsageError(f"{one_line(seed.url)}: --seed takes the address of an agent")
     addresses = dict.fromkeys(seeds)
     failures = []
     for seed in seeds:

@@ -1,0 +1,99 @@
+"""Runs are listed with their results; other files, and runs without results, do no harm."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from cli.runs.finish import SUMMARY_FILE
+from collector.runs.run_file import FILE, Run, RunCommand, RunNode, RunPhase, write_run
+from tests.collector.zones import local_zone
+
+RUN = Run(
+    "load",
+    1000.0,
+    1060.0,
+    "0.1.0",
+    {"size": "large"},
+    (RunNode("n1", "http://n1", "nodes/n1", 60), RunNode("", "http://n2", problem="http://n2: down")),
+    RunCommand(("sh", "-c", "true"), 1000.0, 1059.0, 3),
+    (RunPhase("main", 1000.0, 1059.0), RunPhase("cool-down", 1059.0, 1060.0, measured=False)),
+    other_runs=("another on n1:17199",),
+)
+SUMMARY = [
+    {
+        "name": "main",
+        "begin_s": 1000.0,
+        "end_s": 1059.0,
+        "values": {"reads_per_s": 12345.6, "read_p99_ms": 1.234, "writes_per_s": None},
+        "peaks": {"gc_pct": {"value": 1.0, "node": "n1", "time_s": 1010.0}},
+    }
+]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for name, run in (("b", RUN), ("a", Run("first", 900.0, None, "0.1.0"))):
+        (tmp_path / name).mkdir()
+        write_run(tmp_path / name, run)
+    (tmp_path / "b" / SUMMARY_FILE).write_text(json.dumps(SUMMARY))
+    (tmp_path / "a" / SUMMARY_FILE).write_text("[{}]")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "file").touch()
+    return tmp_path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    with local_zone("UTC0"):
+        assert main(["runs", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def test_runs_are_listed_in_the_order_of_their_beginnings(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, runs).splitlines()
+    assert lines[0].split() == "START DURATION NAME TAGS READS/s p99 ms WRITES/s p99 ms WHERE".split()
+    assert lines[1].split() == ["1970-01-01", "00:15:00", "-", "first", "-", "-", "-", "-", "-", str(runs / "a")]
+    assert lines[2].split() == (
+        ["1970-01-01", "00:16:40", "60", "s", "load", "size=large", "12,346", "1.23", "-", "-", str(runs / "b")]
+    )
+    assert [json.loads(line)["name"] for line in printed(capsys, runs, "--format", "json").splitlines()] == [
+        "first",
+        "load",
+    ]
+
+
+def test_a_run_is_shown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, "show", runs / "b").splitlines()
+    assert lines[:7] == [
+        "load: 1970-01-01 00:16:40 to 1970-01-01 00:17:40, 60 s",
+        "command: sh -c true (exit status 3)",
+        "tag size: large",
+        "other run at the same time: another on n1:17199",
+        "phase main: 1970-01-01 00:16:40, 59 s",
+        "phase cool-down: 1970-01-01 00:17:39, 1 s, not in the summary",
+        "node n1: 60 ticks",
+    ]
+    assert lines[7] == "node http://n2: 0 ticks: http://n2: down"
+    assert lines[-1] == "peak GC: 1.0% on n1 at 00:16:50"
+    content = json.loads(printed(capsys, "show", runs / "b", "--format", "json"))
+    assert content["summary"] == SUMMARY
+    assert f"casstat fetch --recover {runs / 'a'}" in printed(capsys, "show", runs / "a")
+
+
+def test_malformed_runs_are_reported_and_the_others_are_listed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (runs / "other" / FILE).write_text("{")
+    assert main(["runs", str(runs)]) == 0
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 3
+    assert output.err == f"casstat: {runs / 'other' / FILE}: not JSON\n"
+    assert main(["runs", "show", str(runs / "other")]) == 1
+    assert main(["runs", "show"]) == 2
+
+
+def test_a_directory_that_does_not_exist_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs"]) == 1
+    assert capsys.readouterr().err == "casstat: casstat-runs: No such file or directory\n"
