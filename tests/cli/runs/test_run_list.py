@@ -7,6 +7,7 @@ import pytest
 
 from cli.main import main
 from cli.runs.finish import SUMMARY_FILE
+from cli.runs.run_list import HEADERS
 from collector.runs.run_file import FILE, Run, RunCommand, RunNode, RunPhase, write_run
 from tests.collector.zones import local_zone
 
@@ -52,7 +53,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 
 def test_runs_are_listed_in_the_order_of_their_beginnings(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, runs).splitlines()
-    assert lines[0].split() == "START DURATION NAME TAGS READS/s p99 ms WRITES/s p99 ms WHERE".split()
+    assert lines[0].split() == [word for header in HEADERS for word in header.split()]
     assert lines[1].split() == ["1970-01-01", "00:15:00", "-", "first", "-", "-", "-", "-", "-", str(runs / "a")]
     assert lines[2].split() == (
         ["1970-01-01", "00:16:40", "60", "s", "load", "size=large", "12,346", "1.23", "-", "-", str(runs / "b")]
