@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,26 +19,12 @@ from collector.runs.run_file import read_run, write_run
 from exporters.api.app import build
 from exporters.api.server import Server
 from tests.collector.cluster.recorded_nodes import busy, record
-from tests.exporters.api.scripted_agent import Scripted
+from tests.faults.recording_agent import HOST, RecordingAgent
 
-HOST = "127.0.63.5"
 # The journals begin this long before a test and end this long after its beginning.
 BEFORE_S, AFTER_S = 10, 120
 READS = 10
 """The number of reads per second of every node."""
-
-
-class RecordingAgent(Scripted):
-    """An agent whose journal contains ticks up to now, and already those of the next minutes."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__(folder)
-        self.name = name
-        self.answers = True
-
-    def node(self) -> Mapping[str, Any]:
-        node = {"node": self.name, "interval_s": 1.0, "casstat": "0.1.0", "address": HOST, "peers": []}
-        return {**node, "answers": self.answers, "tick_s": float(int(time.time()))}
 
 
 @contextmanager
@@ -231,7 +217,9 @@ def test_an_agent_that_disappears_is_a_gap_with_a_reason(
     program = f"""
 import sys, time
 from pathlib import Path
-from tests.faults.test_record import RecordingAgent, build, Server
+from exporters.api.app import build
+from exporters.api.server import Server
+from tests.faults.recording_agent import RecordingAgent
 agent = RecordingAgent(Path({str(journal)!r}), "n2")
 server = Server(build(agent), "{HOST}:0", None, print)
 print(server.address[1], flush=True)
