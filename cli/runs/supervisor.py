@@ -1,11 +1,11 @@
 """Starts a command in a session of its own for another process, its owner, and ends the command when the owner dies.
 
-Usage: python supervisor.py CONTROL STATUS TERMINAL COMMAND [ARGUMENT]...
+Usage: python -IS supervisor.py CONTROL STATUS TERMINAL COMMAND [ARGUMENT]...
 
 The first three arguments are file descriptors. Each byte from CONTROL is the number of a signal to send to the command,
-and the end of CONTROL means that the owner has died. STATUS receives a JSON object per line: when the command has
-started, and when it has ended. TERMINAL is the command's controlling terminal, or -1. The command inherits the standard
-streams.
+and the end of CONTROL means that the owner has died. STATUS receives a JSON object per line: before the command
+starts, and when it has ended. TERMINAL is the command's controlling terminal, or -1. The command inherits the standard
+streams, and ignores the signals that the owner ignores. This program uses only the standard library.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 # A command that outlives its owner gets SIGTERM, and SIGKILL after this time.
@@ -26,80 +26,110 @@ GRACE_S = 5.0
 POLL_S = 0.05
 # Signals that a terminal sends to all its processes; the owner decides about them.
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP)
+# Signals that Python ignores.
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command until it has ended."""
     control, status, terminal = map(int, arguments[:3])
+    default = [number for number in IGNORED if signal.getsignal(number) != signal.SIG_IGN]
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
+    child_ended = _child_signals()
     try:
-        command = subprocess.Popen(arguments[3:], preexec_fn=lambda: _prepare(terminal), pass_fds=())
+        command = subprocess.Popen(
+            arguments[3:],
+            preexec_fn=lambda: _prepare(status, terminal, [*default, *IGNORED_BY_PYTHON]),
+            restore_signals=False,
+            pass_fds=(),
+        )
     except OSError as error:
         code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
         _report(status, {"failed": error.strerror, "code": code})
         return code
-    _report(status, {"pid": command.pid})
-    orphaned = _supervise(command, control)
+    orphaned = _supervise(command, control, child_ended)
     code = command.wait()
-    _report(status, {"ended": code, "left": not orphaned and _has_members(command.pid)})
+    _report(status, {"ended": code, "left": not orphaned and bool(_members(command.pid))})
     return 0
 
 
-def _prepare(terminal: int) -> None:
-    """Prepare the command's process between fork and exec."""
+def _child_signals() -> int:
+    """Return a descriptor that can be read from whenever a child has ended; unlike a pidfd, it works everywhere."""
+    signals, wakeup = os.pipe()
+    for descriptor in (signals, wakeup):
+        os.set_blocking(descriptor, False)
+    signal.set_wakeup_fd(wakeup)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return signals
+
+
+def _prepare(status: int, terminal: int, default: Collection[int]) -> None:
+    """Prepare the command's process between fork and exec; set some signals to their default action."""
     os.setsid()
+    # It is reported before the command runs, because the command may kill this program.
+    _report(status, {"pid": os.getpid()})
     if terminal >= 0:
         fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    for number in IGNORED:
+    for number in default:
         signal.signal(number, signal.SIG_DFL)
 
 
-def _supervise(command: "subprocess.Popen[bytes]", control: int) -> bool:
+def _supervise(command: "subprocess.Popen[bytes]", control: int, child_ended: int) -> bool:
     """Forward signals until the command has ended, or end it if the owner dies; return whether the owner has died."""
-    ended = os.pidfd_open(command.pid)
     poll = select.poll()
     poll.register(control, select.POLLIN)
-    poll.register(ended, select.POLLIN)
+    poll.register(child_ended, select.POLLIN)
     while True:
         ready = {descriptor for descriptor, _ in poll.poll()}
         if control in ready:
             numbers = os.read(control, 16)
             for number in numbers:
-                _send(command.pid, number)
+                send(command.pid, number)
             if not numbers:
                 _end(command)
                 return True
-        if ended in ready:
-            return False
+        if child_ended in ready:
+            os.read(child_ended, 16)
+            if command.poll() is not None:
+                return False
 
 
 def _end(command: "subprocess.Popen[bytes]") -> None:
-    """End all processes of the command's group."""
+    """End all processes of the command's session."""
     ends_s = time.monotonic() + GRACE_S
-    _send(command.pid, signal.SIGTERM)
-    # Until it is waited for, the command's own process counts as a member.
-    while (command.poll() is None or _has_members(command.pid)) and time.monotonic() < ends_s:
+    send(command.pid, signal.SIGTERM)
+    while (command.poll() is None or _members(command.pid)) and time.monotonic() < ends_s:
         time.sleep(POLL_S)
-    _send(command.pid, signal.SIGKILL)
+    send(command.pid, signal.SIGKILL)
 
 
-def _send(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+def send(session: int, number: int) -> None:
+    """Send a signal to all processes of a session; SIGINT only to its terminal's foreground group, as Ctrl-C does."""
+    members = _members(session)
+    groups = {group for group, _ in members}
+    if number == signal.SIGINT:
+        groups = {foreground for _, foreground in members if foreground > 0}
+    for group in groups or {session}:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
 
 
-def _has_members(group: int) -> bool:
-    """Return whether a group has processes other than zombies, which a container's init process may never reap."""
+def _members(session: int) -> list[tuple[int, int]]:
+    """Return the process group and the terminal's foreground group (-1: no terminal) of each process of a session.
+
+    Zombies, which a container's init process may never reap, do not count.
+    """
+    members = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            state, _, member_of, *_ = path.read_text(errors="replace").rpartition(")")[2].split()
-            if int(member_of) == group and state != "Z":
-                return True
-    return False
+            state, _, group, member_of, _, foreground, *_ = path.read_text(errors="replace").rpartition(")")[2].split()
+            if int(member_of) == session and state != "Z":
+                members.append((int(group), int(foreground)))
+    return members
 
 
 def _report(status: int, content: dict[str, object]) -> None:
