@@ -1,42 +1,56 @@
 """Runs the command of a recorded run: passes its output through unchanged, keeps a copy, and forwards Ctrl-C.
 
-If the standard output is a terminal, the command runs on a pseudoterminal, otherwise on two pipes. A supervisor process
-starts the command and ends it if this process dies.
+If the standard output is a terminal, the command runs on a pseudoterminal, otherwise on two pipes. If the standard
+input is a terminal as well, what is typed is passed on; any other standard input becomes the command's own. A
+supervisor process starts the command, and ends it if this process dies.
+
+The carriage returns that a pseudoterminal adds at the ends of lines are not part of the copy.
 """
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
-import pty
 import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
-import tty
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
 
 from cli.runs import supervisor as supervisor_program
+from cli.runs.pseudoterminal import Pseudoterminal, is_in_foreground, raw_mode
+from cli.runs.route import Route
 
-CHUNK_BYTES = 1 << 16
-SUPERVISOR = (sys.executable, str(supervisor_program.__file__))
-"""Starts the supervisor; not as a module, because a directory `cli` in the working directory would be used instead."""
-# After the command has ended, its remaining output is read for up to this time. It may take longer if the command has
-# left processes in the background that keep the output open.
+SUPERVISOR = (sys.executable, "-IS", str(supervisor_program.__file__))
+"""Starts the supervisor.
+
+It is isolated from PYTHONPATH, and not started as a module, because a directory `cli` in the working directory would be
+used instead.
+"""
+REPORT_BYTES = 1 << 12
+# After the command has ended, this much time is spent waiting for output of processes that it left in the background.
 DRAIN_S = 0.5
 # How often an observer is called while there is no output.
 IDLE_S = 0.25
+# How much typed input is kept for a command that does not read it.
+TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
-# The signals that successive presses of Ctrl-C send.
+# The signals that successive presses of Ctrl-C send. The first one is sent again if the last press was longer ago than
+# this; the time is short where keys are passed on, because interactive programs use Ctrl-C all the time.
 ESCALATION = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+SUCCESSIVE_S = 10.0
+SUCCESSIVE_KEYS_S = 2.0
+# The exit code if the supervisor fails, and that of `casstat record` for other failures.
+FAILED = 125
+OUTPUT_NAMES = ("standard output", "standard error")
+# A closed pipe and a closed terminal are no problems; the command goes on without them.
+READER_IS_GONE = (errno.EPIPE, errno.EIO)
 
 
 @dataclass(frozen=True)
@@ -44,8 +58,8 @@ class CommandResult:
     """How the command ended.
 
     exit_code  as a shell reports it: 128 plus the number of a signal, 127 if the command was not found, or 126 if it
-               is not executable.
-    problem    why the command could not be started; "" if it was.
+               is not executable; FAILED if its supervisor failed.
+    problem    why the command could not be run, or its output not be passed through or kept; "" if nothing failed.
     left       whether processes of the command are still running in the background.
     """
 
@@ -54,14 +68,11 @@ class CommandResult:
     left: bool = False
 
 
-LOST = CommandResult(1, "the command's supervisor has been killed")
-
-
 class OutputLog(Protocol):
     """Receives a copy of the command's output."""
 
     def write(self, data: bytes, /) -> object:
-        """Append output."""
+        """Append output. If this raises OSError, the command goes on, and the log receives nothing more."""
 
 
 class OutputObserver:
@@ -71,7 +82,7 @@ class OutputObserver:
         """Receive output that is about to be passed through."""
 
     def after_output(self) -> None:
-        """Act after output has been passed through, and at least every IDLE_S."""
+        """Act after output has been passed through, and at least every IDLE_S unless its reader is slow."""
 
 
 class CommandRunner:
@@ -88,164 +99,256 @@ class CommandRunner:
         self._log = log
         self._environ = dict(environ)
         self._observer = observer or OutputObserver()
-        self._interrupts = 0
+        self._problems: list[str] = []
+        self._log_failed = False
+        self._carriage_return = b""
+        self._terminal: Pseudoterminal | None = None
+        self._outputs: list[Route] = []
+        self._keys: Route | None = None
+        self._presses = 0
+        self._pressed_s = -SUCCESSIVE_S
         self._control = -1
+        self._is_abandoned = False
 
     def run(self) -> CommandResult:
-        """Run the command until it has ended. Raises OSError if the log cannot be written."""
-        with ExitStack() as stack:
-
-            def pipe() -> tuple[int, int]:
-                """Return the ends of a new pipe: ours to read, which the stack closes, and the command's to write."""
-                ours, theirs = os.pipe()
-                stack.callback(os.close, ours)
-                return ours, theirs
-
-            status, status_end = pipe()
+        """Run the command until it has ended. Raises OSError if its supervisor cannot be started."""
+        open_standard_streams()
+        with ExitStack() as ours, ExitStack() as theirs:
+            status, status_end = _pipe(ours, theirs)
             control_end, self._control = os.pipe()
-            stack.callback(os.close, self._control)
-            if os.isatty(1):
-                master, slave = pty.openpty()
-                stack.callback(os.close, master)
-                _copy_size(master)
-                streams, routes = (slave, slave, slave), {master: 1}
-            else:
-                (out, out_end), (errors, errors_end) = pipe(), pipe()
-                master = slave = -1
-                streams, routes = (0, out_end, errors_end), {out: 1, errors: 2}
-            theirs = {control_end, status_end, *streams, slave} - {0, -1}
-            words = [str(control_end), str(status_end), str(slave), *self._command]
-            try:
-                supervisor = subprocess.Popen(
-                    [*SUPERVISOR, *words],
-                    stdin=streams[0],
-                    stdout=streams[1],
-                    stderr=streams[2],
-                    env=self._environ,
-                    pass_fds=theirs - set(streams) | {slave} - {-1},
-                    start_new_session=True,
-                )
-            finally:
-                for descriptor in theirs:
-                    os.close(descriptor)
-            stack.enter_context(self._forwarding_signals(master))
-            if master >= 0 and os.isatty(0):
-                stack.enter_context(_raw(0))
-                routes[0] = master
-            result = self._relay(status, routes, master)
-            supervisor.wait()
-            return result
+            theirs.callback(os.close, control_end)
+            ours.callback(self._close_control)
+            streams = self._connect(ours, theirs)
+            ours.enter_context(self._forwarding_signals())
+            slave = -1
+            if self._terminal is not None:
+                slave = self._terminal.slave
+                self._terminal.copy_size()
+            supervisor = subprocess.Popen(
+                [*SUPERVISOR, str(control_end), str(status_end), str(slave), *self._command],
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
+                env=self._environ,
+                pass_fds={control_end, status_end, slave} - {-1},
+                start_new_session=True,
+            )
+            ours.callback(supervisor.wait)
+            # After an error, this ends the command.
+            ours.callback(self._close_control)
+            theirs.close()
+            if self._keys is not None:
+                ours.enter_context(raw_mode(0))
+            reports = self._relay(status)
+            self._close_control()
+            result = _result_in(reports) or _lost(reports, supervisor.wait())
+            self._drain()
+        return replace(result, problem="; ".join(filter(None, [result.problem, *self._problems])))
+
+    def interrupt(self) -> None:
+        """Send the command SIGINT; at the next call within SUCCESSIVE_S, SIGTERM; and then SIGKILL."""
+        self._send(self._next_signal(SUCCESSIVE_S))
+
+    def _next_signal(self, successive_s: float) -> int:
+        now_s = time.monotonic()
+        self._presses = self._presses + 1 if now_s - self._pressed_s < successive_s else 1
+        self._pressed_s = now_s
+        return ESCALATION[min(self._presses, len(ESCALATION)) - 1]
+
+    def _send(self, number: int) -> None:
+        """Send the command a signal, or stop waiting for the reader of its output if it has already ended."""
+        if self._control < 0:
+            self._is_abandoned = True
+            return
+        with contextlib.suppress(OSError):
+            os.write(self._control, bytes([number]))
+
+    def _close_control(self) -> None:
+        control, self._control = self._control, -1
+        if control >= 0:
+            os.close(control)
+
+    def _connect(self, ours: ExitStack, theirs: ExitStack) -> tuple[int, int, int]:
+        """Return the command's standard streams, and set the routes to and from them."""
+        stdin = 0
+        has_keys = os.isatty(0) and is_in_foreground(0)
+        if os.isatty(0) and not has_keys:
+            # The keys are for another program.
+            stdin = os.open(os.devnull, os.O_RDONLY)
+            theirs.callback(os.close, stdin)
+        if not os.isatty(1):
+            (out, out_end), (errors, errors_end) = _pipe(ours, theirs), _pipe(ours, theirs)
+            self._outputs = [Route(out, 1), Route(errors, 2)]
+            return stdin, out_end, errors_end
+        self._terminal = Pseudoterminal(ours, theirs)
+        master, slave = self._terminal.master, self._terminal.slave
+        self._outputs = [Route(master, 1)]
+        if not has_keys:
+            return stdin, slave, slave
+        self._keys = Route(0, master, TYPED_BYTES)
+        return slave, slave, slave
 
     @contextmanager
-    def _forwarding_signals(self, master: int) -> Iterator[None]:
+    def _forwarding_signals(self) -> Iterator[None]:
+        """Forward signals to the command, except those that are ignored, for instance because of nohup."""
+
         def interrupt(*_: object) -> None:
             self.interrupt()
 
-        def terminate(number: int, _: FrameType | None) -> None:
+        def forward(number: int, _: FrameType | None) -> None:
             self._send(number)
 
-        handlers: dict[int, Any] = {signal.SIGINT: interrupt, signal.SIGTERM: terminate, signal.SIGHUP: terminate}
-        if master >= 0:
-            handlers[signal.SIGWINCH] = lambda *_: _copy_size(master)
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        handlers: dict[int, Any] = {signal.SIGINT: interrupt, signal.SIGTERM: forward, signal.SIGHUP: forward}
+        terminal = self._terminal
+        if terminal is not None:
+            handlers[signal.SIGWINCH] = lambda *_: terminal.copy_size()
+        before = {
+            number: signal.signal(number, handler)
+            for number, handler in handlers.items()
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def interrupt(self) -> None:
-        """Send the command SIGINT, at the second call SIGTERM, and from the third on SIGKILL."""
-        self._send(ESCALATION[min(self._interrupts, len(ESCALATION) - 1)])
-        self._interrupts += 1
+    def _relay(self, status: int) -> Mapping[str, Any]:
+        """Pass data on until the command or its supervisor has ended; return the supervisor's reports."""
+        received = b""
+        while True:
+            self._observe()
+            ready = self._ready(IDLE_S, status)
+            if status in ready:
+                report = os.read(status, REPORT_BYTES)
+                received += report
+                reports = _merged(received)
+                if not report or _result_in(reports) is not None:
+                    return reports
+            if self._keys is not None:
+                self._keys.add(self._scanned(self._keys.read(ready)))
+                self._keys.write(ready)
+            self._pass_on(ready)
 
-    def _send(self, number: int) -> None:
-        with contextlib.suppress(OSError):
-            os.write(self._control, bytes([number]))
-
-    def _relay(self, status: int, routes: dict[int, int], master: int) -> CommandResult:
-        """Copy data along the routes until the command has ended and its output has been read."""
-        pending = b""
-        result: CommandResult | None = None
-        ends_s = 0.0
-        open_routes = dict(routes)
-        while result is None or any(source != 0 for source in open_routes):
-            timeout_s = IDLE_S if result is None else ends_s - time.monotonic()
-            if timeout_s <= 0:
+    def _drain(self) -> None:
+        """Pass the rest of the output on, however slow its reader is, but do not wait for background processes."""
+        self._keys = None
+        for output in self._outputs:
+            output.end()
+        remaining_s = DRAIN_S
+        while not self._is_abandoned and any(output.source >= 0 or output.pending for output in self._outputs):
+            self._observe()
+            if any(output.pending for output in self._outputs):
+                self._pass_on(self._ready(IDLE_S))
+                continue
+            began_s = time.monotonic()
+            ready = self._ready(remaining_s)
+            remaining_s = max(0.0, remaining_s - (time.monotonic() - began_s))
+            if not ready:
                 break
+            self._pass_on(ready)
+        self._write_log(self._carriage_return)
+        for output, name in zip(self._outputs, OUTPUT_NAMES, strict=False):
+            if output.error is not None and output.error.errno not in READER_IS_GONE:
+                self._problems.append(f"{name}: {output.error.strerror}")
+
+    def _observe(self) -> None:
+        if not any(output.pending for output in self._outputs):
             self._observer.after_output()
-            ready, _, _ = select.select([*open_routes, *([status] if result is None else [])], [], [], timeout_s)
-            if not ready and result is not None:
-                break
-            for source in ready:
-                if source == status:
-                    report = os.read(status, CHUNK_BYTES)
-                    pending += report
-                    result = _result_in(pending) if report else LOST
-                    ends_s = time.monotonic() + DRAIN_S
-                elif not self._copied(source, open_routes[source], master):
-                    del open_routes[source]
-        return result or LOST
 
-    def _copied(self, source: int, to: int, master: int) -> bool:
-        """Copy what can be read; return False at the end of the input."""
+    def _ready(self, timeout_s: float, *others: int) -> Mapping[int, int]:
+        """Wait until a route can be used or one of the other descriptors read, and return the events by descriptor."""
+        wanted = defaultdict(int, dict.fromkeys(others, select.POLLIN))
+        for route in (*self._outputs, *([] if self._keys is None else [self._keys])):
+            for descriptor, event in route.awaited():
+                wanted[descriptor] |= event
+        poll = select.poll()
+        for descriptor, events in wanted.items():
+            poll.register(descriptor, events)
+        return dict(poll.poll(timeout_s * 1000))
+
+    def _pass_on(self, ready: Mapping[int, int]) -> None:
+        for output in self._outputs:
+            output.write(ready)
+            data = output.read(ready)
+            if data:
+                self._keep(data)
+                self._observer.before_output(data)
+                output.add(data)
+
+    def _keep(self, data: bytes) -> None:
+        if self._terminal is not None:
+            data = self._carriage_return + data
+            self._carriage_return = b"\r" if data.endswith(b"\r") else b""
+            data = data.removesuffix(b"\r").replace(b"\r\n", b"\n")
+        self._write_log(data)
+
+    def _write_log(self, data: bytes) -> None:
+        if not data or self._log_failed:
+            return
         try:
-            data = os.read(source, CHUNK_BYTES)
-        except OSError as error:
-            # A pseudoterminal reports the end of the output as an error.
-            if error.errno != errno.EIO:
-                raise
-            data = b""
-        if source == 0:
-            self._typed(data, master)
-            return bool(data)
-        if data:
             self._log.write(data)
-            self._observer.before_output(data)
-            _write_all(to, data)
-        return bool(data)
+        except OSError as error:
+            self._log_failed = True
+            self._problems.append(f"the copy of the output is incomplete: {error.strerror}")
 
-    def _typed(self, data: bytes, master: int) -> None:
-        """Forward typed characters; a second and third Ctrl-C terminate and kill a command that does not read them."""
-        if INTERRUPT in data and termios.tcgetattr(master)[3] & termios.ISIG:
-            for _ in range(data.count(INTERRUPT)):
-                self.interrupt()
-            data = data.replace(INTERRUPT, b"")
-        _write_all(master, data)
+    def _scanned(self, keys: bytes) -> bytes:
+        """Return the keys to pass on; Ctrl-C discards those before it, as a terminal does, and repeated, sends signals.
+
+        The pseudoterminal itself sends SIGINT when Ctrl-C is passed on, to its foreground group.
+        """
+        if self._keys is None or self._terminal is None or INTERRUPT not in keys:
+            return keys
+        if not self._terminal.turns_ctrl_c_into_a_signal():
+            return keys
+        self._keys.pending.clear()
+        self._terminal.discard_input()
+        for _ in range(keys.count(INTERRUPT)):
+            number = self._next_signal(SUCCESSIVE_KEYS_S)
+            if number != signal.SIGINT:
+                self._send(number)
+        return keys[keys.rindex(INTERRUPT) :]
 
 
-def _result_in(pending: bytes) -> CommandResult | None:
-    """Return the result in the supervisor's reports, or None if the command is still running."""
-    for line in pending.splitlines(keepends=True):
-        if not line.endswith(b"\n"):
-            return None
-        content = json.loads(line)
-        if "failed" in content:
-            return CommandResult(int(content["code"]), str(content["failed"]))
-        if "ended" in content:
-            code = int(content["ended"])
-            return CommandResult(code if code >= 0 else 128 - code, left=bool(content["left"]))
+def open_standard_streams() -> None:
+    """Open /dev/null for each standard stream that is closed, because other files would get its descriptor."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free descriptor is used.
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
+    """Return a new pipe's end to read from, which `ours` closes, and its end to write to, which `theirs` closes."""
+    read_end, write_end = os.pipe()
+    ours.callback(os.close, read_end)
+    theirs.callback(os.close, write_end)
+    return read_end, write_end
+
+
+def _merged(received: bytes) -> dict[str, Any]:
+    """Return the contents of all complete reports of the supervisor."""
+    complete, _, _ = received.rpartition(b"\n")
+    return {name: value for line in complete.splitlines() for name, value in json.loads(line).items()}
+
+
+def _result_in(reports: Mapping[str, Any]) -> CommandResult | None:
+    """Return the result in the supervisor's reports, or None if there is none."""
+    if "failed" in reports:
+        return CommandResult(int(reports["code"]), str(reports["failed"]))
+    if "ended" in reports:
+        code = int(reports["ended"])
+        return CommandResult(code if code >= 0 else 128 - code, left=bool(reports["left"]))
     return None
 
 
-def _copy_size(master: int) -> None:
-    """Give the pseudoterminal the size of the real terminal."""
-    with contextlib.suppress(OSError):
-        size = fcntl.ioctl(1, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
-        fcntl.ioctl(master, termios.TIOCSWINSZ, size)
-
-
-@contextmanager
-def _raw(descriptor: int) -> Iterator[None]:
-    """Put a terminal into raw mode; characters that have already been typed are kept."""
-    before = termios.tcgetattr(descriptor)
-    tty.setraw(descriptor, termios.TCSADRAIN)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _lost(reports: Mapping[str, Any], status: int) -> CommandResult:
+    """Kill the command of a supervisor that has ended with a status as of Popen; return the result."""
+    how = f"exit status {status}" if status >= 0 else f"signal {-status}"
+    problem = f"the command's supervisor ended unexpectedly ({how})"
+    if "pid" in reports:
+        supervisor_program.send(int(reports["pid"]), signal.SIGKILL)
+        problem += "; the command has been killed"
+    return CommandResult(FAILED, problem)
