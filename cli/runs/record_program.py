@@ -18,7 +18,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_folder
 from cli.runs.agent_clients import AgentClients, agent_clients
-from cli.runs.command_runner import CommandResult, CommandRunner, OutputObserver
+from cli.runs.command_runner import CommandResult, CommandRunner, OutputObserver, open_standard_streams
 from cli.runs.fetch_program import Progress
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader, append_mark, mark_text
@@ -75,6 +75,7 @@ def record(settings: RecordSettings) -> int:
 
     Raises CasstatError and click.UsageError. Whatever has been recorded by then is kept.
     """
+    open_standard_streams()
     program = shutil.which(settings.command[0])
     if program is None:
         return _not_runnable(settings.command[0])
@@ -127,12 +128,16 @@ def _tidy(folder: Path) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless they are ignored, as nohup requests."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, interrupt)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield
     finally:
@@ -216,6 +221,8 @@ class _Recorder:
         forwarding.start()
         try:
             result = self._run_command()
+            if result.problem:
+                note(result.problem)
             command = replace(command, end_s=time.time(), exit_code=result.exit_code)
             self._write(replace(self._run, command=command))
             self._wait(settings.cool_down)
