@@ -20,7 +20,7 @@ from collector.journal.record_lines import parsed, resealed, sealed
 from collector.journal.validation import MALFORMED, tick_of
 from collector.journal.writer import COMPRESSION
 
-# A rate needs two readings, which may be up to a minute apart.
+# A rate needs two readings. Those of a slow source, such as a nodetool report that takes half a minute, are this far apart.
 LOOK_BACK_S = 150.0
 LOOK_BACK_INTERVALS = 2
 
@@ -79,9 +79,11 @@ class Extent:
     before, following  the readable frames before and after them, if any.
     footer             the file's footer, if any.
     to_s               the end of the time range.
+    is_last            whether no later file of the journal has ticks in the time range.
     """
 
     to_s: float
+    is_last: bool = False
     span: TickSpan = field(default_factory=TickSpan)
     damaged: int = 0
     first: _Frame | None = None
@@ -107,15 +109,21 @@ def _ignore() -> None:
 
 
 def extent_of(
-    path: Path, from_s: float, to_s: float, *, growing: bool = False, check: Callable[[], None] = _ignore
+    path: Path,
+    from_s: float,
+    to_s: float,
+    *,
+    growing: bool = False,
+    is_last: bool = False,
+    check: Callable[[], None] = _ignore,
 ) -> Extent:
     """Return what to keep of a file for the ticks from `from_s` to `to_s`.
 
     Everything between the first and the last frame with a tick in the range is kept, so nothing is lost if the clock
-    was changed. If the file is `growing`, an incomplete record at its end is not damage. Calls `check` for each
-    record; it may raise an exception to stop. Raises OSError.
+    was changed. If the file is `growing`, an incomplete record at its end is not damage. `is_last` is as in `Extent`.
+    Calls `check` for each record; it may raise an exception to stop. Raises OSError.
     """
-    extent = Extent(to_s)
+    extent = Extent(to_s, is_last)
     frame: _Frame | None = None
     previous: _Frame | None = None
     for record in _records(path, 0, check, growing=growing):
@@ -218,7 +226,7 @@ def _footer(extent: Extent, last: _Frame, begin: int, span: TickSpan, size: int)
             end = max(end, following.first)
     elif footer is not None and footer.session == last.head.session:
         end = max(end, footer.next)
-        more = footer.more and footer.end_s + last.head.interval_s <= extent.to_s
+        more = footer.more and not extent.is_last and footer.end_s + last.head.interval_s <= extent.to_s
     file = last.start.file if last.start is not None else ""
     return Footer(last.head.session, file, begin, end, more, span.begin_s, span.end_s, size)
 

@@ -173,9 +173,17 @@ class _Fetch:
         (clock,) = node.clocks
         begin_s = self._wanted.begin_s + clock.offset_s - clock.error_s
         end_s = self._wanted.end_s + clock.offset_s + clock.error_s
-        for file in _files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems):
+        files = _files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems)
+        for file in files:
             try:
-                yield _fetch_file(client, file, (begin_s, end_s), self._run / node.folder, self._progress)
+                yield _fetch_file(
+                    client,
+                    file,
+                    (begin_s, end_s),
+                    self._run / node.folder,
+                    self._progress,
+                    is_last=file is files[-1],
+                )
             except AgentUnavailableError:
                 raise
             except AgentError as error:
@@ -303,9 +311,15 @@ def _is_file_name(name: str) -> bool:
 
 
 def _fetch_file(
-    client: AgentClient, file: _File, range_s: tuple[float, float], folder: Path, progress: Callable[[int], None]
+    client: AgentClient,
+    file: _File,
+    range_s: tuple[float, float],
+    folder: Path,
+    progress: Callable[[int], None],
+    *,
+    is_last: bool,
 ) -> Extent:
-    """Download a file, and write what is to be kept of it for a time range.
+    """Download a file, and write what is to be kept of it for a time range; `is_last` is as in `Extent`.
 
     Raises AgentError, ClientInterruptedError and OSError.
     """
@@ -314,7 +328,7 @@ def _fetch_file(
         with download.open("wb") as whole:
             client.download(f"/api/v1/journal/{quote(file.name)}", file.size_bytes, whole, progress)
         try:
-            extent = extent_of(download, *range_s, growing=file.is_written, check=client.check)
+            extent = extent_of(download, *range_s, growing=file.is_written, is_last=is_last, check=client.check)
             if extent.first is not None:
                 with result.open("wb") as part:
                     part.writelines(trimmed(download, extent, client.check))

@@ -46,9 +46,9 @@ def recorded(folder: Path, times_s: list[float]) -> Path:
     return file
 
 
-def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False) -> tuple[Path, Extent]:
+def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False, is_last: bool = False) -> tuple[Path, Extent]:
     """Write the file, trimmed to this range after the beginning, to a new directory; return it and its extent."""
-    extent = extent_of(file, BEGIN_S + from_s, BEGIN_S + to_s, growing=growing)
+    extent = extent_of(file, BEGIN_S + from_s, BEGIN_S + to_s, growing=growing, is_last=is_last)
     to = file.parent / "trimmed" / file.name
     to.parent.mkdir(exist_ok=True)
     to.write_bytes(b"".join(trimmed(file, extent)))
@@ -160,6 +160,11 @@ def test_a_file_that_continues_says_so_only_if_the_range_does(tmp_path: Path) ->
         footer = last_footer(to)
         assert footer is not None
         assert footer.more is more
+    # The node may have been suspended before it wrote a tick of the range to the next file.
+    to, _ = cut(first, 0, 40, is_last=True)
+    footer = last_footer(to)
+    assert footer is not None
+    assert not footer.more
     to, _ = cut(second, 0, 40)
     assert integrity(to) == Integrity()
     assert min(ticks(to)) == 15
