@@ -20,7 +20,7 @@ from collector.journal.record_lines import parsed, resealed, sealed
 from collector.journal.validation import MALFORMED, tick_of
 from collector.journal.writer import COMPRESSION
 
-# A rate needs two readings. Those of a slow source, such as a nodetool report that takes half a minute, are this far apart.
+# A rate needs two readings; those of a slow source, such as nodetool, are this far apart.
 LOOK_BACK_S = 150.0
 LOOK_BACK_INTERVALS = 2
 
