@@ -11,7 +11,7 @@ from cli.errors import CasstatError, note
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
-from cli.runs.run_summary import summaries_of
+from cli.runs.run_summary import RunSummary, summary_of
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
 from collector.printable import count_text, one_line, printable_json
@@ -32,7 +32,8 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
-    summaries = summaries_of(folder, run)
+    summary = summary_of(folder, run)
+    summaries = summary.phases
     _attempt(lambda: _write_summary(folder, summaries))
     _attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
     warm_up_s = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == WARM_UP)
@@ -41,7 +42,7 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     if not quiet:
         for line in summary_lines(summaries):
             echo(line, err=True)
-        _report_gaps(run)
+        _report_gaps(run, summary)
     met = _check(conditions, summaries)
     echo(folder, err=True)
     return met
@@ -64,7 +65,11 @@ def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
-def _report_gaps(run: Run) -> None:
+def _report_gaps(run: Run, summary: RunSummary) -> None:
+    """Print which nodes are missing, and on which nodes ticks were lost."""
+    lost = [f"{count} on {one_line(node)}" for node, count in summary.lost.items() if count]
+    if lost:
+        echo(one_line(f"lost ticks: {', '.join(lost)}"), err=True)
     missing = [node for node in run.nodes if not node.folder]
     if missing:
         names = ", ".join(one_line(node.name or node.address) for node in missing)

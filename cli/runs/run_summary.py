@@ -1,5 +1,7 @@
 """Computes the summaries of a run's phases from its recordings."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cli.errors import CasstatError
@@ -12,7 +14,15 @@ from exporters.summary.phase_summary import NEEDS, TOTAL, PhaseSummary, peak_row
 WHOLE_S = 1e11
 
 
-def summaries_of(folder: Path, run: Run) -> list[PhaseSummary]:
+@dataclass(frozen=True)
+class RunSummary:
+    """The summaries of a run's phases, and the number of lost ticks by node."""
+
+    phases: list[PhaseSummary]
+    lost: Mapping[str, int]
+
+
+def summary_of(folder: Path, run: Run) -> RunSummary:
     """Return the summaries of the measured phases, and then of all of them together if there are several.
 
     Each covers the ticks that lie completely inside the phase. A run without phases is summarised as a whole. Phases
@@ -40,7 +50,7 @@ def summaries_of(folder: Path, run: Run) -> list[PhaseSummary]:
                 peaks_between(begin_s, phase.end_s, rows),
             )
         )
-    return summaries
+    return RunSummary(summaries, {node.node: node.missed + node.integrity.lost for node in peaks.nodes})
 
 
 def _phases(run: Run) -> list[RunPhase]:
