@@ -1,6 +1,7 @@
 """`casstat record` runs a command, and keeps everything that was measured meanwhile, whatever happens."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from cli.main import main
@@ -19,6 +21,7 @@ from collector.runs.run_file import read_run, write_run
 from exporters.api.app import build
 from exporters.api.server import Server
 from tests.collector.cluster.recorded_nodes import busy, record
+from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.recording_agent import HOST, RecordingAgent
 
 # The journals begin this long before a test and end this long after its beginning.
@@ -234,6 +237,41 @@ time.sleep(60)
     assert code == 0
     assert "1 node missing: n2" in errors
     assert [bool(node.problem) for node in read_run(folder).nodes] == [False, True]
+
+
+def test_a_node_without_an_agent_is_recorded_by_a_private_one_that_leaves_nothing_behind(
+    fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    fake.node.do_reads(100)
+    command = (sys.executable, "-c", "import time; time.sleep(2.5)")
+    code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", *command)
+    assert code == 0, errors
+    (node,) = read_run(folder).nodes
+    assert (node.problem, node.folder.split("/")[0]) == ("", "nodes")
+    assert node.ticks >= 2
+    assert {path.name for path in folder.iterdir()} == {
+        *("run.json", "summary.json", "command.log", "nodes", "merged", "plots")
+    }
+    assert not processes_with(str(folder))
+
+
+def processes_with(word: str) -> list[list[str]]:
+    """Return the command lines of the processes that have a word in one of their arguments."""
+    commands = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if process.pid != os.getpid() and any(word in argument for argument in words):
+            commands.append(words)
+    return commands
+
+
+def test_a_jolokia_that_does_not_answer_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    code, _, errors = recorded(capfd, f"http://{HOST}:1/jolokia", "-o", folder, "--", "true")
+    assert code == 125
+    assert "Cassandra does not answer" in errors
+    assert not folder.exists()
 
 
 def killed_recorder(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
