@@ -1,5 +1,6 @@
 """Run a command and record all nodes meanwhile"""
 
+import os
 import re
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,8 +41,8 @@ class LinePattern(click.ParamType["re.Pattern[bytes]"]):
         if isinstance(value, re.Pattern):
             return value
         try:
-            return re.compile(str(value).encode())
-        except re.error as error:
+            return re.compile(os.fsencode(str(value)))
+        except (re.error, OverflowError, RecursionError) as error:
             self.fail(f"'{value}' is not a regular expression: {error}", param, ctx)
 
 

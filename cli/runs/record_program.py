@@ -386,7 +386,8 @@ class _MarkingObserver(OutputObserver):
             match = self._pattern.search(line[:MAX_LINE_BYTES])
             if match is None:
                 continue
-            text = mark_text((match.group(1) if match.re.groups else match.group()).decode(errors="replace"))
+            first = match.group(1) if match.re.groups else None
+            text = mark_text((match.group() if first is None else first).decode(errors="replace"))
             if text:
                 try:
                     append_mark(self._folder, text)

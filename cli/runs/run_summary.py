@@ -7,8 +7,9 @@ from pathlib import Path
 from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
+from collector.runs.phases import TOTAL
 from collector.runs.run_file import Run, RunPhase
-from exporters.summary.phase_summary import NEEDS, TOTAL, PhaseSummary, peak_rows, peaks_between, phase_values
+from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_between, phase_values
 
 # An interval that contains every time since the epoch, so that a merge yields a single row.
 WHOLE_S = 1e11

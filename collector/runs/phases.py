@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from collector.runs.run_file import RunMark, RunPhase
 
+TOTAL = "total"
+"""The name of all measured phases together."""
 WARM_UP, MAIN, COOL_DOWN = "warm-up", "main", "cool-down"
 """Names of the phases that are not named by a mark; MAIN lasts from the end of the warm-up to the first mark."""
 
@@ -38,8 +40,10 @@ def _with_different_names(phases: Sequence[RunPhase]) -> tuple[RunPhase, ...]:
     names: set[str] = set()
     renamed = []
     for phase in phases:
+        # A mark may have the text of a name that has a meaning.
+        reserved = {TOTAL, *((WARM_UP, COOL_DOWN) if phase.measured else ())}
         name, number = phase.name, 1
-        while name in names:
+        while name in names | reserved:
             number += 1
             name = f"{phase.name} ({number})"
         names.add(name)

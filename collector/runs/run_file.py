@@ -152,8 +152,11 @@ def is_finite(value: Any) -> TypeGuard[float]:
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a directory is that of a run."""
-    return (folder / FILE).is_file()
+    """Return whether a directory is that of a run, as far as this user can see."""
+    try:
+        return (folder / FILE).is_file()
+    except OSError:
+        return False
 
 
 def read_run(folder: Path) -> Run:

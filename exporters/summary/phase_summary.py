@@ -13,8 +13,6 @@ from exporters.files.merged_rows import OPERATIONS, Choice, Row, table_of
 from exporters.line.cells import rounded
 from exporters.line.columns import MS, Cell, times
 
-TOTAL = "total"
-"""The name of the summary over all measured phases."""
 ERRORS: Mapping[str, str] = {
     "timeouts": "cassandra_client_request_timeouts_total",
     "unavailables": "cassandra_client_request_unavailables_total",

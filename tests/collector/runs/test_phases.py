@@ -5,10 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.phases import COOL_DOWN, MAIN, WARM_UP, phases_of
+from collector.runs.phases import COOL_DOWN, MAIN, TOTAL, WARM_UP, phases_of
 from collector.runs.run_file import RunMark, RunPhase
 
-MARKS = st.lists(st.builds(RunMark, st.floats(900, 2200), st.sampled_from(["a", "b", "warm-up", "main", "b (2)"])))
+MARKS = st.lists(
+    st.builds(
+        RunMark, st.floats(900, 2200), st.sampled_from(["a", "b", "warm-up", "main", "b (2)", "total", "total (2)"])
+    )
+)
 
 
 @given(st.floats(0, 1500), st.floats(0, 100), MARKS)
@@ -18,7 +22,8 @@ def test_phases_are_contiguous_and_have_different_names(
     phases = phases_of(1000.0, 2000.0, 2000.0 + cool_down_s, warm_up_s, marks)
     assert (phases[0].begin_s, phases[-1].end_s) == (1000.0, 2000.0 + cool_down_s)
     assert all(before.end_s == after.begin_s and before.begin_s < before.end_s for before, after in pairwise(phases))
-    assert len({phase.name for phase in phases}) == len(phases)
+    assert len({phase.name for phase in phases} - {TOTAL}) == len(phases)
+    assert all(phase.measured == (phase.name not in (WARM_UP, COOL_DOWN)) for phase in phases)
 
 
 def test_marks_begin_phases_after_the_warm_up() -> None:
