@@ -31,7 +31,7 @@ from collector.runs.agent_client import AgentClient
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.fetching import FetchRange, fetched, introductions, last_tick_s
 from collector.runs.phases import phases_of
-from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, is_run, read_run, write_run
+from collector.runs.run_file import NodeClock, Run, RunCommand, RunFileError, RunNode, is_run, read_run, write_run
 from exporters.live.live_frames import LiveFrames, Wanted
 from exporters.summary.conditions import Condition
 
@@ -84,15 +84,16 @@ def record(settings: RecordSettings) -> int:
     begin_s = time.time()
     name = settings.name or Path(settings.command[0]).name
     folder = settings.folder or run_folder.default_folder(name, begin_s)
-    run_folder.create(folder)
+    is_new = run_folder.create(folder)
     with ExitStack() as stack:
         stack.enter_context(_interruptible())
-        stack.callback(_tidy, folder)
+        stack.enter_context(run_folder.recording(folder))
+        run_folder.require_empty(folder)
+        stack.callback(_tidy, folder, is_new=is_new)
         _require_space(folder)
         agents = agents_of(list(dict.fromkeys(addresses)), folder, settings.jolokia, clients, stack)
         recorder = _Recorder(settings, clients, agents, folder, name)
         recorder.preflight()
-        stack.enter_context(run_folder.recording(folder))
         result = recorder.run()
         run = recorder.fetch()
     met = finish(folder, run, settings.fail_if, quiet=settings.quiet)
@@ -116,13 +117,21 @@ def _require_space(folder: Path) -> None:
         raise CasstatError(f"{folder}: only {free >> 20} MiB free (hint: free at least {MIN_FREE_BYTES >> 20} MiB)")
 
 
-def _tidy(folder: Path) -> None:
-    """Remove the journals of private agents if they have been fetched, and the directory if there is no run."""
+def _tidy(folder: Path, *, is_new: bool) -> None:
+    """Remove the journals of private agents if there is no run, or if the run's file says that they have been fetched.
+
+    If there is no run, remove the directory as well if it `is_new`.
+    """
     if not is_run(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
         return
-    run = read_run(folder)
-    if run.end_s is not None and not any(node.problem for node in run.nodes):
+    try:
+        run = read_run(folder)
+    except (OSError, RunFileError):
+        return
+    if not any(node.journal for node in run.nodes):
         shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
 
 
@@ -193,7 +202,7 @@ class _Recorder:
                     )
         # Until the journals of private agents are fetched, they can be read where they are written.
         nodes = (
-            replace(node, folder=self._agents[agent]) for agent, node in zip(self._agents, self._nodes, strict=True)
+            replace(node, journal=self._agents[agent]) for agent, node in zip(self._agents, self._nodes, strict=True)
         )
         self._run = replace(self._run, nodes=tuple(nodes), other_runs=runs)
 
@@ -247,8 +256,13 @@ class _Recorder:
         finally:
             progress.end()
         nodes = tuple(
-            replace(after, name=after.name or before.name, clocks=(*before.clocks, *after.clocks))
-            for before, after in zip(self._nodes, result.nodes, strict=True)
+            replace(
+                after,
+                name=after.name or before.name,
+                clocks=(*before.clocks, *after.clocks),
+                journal=before.journal if after.problem else "",
+            )
+            for before, after in zip(run.nodes, result.nodes, strict=True)
         )
         self._write(replace(run, nodes=nodes))
         for node in nodes:
@@ -299,10 +313,11 @@ class _Recorder:
         return Plan(tuple(self._agents), (), 1.0, self._clients.access, self._clients.tls, connect)
 
     def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
-        """Send marks to the agents until the run has ended."""
+        """Send marks to the agents until the run has ended, and show that this process is alive."""
         is_last = False
         while not is_last:
             is_last = ended.wait(MARKS_EVERY_S)
+            run_folder.show_alive(self._folder)
             for mark in self._marks.new_marks():
                 runs.mark(mark.text)
 

@@ -1,9 +1,10 @@
-"""Completes a run whose recorder died: fetches what the agents recorded, and finishes the run."""
+"""Completes a run: fetches the nodes that are missing or incomplete, for example because the recorder died."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
@@ -14,29 +15,34 @@ from cli.runs.fetch_program import Progress
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import PRIVATE_FOLDER
-from collector.cluster.clock_correction import ClockCorrection
-from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import parse_address
+from collector.journal.segments import journal_files
+from collector.journal.trimming import TickSpan, extent_of
+from collector.journal.writer import SUFFIX, folder_name
 from collector.printable import one_line
-from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
-from collector.runs.run_file import NODES_FOLDER, Run, RunNode, is_finite, write_run
+from collector.runs.run_file import NODES_FOLDER, Run, RunNode, write_run
+
+RECOVERY_FOLDER = ".recovery"
+"""The directory for recordings that are being fetched, in that of the run."""
 
 
 def recover(folder: Path, agent: JolokiaSettings) -> None:
-    """Complete the run in a directory. Raises CasstatError, click.UsageError and KeyboardInterrupt."""
+    """Complete the run in a directory; what is already complete stays as it is.
+
+    Raises CasstatError, click.UsageError and KeyboardInterrupt.
+    """
     run = run_at([folder])
     if run is None:
         raise CasstatError(f"{folder}: not the directory of a run")
     clients = agent_clients(agent)
+    last_alive_s = run_folder.last_alive_s(folder)
     with run_folder.recording(folder):
         if run.end_s is None:
-            run = _ended(folder, run, _end_s(run, clients))
-        rmtree(folder / NODES_FOLDER, ignore_errors=True)
-        run = replace(run, nodes=_nodes(folder, run, clients))
+            run = _ended(folder, run, time.time() if last_alive_s is None else last_alive_s)
         try:
-            write_run(folder, run)
+            run = _completed(folder, run, clients)
         except OSError as error:
             raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
     for node in run.nodes:
@@ -56,55 +62,79 @@ def _ended(folder: Path, run: Run, end_s: float) -> Run:
     )
 
 
-def _is_private(node: RunNode) -> bool:
-    return node.folder.startswith(f"{PRIVATE_FOLDER}/")
+def _completed(folder: Path, run: Run, clients: AgentClients) -> Run:
+    """Fetch the incomplete nodes and write the run's file; return the run. Raises OSError and KeyboardInterrupt.
 
-
-def _end_s(run: Run, clients: AgentClients) -> float:
-    """Return when the run's last lease expired, on the local clock; the present time if a run is still active."""
-    ends_s = []
-    for node in run.nodes:
-        if _is_private(node):
-            continue
-        client = clients.client(parse_address(node.address))
+    A node's directory is replaced only when its recording has been fetched, and other copies are deleted only when the
+    run's file has been written.
+    """
+    wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
+    missing = [node for node in run.nodes if node.problem or not node.folder]
+    local = {node.address: _from_journal(folder, node, wanted) for node in missing if node.journal}
+    remote = [node for node in missing if not node.journal]
+    error = None
+    completed: dict[str, RunNode] = {}
+    if remote:
+        rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
+        progress = Progress()
         try:
-            ends_s += _ends_s(client, node.clock_correction(), run)
-        except AgentError as error:
-            note(one_line(error))
+            result = fetched(
+                [clients.client(parse_address(node.address)) for node in remote],
+                wanted,
+                folder / RECOVERY_FOLDER,
+                progress.add,
+            )
         finally:
-            client.close()
-    return max(ends_s, default=time.time())
+            progress.end()
+        error = result.error
+        completed = {
+            before.address: _moved(folder, before, after) for before, after in zip(remote, result.nodes, strict=True)
+        }
+    run = replace(run, nodes=tuple((local | completed).get(node.address, node) for node in run.nodes))
+    write_run(folder, run)
+    rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
+    if not any(node.journal for node in run.nodes):
+        rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
+    if error is not None:
+        raise error
+    return run
 
 
-def _ends_s(client: AgentClient, clock: ClockCorrection, run: Run) -> list[float]:
-    """Return the ends of an agent's runs with the run's name that began within a minute of it, on the local clock."""
-    try:
-        return [
-            clock.reference_s(float(other["end_s"])) if is_finite(other["end_s"]) else time.time()
-            for other in client.json("/api/v1/runs")
-            if other["name"] == run.name and abs(clock.reference_s(other["begin_s"]) - run.begin_s) < 60
-        ]
-    except (KeyError, TypeError):
-        return []
+def _moved(folder: Path, before: RunNode, after: RunNode) -> RunNode:
+    """Move what has been fetched to its place, unless there is more already; return the node. Raises OSError."""
+    if after.ticks <= before.ticks:
+        return replace(before, problem=after.problem or before.problem)
+    target = before.folder or _free_folder(folder, after.name)
+    rmtree(folder / target, ignore_errors=True)
+    (folder / target).parent.mkdir(exist_ok=True)
+    (folder / RECOVERY_FOLDER / after.folder).rename(folder / target)
+    return replace(after, folder=target, clocks=(*before.clocks, *after.clocks))
 
 
-def _nodes(folder: Path, run: Run, clients: AgentClients) -> tuple[RunNode, ...]:
-    """Fetch the nodes with agents, and keep those whose journals are already in the run's directory."""
-    remote = [node for node in run.nodes if not _is_private(node)]
-    progress = Progress()
-    try:
-        result = fetched(
-            [clients.client(parse_address(node.address)) for node in remote],
-            FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s),
-            folder,
-            progress.add,
-        )
-    finally:
-        progress.end()
-    if result.error is not None:
-        raise result.error
-    by_address = {
-        before.address: replace(after, clocks=(*before.clocks, *after.clocks))
-        for before, after in zip(remote, result.nodes, strict=True)
-    }
-    return tuple(by_address.get(node.address, node) for node in run.nodes)
+def _from_journal(folder: Path, node: RunNode, wanted: FetchRange) -> RunNode:
+    """Copy the journal of a private agent that has died; return the node. Raises OSError."""
+    journal = folder / node.journal
+    target = node.folder or _free_folder(folder, node.name)
+    rmtree(folder / target, ignore_errors=True)
+    copytree(journal, folder / target, ignore=_others)
+    span = TickSpan()
+    for file in journal_files(folder / target):
+        span += extent_of(file, wanted.begin_s, wanted.end_s, growing=True).span
+    if not span.ticks:
+        return replace(node, folder="", problem=node.problem or f"{node.name}: no ticks were recorded")
+    return replace(
+        node, folder=target, journal="", ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=""
+    )
+
+
+def _others(_: str, names: Sequence[str]) -> list[str]:
+    """Return the files that do not belong to a journal."""
+    return [name for name in names if not name.endswith(SUFFIX)]
+
+
+def _free_folder(folder: Path, name: str) -> str:
+    """Return a directory for a node's recording that does not exist yet, relative to the run's."""
+    candidates = (
+        f"{NODES_FOLDER}/{folder_name(name)}{suffix}" for suffix in ("", *(f"~{n}" for n in range(2, 10_000)))
+    )
+    return next(candidate for candidate in candidates if not (folder / candidate).exists())

@@ -4,7 +4,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -26,11 +26,23 @@ def default_folder(name: str, begin_s: float) -> Path:
     return RUNS_FOLDER / "-".join(filter(None, (begin, _NOT_IN_NAMES.sub("-", name).strip("-.")[:MAX_NAME_CHARS])))
 
 
-def create(folder: Path) -> None:
-    """Create a run's directory. Raises CasstatError if it exists and is not empty, or cannot be created."""
+def create(folder: Path) -> bool:
+    """Create a run's directory; return whether it is new. Raises CasstatError if it is not empty."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        is_empty = not any(folder.iterdir())
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
+    except FileExistsError:
+        require_empty(folder)
+        return False
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+    return True
+
+
+def require_empty(folder: Path) -> None:
+    """Raise CasstatError if a directory contains anything but the lock."""
+    try:
+        is_empty = not any(path.name != LOCK_FILE for path in folder.iterdir())
     except OSError as error:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
     if not is_empty:
@@ -41,17 +53,32 @@ def create(folder: Path) -> None:
 def recording(folder: Path) -> Iterator[None]:
     """Hold the lock that shows that the run is being recorded. Raises CasstatError."""
     try:
-        lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CasstatError(f"{folder}: another process is recording this run") from None
         yield
         (folder / LOCK_FILE).unlink(missing_ok=True)
-    except BlockingIOError:
-        raise CasstatError(f"{folder}: another process is recording this run") from None
     finally:
         os.close(lock)
+
+
+def show_alive(folder: Path) -> None:
+    """Record that the run is still being recorded, for `last_alive_s`."""
+    with suppress(OSError):
+        os.utime(folder / LOCK_FILE)
+
+
+def last_alive_s(folder: Path) -> float | None:
+    """Return when the recorder of a run was last alive; None if that is unknown."""
+    try:
+        return (folder / LOCK_FILE).stat().st_mtime
+    except OSError:
+        return None
 
 
 def is_being_recorded(folder: Path) -> bool:

@@ -48,6 +48,8 @@ class RunNode:
     casstat         the version of casstat that recorded the node; "" if it is unknown.
     clocks          measurements of its clock.
     problem         the reason why ticks may be missing, as one line; "" if there is none.
+    journal         the directory, relative to the run's, to which the recorder wrote the node's journal; "" if an agent
+                    has it, or if it has been fetched.
     """
 
     name: str
@@ -60,6 +62,7 @@ class RunNode:
     casstat: str = ""
     clocks: tuple[NodeClock, ...] = ()
     problem: str = ""
+    journal: str = ""
 
     def clock_correction(self) -> ClockCorrection:
         """Return the conversion of the node's times to the writer's clock; the identity if no clock was measured."""
@@ -209,6 +212,7 @@ def _node(content: Mapping[str, Any]) -> RunNode:
         _text(content.get("casstat", "")),
         tuple(map(_clock, content.get("clocks", ()))),
         _text(content.get("problem", "")),
+        _folder(content.get("journal", "")),
     )
 
 

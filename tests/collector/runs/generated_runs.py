@@ -30,6 +30,7 @@ NODES = st.builds(
     TEXTS,
     st.lists(st.builds(NodeClock, NUMBERS, OFFSETS, NUMBERS), max_size=2).map(tuple),
     TEXTS,
+    st.sampled_from(["", ".agents/1"]),
 )
 RUNS = st.builds(
     Run,
