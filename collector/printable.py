@@ -6,6 +6,7 @@ control the terminal (escape sequences such as OSC 52, which sets the clipboard)
 """
 
 import re
+from datetime import datetime
 
 MAX_LINE_CHARS = 200
 # In compact JSON, characters other than printable ASCII occur only in strings, where they may be escaped.
@@ -25,6 +26,14 @@ def one_line(text: object) -> str:
 def count_text(count: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun, such as "1 tick" or "2 ticks". The default plural is the singular with an "s"."""
     return f"{count} {singular if count == 1 else plural or f'{singular}s'}"
+
+
+def local_time(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time in the local time zone; "-" if it is too far from the present for a date."""
+    try:
+        return datetime.fromtimestamp(time_s).strftime(form)
+    except (ValueError, OverflowError, OSError):
+        return "-"
 
 
 def printable_json(text: str) -> str:

@@ -27,6 +27,7 @@ from collector.printable import one_line
 
 if TYPE_CHECKING:
     from collector.cluster.clock_correction import ClockCorrection
+    from collector.cluster.grid import Grid
     from collector.cluster.merge_job import Merged, NodeRun
     from collector.cluster.recordings import Recording
     from collector.model.metric import Series
@@ -41,23 +42,26 @@ USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 6
 MIN_NODES_FOR_PROGRESS = 8
 
 
+class NoDataError(CasstatError):
+    """The recordings have no tick in the time range."""
+
+
 def merged(
     settings: MergeSettings,
     make: "Make[Product]",
     more: "frozenset[str | Series]" = frozenset(),
     *,
-    span: tuple[float, float] | None = None,
+    grid: "Grid | None" = None,
     quiet: bool = False,
 ) -> "tuple[Merged[Product], Choice]":
     """Merge the recordings; return the merged run, with the result of `make` for each node, and the chosen operations.
 
     more   the metrics that are needed in addition to those in the rows.
-    span   the time range in seconds since the epoch, instead of that of the settings.
+    grid   the intervals, instead of those that follow from the settings.
     quiet  whether to omit notes about the recordings.
 
-    Raises CasstatError and click.UsageError.
+    Raises NoDataError if the time range contains no tick, other CasstatErrors and click.UsageError.
     """
-    from collector.cluster.grid import Grid
     from collector.cluster.merge import merge
     from collector.cluster.merge_job import Job
     from collector.journal.summary import without_open_session
@@ -69,13 +73,10 @@ def merged(
     all_sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
-    first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
-    begin_s, end_s = _span(settings, source, first_s, last_s) if span is None else span
-    grid = Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
     local = all(session.head.way == "nodetool" for session in all_sessions)
     choice = Choice(settings.keyspace, settings.table, local)
     job = Job(
-        grid,
+        grid or _grid(settings, node_recordings, source),
         _clocks(settings, node_recordings, source, quiet=quiet),
         table_of(choice).needs | more,
         partial(make, choice),
@@ -90,7 +91,7 @@ def merged(
         except OSError as error:
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
     if not run.indices:
-        raise CasstatError("no data in this time range")
+        raise NoDataError("no data in this time range")
     if quiet:
         return run, choice
     is_directory = all(path.is_dir() for path in settings.paths)
@@ -99,6 +100,16 @@ def merged(
         if integrity != Integrity():
             note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
     return run, choice
+
+
+def _grid(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> "Grid":
+    """Return the intervals that follow from the settings. Raises click.UsageError."""
+    from collector.cluster.grid import Grid
+
+    all_sessions = [session for recording in node_recordings for session in recording.sessions]
+    first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
+    begin_s, end_s = _span(settings, source, first_s, last_s)
+    return Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
 
 
 def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:

@@ -78,11 +78,14 @@ class OutputLog(Protocol):
 class OutputObserver:
     """Follows the output of a command; all methods are called in the runner's thread. By default, they do nothing."""
 
-    def before_output(self, data: bytes) -> None:
-        """Receive output that is about to be passed through."""
+    def before_output(self, data: bytes, stream: int) -> None:
+        """Receive output that is about to be passed through; `stream` is the descriptor to which it is written."""
 
     def after_output(self) -> None:
         """Act after output has been passed through, and at least every IDLE_S unless its reader is slow."""
+
+    def end(self) -> None:
+        """Act when there is no more output."""
 
 
 class CommandRunner:
@@ -143,6 +146,7 @@ class CommandRunner:
             self._close_control()
             result = _result_in(reports) or _lost(reports, supervisor.wait())
             self._drain()
+            self._observer.end()
         return replace(result, problem="; ".join(filter(None, [result.problem, *self._problems])))
 
     def interrupt(self) -> None:
@@ -273,7 +277,7 @@ class CommandRunner:
             data = output.read(ready)
             if data:
                 self._keep(data)
-                self._observer.before_output(data)
+                self._observer.before_output(data, output.target)
                 output.add(data)
 
     def _keep(self, data: bytes) -> None:

@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -18,7 +17,7 @@ from cli.runs.agent_clients import agent_clients
 from cli.safe_echo import echo
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.validation import MAX_TIME_S
-from collector.printable import count_text, one_line
+from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import INTERRUPTED, FetchRange, fetched
 from collector.runs.run_file import Run, RunNode, write_run
@@ -118,7 +117,7 @@ def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
     for node in nodes:
         if node.begin_s is not None and node.end_s is not None:
             clock = node.clocks[-1]
-            times = f"{_local(node.begin_s - clock.offset_s)} to {_local(node.end_s - clock.offset_s)}"
+            times = f"{local_time(node.begin_s - clock.offset_s)} to {local_time(node.end_s - clock.offset_s)}"
             echo(
                 f"{one_line(node.name)}: {count_text(node.ticks, 'tick')}, {times}, "
                 f"clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
@@ -134,10 +133,6 @@ def _require_all(nodes: Sequence[RunNode]) -> None:
     failed = sum(bool(node.problem) for node in nodes)
     if failed:
         raise CasstatError(f"{failed} of {count_text(len(nodes), 'node')} not fetched completely")
-
-
-def _local(time_s: float) -> str:
-    return datetime.fromtimestamp(time_s).strftime("%Y-%m-%d %H:%M:%S")
 
 
 class Progress:

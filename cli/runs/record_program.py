@@ -5,7 +5,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -21,8 +21,9 @@ from cli.runs.agent_clients import AgentClients, agent_clients
 from cli.runs.command_runner import CommandResult, CommandRunner, OutputObserver, open_standard_streams
 from cli.runs.fetch_program import Progress
 from cli.runs.finish import finish
-from cli.runs.marks_file import MarksReader, append_mark, mark_text
-from cli.runs.run_nodes import PRIVATE_FOLDER, AgentState, agents_of, states_of, with_peers
+from cli.runs.marks_file import MarksReader
+from cli.runs.output_marker import OutputMarker
+from cli.runs.run_nodes import PRIVATE_FOLDER, AgentState, RunAgents, agents_of, states_of, with_peers
 from cli.runs.status_line import COLUMNS, StatusLine
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
@@ -46,8 +47,6 @@ FIRST_TICK_S = 5.0
 LAST_TICK_S = 5.0
 POLL_S = 0.1
 MIN_FREE_BYTES = 64 << 20
-# The line of the command's output to which --mark-regex is applied is cut off here.
-MAX_LINE_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -161,13 +160,15 @@ class _Recorder:
         self,
         settings: RecordSettings,
         clients: AgentClients,
-        agents: Mapping[NodeAddress, str],
+        agents: RunAgents,
         folder: Path,
         name: str,
     ) -> None:
         self._settings = settings
         self._clients = clients
-        self._agents = agents
+        self._agents = tuple(agents.journals)
+        self._journals = agents.journals
+        self._failed = agents.failed
         self._folder = folder
         self._marks = MarksReader(folder)
         self._nodes: list[RunNode] = []
@@ -180,16 +181,18 @@ class _Recorder:
         states = self._states(clients)
         for client in clients:
             client.close()
-        failed = 0
-        for node, state in zip(self._nodes, states, strict=True):
-            problem = node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer")
-            if problem:
-                failed += 1
-                note(one_line(problem))
-        if failed == len(self._nodes):
+        problems = [
+            node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer")
+            for node, state in zip(self._nodes, states, strict=True)
+        ]
+        problems += [node.problem for node in self._failed]
+        failed = sum(map(bool, problems))
+        for problem in filter(None, problems):
+            note(one_line(problem))
+        if failed == len(problems):
             raise CasstatError("no node can be recorded (hint: run 'casstat doctor' on the node)")
         if failed and self._settings.require_all:
-            raise CasstatError(f"{failed} of {count_text(len(self._nodes), 'node')} cannot be recorded")
+            raise CasstatError(f"{failed} of {count_text(len(problems), 'node')} cannot be recorded")
         runs = tuple(run for state in states for run in state.runs)
         for run in runs:
             note(f"another run is active: {run}")
@@ -201,10 +204,11 @@ class _Recorder:
                         f" more than half an interval"
                     )
         # Until the journals of private agents are fetched, they can be read where they are written.
-        nodes = (
-            replace(node, journal=self._agents[agent]) for agent, node in zip(self._agents, self._nodes, strict=True)
-        )
-        self._run = replace(self._run, nodes=tuple(nodes), other_runs=runs)
+        nodes = (replace(node, journal=self._journals[agent]) for agent, node in self._by_agent())
+        self._run = replace(self._run, nodes=(*nodes, *self._failed), other_runs=runs)
+
+    def _by_agent(self) -> Iterator[tuple[NodeAddress, RunNode]]:
+        return zip(self._agents, self._nodes, strict=True)
 
     def _states(self, clients: Sequence[AgentClient]) -> list[AgentState]:
         """Return the agents' states; agents that have just started get some time for their first tick."""
@@ -219,30 +223,30 @@ class _Recorder:
     def run(self) -> CommandResult:
         """Run the command between the beginning and the end of the run on the agents; return its result."""
         settings = self._settings
-        reached = [agent for agent, node in zip(self._agents, self._nodes, strict=True) if not node.problem]
+        reached = [agent for agent, node in self._by_agent() if not node.problem]
         runs = AgentRuns(self._new_clients(reached), note)
         ended = threading.Event()
         forwarding = threading.Thread(target=self._forward_marks, args=(runs, ended), name="marks")
-        runs.begin(self._run.name)
-        begin_s = time.time()
-        command = RunCommand(settings.command, begin_s)
-        self._write(replace(self._run, begin_s=begin_s, command=command))
-        forwarding.start()
-        try:
+        with ExitStack() as stack:
+            stack.callback(runs.end)
+            runs.begin(self._run.name)
+            begin_s = time.time()
+            command = RunCommand(settings.command, begin_s)
+            self._write(replace(self._run, begin_s=begin_s, command=command))
+            forwarding.start()
+            stack.callback(forwarding.join)
+            stack.callback(ended.set)
             result = self._run_command()
             if result.problem:
                 note(result.problem)
-            command = replace(command, end_s=time.time(), exit_code=result.exit_code)
+            command_end_s = time.time()
+            command = replace(command, end_s=command_end_s, exit_code=result.exit_code)
             self._write(replace(self._run, command=command))
             self._wait(settings.cool_down)
-            self._wait_for_last_tick(reached, command.end_s or begin_s)
-        finally:
-            ended.set()
-            forwarding.join()
-            runs.end()
-        end_s = time.time()
+            self._wait_for_last_tick(reached, command_end_s)
+            end_s = time.time()
         marks = tuple(self._marks.marks)
-        phases = phases_of(begin_s, command.end_s or end_s, end_s, settings.warm_up, marks)
+        phases = phases_of(begin_s, command_end_s, end_s, settings.warm_up, marks)
         self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks))
         return result
 
@@ -262,9 +266,9 @@ class _Recorder:
                 clocks=(*before.clocks, *after.clocks),
                 journal=before.journal if after.problem else "",
             )
-            for before, after in zip(run.nodes, result.nodes, strict=True)
+            for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
         )
-        self._write(replace(run, nodes=nodes))
+        self._write(replace(run, nodes=(*nodes, *self._failed)))
         for node in nodes:
             if node.problem:
                 note(one_line(node.problem))
@@ -295,7 +299,7 @@ class _Recorder:
         with ExitStack() as stack:
             observers: list[OutputObserver] = []
             if settings.mark_regex is not None:
-                observers.append(_MarkingObserver(settings.mark_regex, self._folder))
+                observers.append(OutputMarker(settings.mark_regex, self._folder))
             if not settings.quiet and os.isatty(1) and os.isatty(2):
                 frames = LiveFrames(self._live_plan(), Wanted(COLUMNS))
                 frames.start()
@@ -310,7 +314,7 @@ class _Recorder:
         def connect(_: str) -> NoReturn:
             raise AssertionError("private agents replace Jolokia agents")
 
-        return Plan(tuple(self._agents), (), 1.0, self._clients.access, self._clients.tls, connect)
+        return Plan(self._agents, (), 1.0, self._clients.access, self._clients.tls, connect)
 
     def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
         """Send marks to the agents until the run has ended, and show that this process is alive."""
@@ -376,38 +380,17 @@ class _Observers(OutputObserver):
     def __init__(self, observers: Sequence[OutputObserver]) -> None:
         self._observers = observers
 
-    def before_output(self, data: bytes) -> None:
+    def before_output(self, data: bytes, stream: int) -> None:
         for observer in self._observers:
-            observer.before_output(data)
+            observer.before_output(data, stream)
 
     def after_output(self) -> None:
         for observer in self._observers:
             observer.after_output()
 
-
-class _MarkingObserver(OutputObserver):
-    """Turns lines of output that match a pattern into marks."""
-
-    def __init__(self, pattern: Pattern[bytes], folder: Path) -> None:
-        self._pattern = pattern
-        self._folder = folder
-        self._line = b""
-
-    def before_output(self, data: bytes) -> None:
-        """Mark the run for each complete line that matches; the mark is the first group, else the match."""
-        *lines, rest = (self._line + data).replace(b"\r", b"\n").split(b"\n")
-        self._line = rest[:MAX_LINE_BYTES]
-        for line in lines:
-            match = self._pattern.search(line[:MAX_LINE_BYTES])
-            if match is None:
-                continue
-            first = match.group(1) if match.re.groups else None
-            text = mark_text((match.group() if first is None else first).decode(errors="replace"))
-            if text:
-                try:
-                    append_mark(self._folder, text)
-                except OSError as error:
-                    note(f"{error.filename or self._folder}: cannot write the mark: {error.strerror}")
+    def end(self) -> None:
+        for observer in self._observers:
+            observer.end()
 
 
 class _CommandLog:

@@ -69,7 +69,8 @@ def _completed(folder: Path, run: Run, clients: AgentClients) -> Run:
     run's file has been written.
     """
     wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
-    missing = [node for node in run.nodes if node.problem or not node.folder]
+    # A node without an address never had an agent.
+    missing = [node for node in run.nodes if (node.problem or not node.folder) and (node.address or node.journal)]
     local = {node.address: _from_journal(folder, node, wanted) for node in missing if node.journal}
     remote = [node for node in missing if not node.journal]
     error = None

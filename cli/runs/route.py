@@ -29,7 +29,7 @@ class Route:
         self.source = source
         self.pending = bytearray()
         self.error: OSError | None = None
-        self._target = target
+        self.target = target
         self._capacity_bytes = capacity_bytes
         self._chunk_bytes = TERMINAL_CHUNK_BYTES if os.isatty(target) else select.PIPE_BUF
         self._remaining_bytes = sys.maxsize
@@ -39,7 +39,7 @@ class Route:
         if self.source >= 0 and len(self.pending) < self._capacity_bytes:
             yield self.source, select.POLLIN
         if self.pending:
-            yield self._target, select.POLLOUT
+            yield self.target, select.POLLOUT
 
     def read(self, ready: Container[int]) -> bytes:
         """Return what can be read from the source, if poll has reported it as ready."""
@@ -66,10 +66,10 @@ class Route:
 
     def write(self, ready: Container[int]) -> None:
         """Write pending data, if poll has reported the target as ready."""
-        if not self.pending or self._target not in ready:
+        if not self.pending or self.target not in ready:
             return
         try:
-            written = os.write(self._target, self.pending[: self._chunk_bytes])
+            written = os.write(self.target, self.pending[: self._chunk_bytes])
         except BlockingIOError:
             return
         except OSError as error:

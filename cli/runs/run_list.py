@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
-from collector.printable import one_line
+from collector.printable import local_time, one_line
 from collector.runs.run_file import FILE, Run, RunFileError, is_finite, is_run, read_run
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import Peak, PhaseSummary
@@ -135,7 +134,7 @@ def _row(run: ListedRun) -> tuple[str, ...]:
         return f"{value:,.{digits}f}" if isinstance(value, int | float) else "-"
 
     return (
-        _local(run.begin_s),
+        local_time(run.begin_s),
         "-" if run.end_s is None else f"{run.end_s - run.begin_s:.0f} s",
         one_line(run.name),
         one_line(" ".join(f"{key}={value}" for key, value in run.tags.items())) or "-",
@@ -145,13 +144,6 @@ def _row(run: ListedRun) -> tuple[str, ...]:
         number("write_p99_ms", 2),
         one_line(run.where),
     )
-
-
-def _local(time_s: float) -> str:
-    try:
-        return datetime.fromtimestamp(time_s).strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        return "-"
 
 
 def show_run(folder: Path, output: str) -> None:
@@ -176,11 +168,11 @@ def show_run(folder: Path, output: str) -> None:
 
 def _lines(folder: Path, run: Run) -> list[str]:
     if run.end_s is not None:
-        state = f"{_local(run.begin_s)} to {_local(run.end_s)}, {run.end_s - run.begin_s:.0f} s"
+        state = f"{local_time(run.begin_s)} to {local_time(run.end_s)}, {run.end_s - run.begin_s:.0f} s"
     elif is_being_recorded(folder):
-        state = f"{_local(run.begin_s)}, still being recorded"
+        state = f"{local_time(run.begin_s)}, still being recorded"
     else:
-        state = f"{_local(run.begin_s)}, its recorder died (hint: run 'casstat fetch --recover {folder}')"
+        state = f"{local_time(run.begin_s)}, its recorder died (hint: run 'casstat fetch --recover {folder}')"
     lines = [f"{one_line(run.name)}: {state}"]
     if run.command is not None:
         code = "" if run.command.exit_code is None else f" (exit status {run.command.exit_code})"
@@ -190,7 +182,7 @@ def _lines(folder: Path, run: Run) -> list[str]:
     for phase in run.phases:
         measured = "" if phase.measured else ", not in the summary"
         lines.append(
-            f"phase {one_line(phase.name)}: {_local(phase.begin_s)}, {phase.end_s - phase.begin_s:.0f} s{measured}"
+            f"phase {one_line(phase.name)}: {local_time(phase.begin_s)}, {phase.end_s - phase.begin_s:.0f} s{measured}"
         )
     for node in run.nodes:
         clock = node.clocks[-1] if node.clocks else None

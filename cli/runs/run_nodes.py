@@ -1,6 +1,6 @@
 """The agents of a run: those that the user named, and private ones for nodes without an agent."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
@@ -17,6 +17,7 @@ from collector.cluster.live.node_address import AGENT_PORT, NodeAddress
 from collector.printable import one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import MAX_PARALLEL
+from collector.runs.run_file import RunNode
 
 PRIVATE_FOLDER = ".agents"
 """The directory with the journals of private agents, in that of the run."""
@@ -24,18 +25,28 @@ LOCAL_AGENT = NodeAddress("http", "127.0.0.1", AGENT_PORT)
 MAX_PEERS = 2000
 
 
+@dataclass(frozen=True)
+class RunAgents:
+    """The agents of a run.
+
+    journals  for each agent's address, its journal's directory below the run's if the agent is private, otherwise "".
+    failed    the nodes for which no agent could be started.
+    """
+
+    journals: Mapping[NodeAddress, str]
+    failed: tuple[RunNode, ...] = ()
+
+
 def agents_of(
     addresses: Sequence[NodeAddress], folder: Path, jolokia: JolokiaSettings, clients: AgentClients, stack: ExitStack
-) -> dict[NodeAddress, str]:
-    """Return the addresses of agents for all nodes, each with the journal's directory below `folder` if it is private.
-
-    Private agents are started for nodes without an agent.
+) -> RunAgents:
+    """Return the agents of all nodes; private agents are started for nodes without one.
 
     Without addresses, this machine's node is sampled, through its agent if there is one. Private agents stop when
-    `stack` is closed. Raises CasstatError if none can be started.
+    `stack` is closed. Raises CasstatError if the only node has no agent, and none can be started.
     """
     if not addresses and _has_agent(clients.client(LOCAL_AGENT)):
-        return {LOCAL_AGENT: ""}
+        return RunAgents({LOCAL_AGENT: ""})
     private: list[tuple[str, str, PrivateAgent]] = []
     for address in addresses or (None,):
         if address is None or not address.is_agent:
@@ -45,15 +56,16 @@ def agents_of(
                 f"{PRIVATE_FOLDER}/{len(private) + 1}",
             )
             private.append((name, journal, stack.enter_context(PrivateAgent(folder / journal, options))))
-    agents = {address: "" for address in addresses if address.is_agent}
+    journals = {address: "" for address in addresses if address.is_agent}
+    failed = []
     for name, journal, agent in private:
         try:
-            agents[agent.address()] = journal
+            journals[agent.address()] = journal
         except CasstatError as error:
-            if not agents and len(private) == 1:
+            if not journals and len(private) == 1:
                 raise
-            note(f"{one_line(name)}: {error}")
-    return agents
+            failed.append(RunNode(name, "", problem=one_line(f"{name}: {error}")))
+    return RunAgents(journals, tuple(failed))
 
 
 def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:

@@ -1,23 +1,22 @@
 """Computes the summaries of a run's phases from its recordings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
-from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import merged
+from cli.recordings.merge_program import NoDataError, merged
+from collector.cluster.grid import SpanGrid
 from collector.runs.phases import TOTAL
 from collector.runs.run_file import Run, RunPhase
-from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_between, phase_values
-
-# An interval that contains every time since the epoch, so that a merge yields a single row.
-WHOLE_S = 1e11
+from exporters.files.merged_rows import Row
+from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The summaries of a run's phases, and the number of lost ticks by node."""
+    """The summaries of a run's phases, and the number of ticks that were lost in them, by node."""
 
     phases: list[PhaseSummary]
     lost: Mapping[str, int]
@@ -29,37 +28,48 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     Each covers the ticks that lie completely inside the phase. A run without phases is summarised as a whole. Phases
     without data are left out. Raises CasstatError and click.UsageError.
     """
-    slowest_s = max((node.interval_s or 0.0 for node in run.nodes), default=0.0)
-    peaks, _ = merged(MergeSettings((folder,), interval=slowest_s or None), peak_rows, quiet=True)
-    rows = [(node.node, node.product) for node in peaks.nodes]
-    summaries = []
-    for phase in _phases(run):
-        # The tick that ends the first interval inside the phase.
-        begin_s = phase.begin_s + slowest_s
-        settings = MergeSettings((folder,), WHOLE_S)
-        try:
-            whole, choice = merged(settings, lambda *_: None, NEEDS, span=(begin_s, phase.end_s), quiet=True)
-        except CasstatError:
-            continue
-        (cluster,) = whole.cluster.values()
-        summaries.append(
-            PhaseSummary(
-                phase.name,
-                phase.begin_s,
-                phase.end_s,
-                {**phase_values(choice, cluster, len(whole.nodes)), "time": phase.end_s},
-                peaks_between(begin_s, phase.end_s, rows),
-            )
-        )
-    return RunSummary(summaries, {node.node: node.missed + node.integrity.lost for node in peaks.nodes})
+    phases = _phases(run)
+    summary = _summary(folder, run, phases)
+    if len(phases) < 2:
+        return summary
+    total = _summary(folder, run, [RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)])
+    return RunSummary([*summary.phases, *total.phases], total.lost)
 
 
 def _phases(run: Run) -> list[RunPhase]:
-    """Return the measured phases and their total, or the whole run if it has no phases."""
-    if not run.phases:
-        end_s = max((node.end_s for node in run.nodes if node.end_s is not None), default=run.begin_s)
-        return [RunPhase(TOTAL, run.begin_s, end_s if run.end_s is None else run.end_s)]
-    phases = [phase for phase in run.phases if phase.measured]
-    if len(phases) < 2:
-        return phases
-    return [*phases, RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)]
+    """Return the measured phases, or the whole run if it has no phases."""
+    if run.phases:
+        return [phase for phase in run.phases if phase.measured]
+    end_s = max((node.end_s for node in run.nodes if node.end_s is not None), default=run.begin_s)
+    return [RunPhase(TOTAL, run.begin_s, end_s if run.end_s is None else run.end_s)]
+
+
+def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
+    """Return the summary of phases, which are in order and do not overlap. Raises CasstatError."""
+    if not phases:
+        return RunSummary([], {})
+    spans = tuple((phase.begin_s, phase.end_s) for phase in phases)
+    interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=inf)
+    grid = SpanGrid(interval_s, spans=spans)
+    settings = MergeSettings((folder,))
+    try:
+        whole, choice = merged(settings, lambda *_: None, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
+        peaks, _ = merged(settings, peak_rows, grid=grid, quiet=True)
+    except NoDataError:
+        return RunSummary([], {})
+    rows: dict[int, list[tuple[str, float, Row]]] = {}
+    for node in peaks.nodes:
+        for index, row in node.product:
+            rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
+    summaries = [
+        PhaseSummary(
+            phase.name,
+            phase.begin_s,
+            phase.end_s,
+            {**phase_values(choice, whole.cluster[number], len(whole.nodes)), "time": phase.end_s},
+            peaks_of(rows.get(number, [])),
+        )
+        for number, phase in enumerate(phases)
+        if number in whole.cluster
+    ]
+    return RunSummary(summaries, {node.node: node.missed + node.integrity.lost for node in peaks.nodes})

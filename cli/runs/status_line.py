@@ -45,7 +45,7 @@ class StatusLine(OutputObserver):
         self._is_line_start = True
         self._carry = b""
 
-    def before_output(self, data: bytes) -> None:
+    def before_output(self, data: bytes, _stream: int) -> None:
         """Erase the line."""
         self.erase()
         switches = _SCREEN.findall(self._carry + data)

@@ -1,7 +1,10 @@
 """The grid of intervals shared by all nodes in a run."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
-from math import floor
+from functools import cached_property
+from itertools import accumulate
+from math import ceil, floor, inf
 
 from collector.model.sample import Sample
 
@@ -14,11 +17,11 @@ class Grid:
     begin_s: float = float("-inf")
     end_s: float = float("inf")
 
-    def index_of(self, time_s: float, covered_s: float) -> int | None:
+    def index_of(self, time_s: float, covered_s: float, _missed: int = 0) -> int | None:
         """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
 
         The interval is the one that contains the middle of the `covered_s` before the tick, because the tick itself
-        may already lie in the next interval if clocks differ slightly.
+        may already lie in the next interval if clocks differ slightly. The tick may follow missed ticks.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None
@@ -27,6 +30,56 @@ class Grid:
     def end_of(self, index: int) -> float:
         """Return an interval's end, in seconds since the epoch."""
         return (index + 1) * self.interval_s
+
+    def indices_between(self, begin_s: float, end_s: float) -> range:
+        """Return the indices of all intervals to which ticks in a time range can belong."""
+        begin_s, end_s = max(begin_s, self.begin_s), min(end_s, self.end_s)
+        return range(floor(begin_s / self.interval_s) - 1, floor(end_s / self.interval_s) + 1)
+
+
+@dataclass(frozen=True)
+class SpanGrid(Grid):
+    """Intervals within spans, instead of at multiples of `interval_s`; the spans are in order and do not overlap.
+
+    A tick counts only if a span contains all of the time that it covers. A span's intervals follow one another from its
+    beginning; the last one may be shorter. If `interval_s` is infinite, each span is one interval.
+    """
+
+    spans: tuple[tuple[float, float], ...] = ()
+
+    def index_of(self, time_s: float, covered_s: float, missed: int = 0) -> int | None:
+        """Return the index of the interval to which a tick belongs; None if no span contains it."""
+        span = bisect_right(self.spans, (time_s - covered_s * (1 + missed), inf)) - 1
+        if span < 0 or time_s > self.spans[span][1]:
+            return None
+        middle_s = time_s - min(covered_s, self.interval_s) / 2
+        index = self._first_indices[span] + floor((middle_s - self.spans[span][0]) / self.interval_s)
+        return min(index, self._first_indices[span + 1] - 1)
+
+    def end_of(self, index: int) -> float:
+        """Return an interval's end, in seconds since the epoch."""
+        span = self.span_of(index)
+        begin_s, end_s = self.spans[span]
+        return min(begin_s + (index + 1 - self._first_indices[span]) * self.interval_s, end_s)
+
+    def span_of(self, index: int) -> int:
+        """Return the number of the span that contains an interval."""
+        return bisect_right(self._first_indices, index) - 1
+
+    def indices_between(self, begin_s: float, end_s: float) -> range:
+        """Return the indices of all intervals to which ticks in a time range can belong."""
+        touched = [
+            number for number, (begins_s, ends_s) in enumerate(self.spans) if begins_s <= end_s and ends_s >= begin_s
+        ]
+        if not touched:
+            return range(0)
+        return range(self._first_indices[touched[0]], self._first_indices[touched[-1] + 1])
+
+    @cached_property
+    def _first_indices(self) -> tuple[int, ...]:
+        """The index of each span's first interval, and the number of all intervals."""
+        counts = (max(1, ceil((end_s - begin_s) / self.interval_s)) for begin_s, end_s in self.spans)
+        return tuple(accumulate(counts, initial=0))
 
 
 @dataclass

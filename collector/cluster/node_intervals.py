@@ -35,7 +35,8 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, clock: ClockCorrection)
             readings, session = {}, entry.head.session
         sample = rates(entry.head.catalogue, readings, entry.snapshot)
         update_readings(readings, entry.snapshot)
-        index = grid.index_of(clock.reference_s(entry.snapshot.tick.time_s), entry.head.interval_s)
+        tick = entry.snapshot.tick
+        index = grid.index_of(clock.reference_s(tick.time_s), entry.head.interval_s, tick.missed)
         if index is not None and not is_first:
             builders.setdefault(index, _Builder()).add(_shared(entry.head, clock, sample))
     return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}

@@ -18,14 +18,20 @@ class _EndedEarlyError(Exception):
 
 
 class AgentRuns:
-    """The same run on several agents. Agents that refuse or fail are left out; the run goes on without them."""
+    """The same run on several agents. Agents that refuse to begin it are left out; the run goes on without them.
+
+    An agent that fails later is silent: it receives no marks until it answers again, because each attempt may take long
+    and would delay the marks for the other agents.
+    """
 
     def __init__(self, clients: Sequence[AgentClient], report: Callable[[str], None]) -> None:
         """`report` receives a line for each agent on which the run cannot be begun, marked or ended, or ends early."""
         self._clients = list(clients)
         self._report = report
         self._ids: dict[AgentClient, str] = {}
-        # A client must be used by one thread at a time, and an agent must not be left out during a change.
+        self._silent: set[AgentClient] = set()
+        # A client must be used by one thread at a time. The renewing thread uses the clients of silent agents, and the
+        # thread that holds the lock uses the others.
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._renewing = threading.Thread(target=self._renew, name="lease", daemon=True)
@@ -48,7 +54,7 @@ class AgentRuns:
             client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})
 
         with self._lock:
-            self._for_each(list(self._ids), mark, "cannot mark the run there")
+            self._for_each(self._answering(), mark, "cannot mark the run there")
 
     def end(self) -> None:
         """End the run on all agents."""
@@ -63,9 +69,14 @@ class AgentRuns:
 
     def _renew(self) -> None:
         while not self._ended.wait(RENEW_EVERY_S):
+            # A failure is not reported, because the next renewal may succeed before the lease expires.
+            silent = list(self._silent)
             with self._lock:
-                # A failure is not reported, because the next renewal may succeed before the lease expires.
-                self._for_each(list(self._ids), lambda client: self._change(client, "lease"), "")
+                self._for_each(self._answering(), lambda client: self._change(client, "lease"), "")
+            self._for_each(silent, lambda client: self._change(client, "lease"), "")
+
+    def _answering(self) -> list[AgentClient]:
+        return [client for client in list(self._ids) if client not in self._silent]
 
     def _change(self, client: AgentClient, change: str) -> None:
         """Send a change that only an active run accepts. Raises AgentError and _EndedEarlyError."""
@@ -87,7 +98,7 @@ class AgentRuns:
             try:
                 act(client)
             except _EndedEarlyError:
-                del self._ids[client]
+                self._ids.pop(client, None)
                 return (
                     f"the run ended early on {client.address.url}; its lease expired, or it was ended or deleted there"
                 )
@@ -96,7 +107,9 @@ class AgentRuns:
             except (KeyError, TypeError):
                 reason = f"{client.address.url}: the response does not describe a run"
             else:
+                self._silent.discard(client)
                 return ""
+            self._silent.add(client)
             return f"{problem}: {reason}" if problem else ""
 
         if not clients:

@@ -1,6 +1,6 @@
 """The summary of one phase of a run: the cluster's row over the whole phase, and the peaks of its nodes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
@@ -66,27 +66,16 @@ def _increase(sample: Sample, series: Series) -> float | None:
     return rate.increase if isinstance(rate, Rate) else None
 
 
-def peak_rows(choice: Choice, node: NodeRun) -> list[tuple[float, Row]]:
-    """Return the time and the columns in PEAKS of each of a node's intervals."""
-    end_of = {index: interval.sample.tick.time_s for index, interval in node.intervals.items()}
-    rows = table_of(choice).node_rows(node)
-    return [(end_of[index], {name: row[name] for name in PEAKS}) for index, row in rows]
+def peak_rows(choice: Choice, node: NodeRun) -> list[tuple[int, Row]]:
+    """Return the index and the columns in PEAKS of each of a node's intervals."""
+    return [(index, {name: row[name] for name in PEAKS}) for index, row in table_of(choice).node_rows(node)]
 
 
-def peaks_between(
-    begin_s: float, end_s: float, rows_by_node: Iterable[tuple[str, list[tuple[float, Row]]]]
-) -> dict[str, Peak]:
-    """Return the highest value of each column in a time range."""
+def peaks_of(rows: Iterable[tuple[str, float, Row]]) -> dict[str, Peak]:
+    """Return the highest value of each column in rows, each with its node and the end of its interval."""
     peaks: dict[str, Peak] = {}
-    for node, time_s, name, value in _numbers(rows_by_node):
-        if begin_s <= time_s <= end_s and (name not in peaks or value > peaks[name].value):
-            peaks[name] = Peak(value, node, time_s)
+    for node, time_s, row in rows:
+        for name, cell in row.items():
+            if isinstance(cell, int | float) and isfinite(cell) and (name not in peaks or cell > peaks[name].value):
+                peaks[name] = Peak(cell, node, time_s)
     return peaks
-
-
-def _numbers(rows_by_node: Iterable[tuple[str, list[tuple[float, Row]]]]) -> Iterator[tuple[str, float, str, float]]:
-    for node, rows in rows_by_node:
-        for time_s, row in rows:
-            for name, cell in row.items():
-                if isinstance(cell, int | float) and isfinite(cell):
-                    yield node, time_s, name, cell

@@ -1,8 +1,8 @@
 """A run's summary as text."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
+from collector.printable import local_time
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import ERRORS, PEAKS, PhaseSummary
 
@@ -62,7 +62,7 @@ def _peak_lines(summary: PhaseSummary) -> list[str]:
         peak = summary.peaks.get(name)
         if peak is not None:
             label, form = _PEAK_LABELS[name]
-            at = datetime.fromtimestamp(peak.time_s).strftime("%H:%M:%S")
+            at = local_time(peak.time_s, "%H:%M:%S")
             lines.append(f"peak {label}: {form.format(peak.value)} on {peak.node} at {at}")
     return lines
 

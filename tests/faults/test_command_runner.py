@@ -140,7 +140,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
     class SlowReader(OutputObserver):
         """Reads nothing until the command has ended, and then needs much time."""
 
-        def before_output(self, data: bytes) -> None:
+        def before_output(self, data: bytes, _stream: int) -> None:
             nonlocal now_s
             if now_s == 0:
                 pid = int(data.split()[0])
@@ -199,7 +199,7 @@ def test_the_command_continues_when_its_log_cannot_be_written() -> None:
 
 def test_an_error_of_the_observer_ends_the_command() -> None:
     class Failing(OutputObserver):
-        def before_output(self, data: bytes) -> None:
+        def before_output(self, data: bytes, _stream: int) -> None:
             raise ValueError(data.decode())
 
     with pytest.raises(ValueError, match=r"\d+") as failure:

@@ -101,8 +101,10 @@ class _NodeReducer:
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
                 raise UnsupportedError(f"conflicting definitions of {name}")
-        times_s = (self._clock.reference_s(tick.time_s) for tick in block.ticks)
-        indices = [self._grid.index_of(time_s, head.interval_s) for time_s in times_s]
+        indices = [
+            self._grid.index_of(self._clock.reference_s(tick.time_s), head.interval_s, tick.missed)
+            for tick in block.ticks
+        ]
         if self._begins:
             indices[0], self._begins = None, False
         lines = [line for line, index in enumerate(indices) if index is not None]

@@ -3,7 +3,6 @@
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import floor
 
 import numpy as np
 
@@ -22,18 +21,16 @@ def interval_span(recordings: Sequence[Recording], job: Job[Product]) -> Ints:
     for recording in recordings:
         clock = job.clock_of(recording)
         for session in recording.sessions:
-            begin_s = max(clock.reference_s(session.begin_s), grid.begin_s)
-            end_s = min(clock.reference_s(session.end_s), grid.end_s)
-            first, last = (floor(time_s / grid.interval_s) for time_s in (begin_s, end_s))
+            indices = grid.indices_between(clock.reference_s(session.begin_s), clock.reference_s(session.end_s))
             # If a session spans more intervals than its files have bytes, the clock must have been stepped by years.
             # Most of the intervals would be empty, so omit the span.
-            if 0 <= last - first <= sum(path.stat().st_size for path in session.files):
-                ranges.append((first - 1, last))
+            if indices and len(indices) <= sum(path.stat().st_size for path in session.files):
+                ranges.append((indices.start, indices.stop))
     spans = [np.zeros(0, np.int64)]
-    reached = -1
-    for first, last in sorted(ranges):
-        spans.append(np.arange(max(first, reached + 1), last + 1))
-        reached = max(last, reached)
+    reached = 0
+    for first, end in sorted(ranges):
+        spans.append(np.arange(max(first, reached), end))
+        reached = max(end, reached)
     return np.concatenate(spans)
 
 

@@ -92,6 +92,14 @@ def test_malformed_runs_are_reported_and_the_others_are_listed(runs: Path, capsy
     assert main(["runs", "show"]) == 2
 
 
+def test_times_too_far_away_for_a_date_are_shown_as_unknown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    peak = {**SUMMARY[0], "peaks": {"gc_pct": {"value": 1.0, "node": "n1", "time_s": 1e30}}}
+    (runs / "b" / SUMMARY_FILE).write_text(json.dumps([peak]))
+    write_run(runs / "a", Run("far", -1e30, 1e30, "0.1.0"))
+    assert "peak GC: 1.0% on n1 at -" in printed(capsys, "show", runs / "b")
+    assert printed(capsys, runs).splitlines()[1].startswith("- ")
+
+
 def test_a_directory_that_does_not_exist_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

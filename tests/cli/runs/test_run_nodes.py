@@ -1,10 +1,21 @@
 """What is known about the agents of a run before it begins."""
 
+import ssl
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
-from cli.runs.run_nodes import AgentState, states_of
+import pytest
+
+from cli.errors import CasstatError
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.runs import run_nodes
+from cli.runs.agent_clients import AgentClients
+from cli.runs.private_agent import PrivateAgent
+from cli.runs.run_nodes import AgentState, agents_of, states_of
 from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.node_address import parse_address
+from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.http.access import Access
 from collector.runs.agent_client import AgentClient
 
@@ -28,3 +39,31 @@ def test_the_state_of_an_agent_includes_its_active_runs() -> None:
     waiting = FakeAgent("h2", {"/api/v1/node": {"answers": False}, "/api/v1/runs?active=true": []})
     absent = FakeAgent("h3", {})
     assert states_of([busy, waiting, absent]) == [AgentState(True, ("ramp on h1:17199",)), AgentState(), AgentState()]
+
+
+class FailingAgent(PrivateAgent):
+    """A private agent that does not start, unless its directory is the first one."""
+
+    def __init__(self, folder: Path, _options: Sequence[str]) -> None:
+        self._name = folder.name
+
+    def address(self) -> NodeAddress:
+        if self._name != "1":
+            raise CasstatError("cannot start an agent: no space")
+        return parse_address("127.0.0.1:1234", "http")
+
+    def stop(self) -> None:
+        """Do nothing, because nothing was started."""
+
+
+def test_nodes_whose_agents_do_not_start_are_returned_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_nodes, "PrivateAgent", FailingAgent)
+    clients = AgentClients(Access(), ssl.create_default_context())
+    urls = [f"http://{host}:8778/jolokia" for host in ("h1", "h2")]
+    with ExitStack() as stack:
+        agents = agents_of(clients.addresses(urls), tmp_path, JolokiaSettings(), clients, stack)
+        assert agents.journals == {parse_address("127.0.0.1:1234", "http"): ".agents/1"}
+        (failed,) = agents.failed
+        assert (failed.name, failed.problem) == (urls[1], f"{urls[1]}: cannot start an agent: no space")

@@ -28,7 +28,7 @@ class Terminal:
 
     def prints(self, data: bytes) -> str:
         """Pass output through, let a second go by, and return what was written after the output."""
-        self.line.before_output(data)
+        self.line.before_output(data, 1)
         self.written()
         self.now_s += 1
         self.line.after_output()
@@ -48,19 +48,19 @@ def test_the_line_is_drawn_after_a_complete_line_only(terminal: Terminal) -> Non
 
 def test_the_line_is_erased_before_output(terminal: Terminal) -> None:
     terminal.prints(b"a\n")
-    terminal.line.before_output(b"b\n")
+    terminal.line.before_output(b"b\n", 1)
     assert terminal.written() == ERASE
-    terminal.line.before_output(b"c\n")
+    terminal.line.before_output(b"c\n", 1)
     assert terminal.written() == ""
 
 
 @pytest.mark.parametrize("split", range(9))
 def test_the_line_is_not_drawn_over_a_full_screen_program(split: int, terminal: Terminal) -> None:
     on, off = b"\x1b[?1049h", b"\x1b[?1049l"
-    terminal.line.before_output(on[:split])
+    terminal.line.before_output(on[:split], 1)
     assert terminal.prints(on[split:] + b"text\n") == ""
     assert terminal.prints(b"more\n") == ""
-    terminal.line.before_output(off[:split])
+    terminal.line.before_output(off[:split], 1)
     assert "reads" in terminal.prints(off[split:] + b"\n")
 
 

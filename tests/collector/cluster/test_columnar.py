@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from collector.catalogue import CATALOGUE
 from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 from collector.cluster.columnar.decode import UnsupportedError
 from collector.cluster.columnar.reduce import reduced
-from collector.cluster.grid import Grid, NodeInterval
+from collector.cluster.grid import Grid, NodeInterval, SpanGrid
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, Merged, NodeRun
 from collector.cluster.recordings import recordings
@@ -175,15 +176,21 @@ CLOCKS = (
 )
 
 
-@given(st.lists(ticks(), min_size=1, max_size=3), st.sampled_from([1.0, 3.0, 5.0]), st.sampled_from(CLOCKS))
+BEGIN_S = 1_795_000_000.0
+SPANS = ((BEGIN_S, BEGIN_S + 6.5), (BEGIN_S + 6.5, BEGIN_S + 12.0), (BEGIN_S + 15.0, BEGIN_S + 40.0))
+GRIDS = st.sampled_from(
+    [Grid(1.0), Grid(3.0), Grid(5.0, end_s=BEGIN_S + 30.0), SpanGrid(inf, spans=SPANS), SpanGrid(2.0, spans=SPANS)]
+)
+
+
+@given(st.lists(ticks(), min_size=1, max_size=3), GRIDS, st.sampled_from(CLOCKS))
 @shared
 def test_both_implementations_give_the_same_node_intervals(
-    folder: Path, runs: Sequence[list[Snapshot]], interval_s: float, clock: ClockCorrection
+    folder: Path, runs: Sequence[list[Snapshot]], grid: Grid, clock: ClockCorrection
 ) -> None:
     all_sessions, notes = sessions([write(folder, runs)])
     assert notes == []
     ((recording,), _) = recordings(all_sessions)
-    grid = Grid(interval_s)
     reference = node_run(recording, grid, clock)
     columns = reduced(recording, grid, clock)
     columnar = columns.intervals(grid)
@@ -205,7 +212,7 @@ def test_both_implementations_give_the_same_cluster_intervals(
         write(folder / str(number), [named], data.draw(st.sampled_from(["", "a", "b"])))
     runs, _ = recordings(sessions([folder])[0])
     clocks = {"0": data.draw(st.sampled_from(CLOCKS))}
-    job = Job(Grid(5.0), clocks, frozenset(metric.name for metric in METRICS), interval_count)
+    job = Job(data.draw(GRIDS), clocks, frozenset(metric.name for metric in METRICS), interval_count)
     reference, columnar = reference_merge(runs, job), merge(runs, job)
     assert reference.nodes == columnar.nodes
     assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())

@@ -67,6 +67,29 @@ def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
     assert "marks" in active.changes
 
 
+def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
+    refused = AgentError("refused")
+    failing = FakeAgent("h1", marks=refused, lease=refused)
+    active = FakeAgent("h2")
+    reports: list[str] = []
+    runs = AgentRuns([failing, active], reports.append)
+    runs.begin("ramp")
+    for _ in range(3):
+        runs.mark("more")
+    assert (failing.changes.count("marks"), active.changes.count("marks")) == (1, 3)
+    assert reports == ["cannot mark the run there: refused"]
+    failing.errors.clear()
+    assert failing.renewed.wait(30)
+    failing.renewed.clear()
+    # The agent answers again, and has been seen to answer.
+    assert failing.renewed.wait(30)
+    runs.mark("more")
+    runs.end()
+    assert failing.changes.count("marks") == 2
+    assert len(reports) == 1
+
+
 @pytest.mark.parametrize("status", [404, 409])
 def test_a_run_that_has_ended_before_its_end_ended_early(status: int) -> None:
     reports: list[str] = []

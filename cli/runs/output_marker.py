@@ -1,0 +1,46 @@
+"""Turns lines of a command's output that match a pattern into marks of its run."""
+
+from pathlib import Path
+from re import Pattern
+
+from cli.errors import note
+from cli.runs.command_runner import OutputObserver
+from cli.runs.marks_file import append_mark, mark_text
+
+# The pattern is applied to at most this much of a line.
+MAX_LINE_BYTES = 4096
+
+
+class OutputMarker(OutputObserver):
+    """Marks the run in a directory at each line that matches; the mark is the first group, else the match."""
+
+    def __init__(self, pattern: Pattern[bytes], folder: Path) -> None:
+        self._pattern = pattern
+        self._folder = folder
+        # The beginning of an incomplete line, by output stream.
+        self._lines: dict[int, bytes] = {}
+
+    def before_output(self, data: bytes, stream: int) -> None:
+        """Mark the run at each line that is complete now."""
+        *lines, rest = (self._lines.get(stream, b"") + data).replace(b"\r", b"\n").split(b"\n")
+        self._lines[stream] = rest[:MAX_LINE_BYTES]
+        for line in lines:
+            self._mark(line)
+
+    def end(self) -> None:
+        """Mark the run at each last line that matches although it is incomplete."""
+        for line in self._lines.values():
+            self._mark(line)
+        self._lines.clear()
+
+    def _mark(self, line: bytes) -> None:
+        match = self._pattern.search(line[:MAX_LINE_BYTES])
+        if match is None:
+            return
+        first = match.group(1) if match.re.groups else None
+        text = mark_text((match.group() if first is None else first).decode(errors="replace"))
+        if text:
+            try:
+                append_mark(self._folder, text)
+            except OSError as error:
+                note(f"{error.filename or self._folder}: cannot write the mark: {error.strerror}")
