@@ -94,7 +94,7 @@ class RunStore:
             return tuple(_times(kept.run) for kept in reversed(last))
 
     def begin(self, name: str, lease_s: float | None = None) -> Run:
-        """Begin a run at the current time and return it; with a lease, it ends unless `renew` is called within every `lease_s` seconds.
+        """Begin a run and return it. With a lease, it ends unless it is renewed every `lease_s` seconds.
 
         Raises OSError and TooManyChangesError.
         """
