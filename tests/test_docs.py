@@ -7,6 +7,7 @@ import shlex
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -19,6 +20,7 @@ from cli.main import LINE, command_names, main, short_help
 from cli.parameters.renamed_options import Renamed
 from collector.catalogue import CATALOGUE
 from collector.journal.format_version import FULL_EVERY
+from collector.runs.run_schema import run_schema
 from exporters.catalogue_page import page
 from exporters.line.view import View
 from exporters.sinks.parts.registry import sink_urls
@@ -217,6 +219,32 @@ def setting_row(name: str, option: click.Option) -> str:
     suffix = f" [{default}]" if option.show_default and default not in (None, ()) else ""
     text = " ".join((option.help or "").split()).replace("|", "\\|")
     return f"| `{name}` | {text}{suffix} |"
+
+
+def undocumented(schema: dict[str, Any], rows: list[tuple[str, str]]) -> set[str]:
+    """Return the differences between an object's schema and the rows about its keys.
+
+    The row about a key whose value is an object states the keys of that object, except those of `nodes`.
+    """
+    properties: dict[str, dict[str, Any]] = schema["properties"]
+    differences = properties.keys() ^ {key for key, _ in rows}
+    for key, meaning in rows:
+        if key != "nodes":
+            value = properties.get(key, {})
+            kinds = [value, value.get("items", {}), *value.get("anyOf", ())]
+            inner = {name for kind in kinds for name in kind.get("properties", ())}
+            differences |= {f"{key}.{name}" for name in inner if f"`{name}`" not in meaning}
+    return differences
+
+
+def test_every_key_of_a_runs_file_is_on_its_page() -> None:
+    rows = (ROOT / "docs/runs.md").read_text().partition("| key in `run.json` |")[2].partition("\n\n")[0].splitlines()
+    cells = [row.strip("| ").split(" | ") for row in rows[2:]]
+    keys = [(key, meaning) for names, meaning in cells for key in re.findall(r"`(\w+)`", names)]
+    nodes = [key for key, _ in keys].index("nodes") + 1
+    schema = run_schema()
+    assert undocumented(schema, keys[:nodes]) == set()
+    assert undocumented(schema["properties"]["nodes"]["items"], keys[nodes:]) == set()
 
 
 def test_make_targets_in_the_documentation_exist() -> None:
