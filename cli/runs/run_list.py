@@ -75,8 +75,11 @@ def _in_folder(folder: Path) -> list[ListedRun]:
     for path in paths:
         try:
             run = read_run(path)
-        except (OSError, RunFileError) as error:
-            note(f"{path / FILE}: {one_line(error)}")
+        except OSError as error:
+            note(f"{path / FILE}: {error.strerror}")
+            continue
+        except RunFileError as error:
+            note(f"{path / FILE}: {error}")
             continue
         summaries = read_summaries(path)
         values = summaries[-1].values if summaries else {}

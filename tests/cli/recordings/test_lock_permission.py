@@ -1,6 +1,5 @@
 """Recordings whose lock file the user has no permission to open."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,8 +13,7 @@ from collector.journal.header import Header
 from collector.journal.segments import LockState, lock_state
 from collector.journal.writer import LOCK, Journal, Limits
 from tests.collector.cluster.recorded_nodes import METRICS, busy
-
-NOBODY = 65534
+from tests.stranger import forbidden
 
 
 @pytest.fixture
@@ -38,15 +36,8 @@ def as_stranger(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[No
     # Import all modules that the commands need before switching to a user who might not be allowed to read them.
     assert main(["journal", "check", str(folder)]) == main(["replay", str(folder)]) == 0
     assert "open" in capsys.readouterr().out
-    if os.geteuid():
-        (folder / LOCK).chmod(0)
+    with forbidden(folder / LOCK):
         yield
-        return
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.usefixtures("as_stranger")

@@ -1,11 +1,25 @@
 """The run to mark is the given one, that of the surrounding command, or the only one that is being recorded."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cli.errors import CasstatError
-from cli.runs.run_folder import FOLDER_VARIABLE, RUNS_FOLDER, active_run, create, default_folder, recording
+from cli.runs.run_folder import (
+    FOLDER_VARIABLE,
+    LOCK_FILE,
+    RUNS_FOLDER,
+    active_run,
+    create,
+    default_folder,
+    is_being_recorded,
+    last_alive_s,
+    recording,
+    require_empty,
+    show_alive,
+)
 from collector.runs.run_file import Run, write_run
 
 RUN = Run("r", 0.0, None, "1")
@@ -55,6 +69,60 @@ def test_a_directory_with_files_is_not_used() -> None:
     folder = run_at("a")
     with pytest.raises(CasstatError, match="already exists"):
         create(folder)
+    with recording(folder), pytest.raises(CasstatError, match="already exists"):
+        require_empty(folder)
+
+
+def test_a_directory_is_new_for_the_recorder_that_creates_it() -> None:
+    folder = Path("deep/run")
+    assert create(folder)
+    assert not create(folder)
+    with recording(folder):
+        assert not create(folder)
+        require_empty(folder)
+    Path("file").touch()
+    for path in (Path("file"), Path("file/run")):
+        with pytest.raises(CasstatError, match="Not a directory"):
+            create(path)
+
+
+def test_all_users_can_see_that_a_run_is_being_recorded() -> None:
+    folder = run_at("a")
+    before = os.umask(0o022)
+    try:
+        with recording(folder):
+            assert (folder / LOCK_FILE).stat().st_mode & 0o777 == 0o644
+            assert is_being_recorded(folder)
+    finally:
+        os.umask(before)
+    assert not is_being_recorded(folder)
+
+
+def test_an_error_of_a_recorder_is_not_mistaken_for_a_taken_lock() -> None:
+    folder = run_at("a")
+    with pytest.raises(BlockingIOError), recording(folder):
+        raise BlockingIOError
+    assert not is_being_recorded(folder)
+
+
+def test_the_lock_of_a_recorder_that_died_shows_when_it_was_last_alive() -> None:
+    folder = run_at("a")
+    assert last_alive_s(folder) is None
+    show_alive(folder)
+    with suppress(KeyboardInterrupt), recording(folder):
+        os.utime(folder / LOCK_FILE, (1000.0, 1000.0))
+        assert last_alive_s(folder) == 1000.0
+        show_alive(folder)
+        alive_s = last_alive_s(folder)
+        raise KeyboardInterrupt
+    assert alive_s is not None
+    assert alive_s > 1000.0
+    with suppress(KeyboardInterrupt), recording(folder):
+        raise KeyboardInterrupt
+    assert last_alive_s(folder) == alive_s
+    with recording(folder):
+        pass
+    assert last_alive_s(folder) is None
 
 
 @pytest.mark.parametrize(

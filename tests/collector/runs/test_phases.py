@@ -36,6 +36,22 @@ def test_marks_begin_phases_after_the_warm_up() -> None:
     )
 
 
+def test_a_mark_with_a_name_that_has_a_meaning_gets_another_name() -> None:
+    texts = (TOTAL, WARM_UP, COOL_DOWN, MAIN, TOTAL)
+    marks = [RunMark(1200.0 + 100.0 * number, text) for number, text in enumerate(texts)]
+    phases = phases_of(1000.0, 2000.0, 2010.0, 60.0, marks)
+    assert [(phase.name, phase.measured) for phase in phases] == [
+        (WARM_UP, False),
+        (MAIN, True),
+        ("total (2)", True),
+        ("warm-up (2)", True),
+        ("cool-down (2)", True),
+        ("main (2)", True),
+        ("total (3)", True),
+        (COOL_DOWN, False),
+    ]
+
+
 def test_a_run_without_options_has_one_phase() -> None:
     assert phases_of(1000.0, 2000.0, 2000.0, 0.0, ()) == (RunPhase(MAIN, 1000.0, 2000.0),)
 
