@@ -70,7 +70,7 @@ def fetch(settings: FetchSettings) -> None:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}")
     if error is not None:
         raise error
-    _require_all(result.nodes)
+    require_all(result.nodes)
 
 
 def _range(settings: FetchSettings, now_s: float) -> FetchRange:
@@ -126,7 +126,7 @@ def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
         echo(folder)
 
 
-def _require_all(nodes: Sequence[RunNode]) -> None:
+def require_all(nodes: Sequence[RunNode]) -> None:
     """Raise CasstatError if a node has a problem."""
     if not any(node.ticks for node in nodes):
         raise CasstatError("nothing fetched")

@@ -4,43 +4,44 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree, rmtree
+from shutil import copyfile, rmtree
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.run_defaults import run_at
 from cli.runs import run_folder
 from cli.runs.agent_clients import AgentClients, agent_clients
-from cli.runs.fetch_program import Progress
+from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import PRIVATE_FOLDER
-from collector.cluster.live.node_address import parse_address
-from collector.journal.segments import journal_files
+from collector.cluster.live.node_address import NodeAddressError, parse_address
 from collector.journal.trimming import TickSpan, extent_of
-from collector.journal.writer import SUFFIX, folder_name
-from collector.printable import one_line
+from collector.journal.writer import files_of, folder_name
+from collector.printable import count_text, one_line
+from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
-from collector.runs.run_file import NODES_FOLDER, Run, RunNode, write_run
+from collector.runs.run_file import FILE, NODES_FOLDER, Run, RunNode, write_run
 
 RECOVERY_FOLDER = ".recovery"
-"""The directory for recordings that are being fetched, in that of the run."""
+"""The directory for recordings that are being fetched, and for those that they replace, in that of the run."""
 
 
 def recover(folder: Path, agent: JolokiaSettings) -> None:
     """Complete the run in a directory; what is already complete stays as it is.
 
-    Raises CasstatError, click.UsageError and KeyboardInterrupt.
+    Raises CasstatError, also if a node is still incomplete, click.UsageError and KeyboardInterrupt.
     """
-    run = run_at([folder])
-    if run is None:
-        raise CasstatError(f"{folder}: not the directory of a run")
+    # No lock is created in other directories.
+    _run_in(folder)
     clients = agent_clients(agent)
     last_alive_s = run_folder.last_alive_s(folder)
     with run_folder.recording(folder):
+        # The recorder may have changed the run until now.
+        run = _run_in(folder)
         if run.end_s is None:
-            run = _ended(folder, run, time.time() if last_alive_s is None else last_alive_s)
+            run = _ended(folder, run, last_alive_s)
         try:
             run = _completed(folder, run, clients)
         except OSError as error:
@@ -49,49 +50,61 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         if node.problem:
             note(one_line(node.problem))
     finish(folder, run, (), quiet=False)
+    require_all(run.nodes)
 
 
-def _ended(folder: Path, run: Run, end_s: float) -> Run:
-    """Return the run with an end, and with the phases that follow from its marks."""
+def _run_in(folder: Path) -> Run:
+    """Return the run in a directory. Raises CasstatError and click.UsageError."""
+    run = run_at([folder])
+    if run is None:
+        raise CasstatError(f"{folder}: not the directory of a run")
+    return run
+
+
+def _is_missing(node: RunNode) -> bool:
+    """Return whether a node's recording may be completed; a node without an address never had an agent."""
+    return bool((node.problem or not node.folder) and (node.address or node.journal))
+
+
+def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
+    """Return the run with its end, which is when its recorder was last alive, and the phases that follow from marks."""
     reader = MarksReader(folder)
     reader.new_marks()
     marks = tuple(reader.marks)
-    command_end_s = end_s if run.command is None or run.command.end_s is None else run.command.end_s
-    return replace(
-        run, end_s=end_s, marks=marks, phases=phases_of(run.begin_s, command_end_s, end_s, run.warm_up_s, marks)
-    )
+    command_end_s = None if run.command is None else run.command.end_s
+    # The recorder shows that it is alive at intervals, so it was alive when the command began and ended.
+    known_s = run.begin_s if command_end_s is None else command_end_s
+    end_s = max(known_s, time.time() if last_alive_s is None else last_alive_s)
+    phases = phases_of(run.begin_s, end_s if command_end_s is None else command_end_s, end_s, run.warm_up_s, marks)
+    return replace(run, end_s=end_s, marks=marks, phases=phases)
 
 
 def _completed(folder: Path, run: Run, clients: AgentClients) -> Run:
-    """Fetch the incomplete nodes and write the run's file; return the run. Raises OSError and KeyboardInterrupt.
+    """Fetch the incomplete nodes and write the run's file; return the run.
 
-    A node's directory is replaced only when its recording has been fetched, and other copies are deleted only when the
-    run's file has been written.
+    A recording is replaced only when a more complete one has been fetched, and other copies are deleted only when the
+    run's file has been written. Raises CasstatError, OSError and KeyboardInterrupt.
     """
     wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
-    # A node without an address never had an agent.
-    missing = [node for node in run.nodes if (node.problem or not node.folder) and (node.address or node.journal)]
-    local = {node.address: _from_journal(folder, node, wanted) for node in missing if node.journal}
+    rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
+    missing = [_with_leftover(folder, run, node, wanted) for node in run.nodes if _is_missing(node)]
     remote = [node for node in missing if not node.journal]
+    agents = [_client(folder, clients, node) for node in remote]
+    completed = {node.address: _from_journal(folder, node, wanted) for node in missing if node.journal}
     error = None
-    completed: dict[str, RunNode] = {}
     if remote:
-        rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
         progress = Progress()
         try:
-            result = fetched(
-                [clients.client(parse_address(node.address)) for node in remote],
-                wanted,
-                folder / RECOVERY_FOLDER,
-                progress.add,
-            )
+            result = fetched(agents, wanted, folder / RECOVERY_FOLDER, progress.add)
         finally:
             progress.end()
         error = result.error
-        completed = {
-            before.address: _moved(folder, before, after) for before, after in zip(remote, result.nodes, strict=True)
-        }
-    run = replace(run, nodes=tuple((local | completed).get(node.address, node) for node in run.nodes))
+        for before, after in zip(remote, result.nodes, strict=True):
+            after = replace(after, clocks=(*before.clocks, *after.clocks))
+            source = folder / RECOVERY_FOLDER / after.folder
+            is_better = _is_better(before, after)
+            completed[before.address] = _moved(folder, before, after, source) if is_better else _kept(before, after)
+    run = replace(run, nodes=tuple(completed.get(node.address, node) for node in run.nodes))
     write_run(folder, run)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     if not any(node.journal for node in run.nodes):
@@ -101,36 +114,84 @@ def _completed(folder: Path, run: Run, clients: AgentClients) -> Run:
     return run
 
 
-def _moved(folder: Path, before: RunNode, after: RunNode) -> RunNode:
-    """Move what has been fetched to its place, unless there is more already; return the node. Raises OSError."""
-    if after.ticks <= before.ticks:
-        return replace(before, problem=after.problem or before.problem)
-    target = before.folder or _free_folder(folder, after.name)
-    rmtree(folder / target, ignore_errors=True)
-    (folder / target).parent.mkdir(exist_ok=True)
-    (folder / RECOVERY_FOLDER / after.folder).rename(folder / target)
-    return replace(after, folder=target, clocks=(*before.clocks, *after.clocks))
+def _client(folder: Path, clients: AgentClients, node: RunNode) -> AgentClient:
+    """Return a client for a node's agent. Raises CasstatError."""
+    try:
+        return clients.client(parse_address(node.address))
+    except NodeAddressError as error:
+        raise CasstatError(f"{folder / FILE}: {error}") from None
+
+
+def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:
+    """Return the node with what was fetched before without being stated in the run's file, if anything was.
+
+    The recorder may have died, or the disk have become full, between the fetch and the change of the file. Raises
+    OSError.
+    """
+    target = f"{NODES_FOLDER}/{folder_name(node.name)}"
+    is_used = any(other.folder == target for other in run.nodes)
+    is_ambiguous = sum(other.name == node.name for other in run.nodes) > 1
+    if node.folder or is_used or is_ambiguous or not (folder / target).is_dir():
+        return node
+    span, _ = _ticks(files_of(folder / target), node, wanted)
+    if not span.ticks:
+        rmtree(folder / target, ignore_errors=True)
+        return node
+    return replace(node, folder=target, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s)
 
 
 def _from_journal(folder: Path, node: RunNode, wanted: FetchRange) -> RunNode:
     """Copy the journal of a private agent that has died; return the node. Raises OSError."""
     journal = folder / node.journal
-    target = node.folder or _free_folder(folder, node.name)
-    rmtree(folder / target, ignore_errors=True)
-    copytree(journal, folder / target, ignore=_others)
-    span = TickSpan()
-    for file in journal_files(folder / target):
-        span += extent_of(file, wanted.begin_s, wanted.end_s, growing=True).span
+    files = files_of(journal) if journal.is_dir() else []
+    span, damaged = _ticks(files, node, wanted)
+    problem, name = "", node.name or node.address
     if not span.ticks:
-        return replace(node, folder="", problem=node.problem or f"{node.name}: no ticks were recorded")
-    return replace(
-        node, folder=target, journal="", ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=""
-    )
+        problem = f"{name}: no ticks were recorded in this time range"
+    elif damaged:
+        problem = f"{name}: {count_text(damaged, 'damaged section')} in its journal"
+    after = replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
+    if not _is_better(node, after):
+        return _kept(node, after)
+    source = folder / RECOVERY_FOLDER / node.journal
+    source.mkdir(parents=True)
+    for file in files:
+        copyfile(file, source / file.name)
+    return _moved(folder, node, replace(after, journal=node.journal if problem else ""), source)
 
 
-def _others(_: str, names: Sequence[str]) -> list[str]:
-    """Return the files that do not belong to a journal."""
-    return [name for name in names if not name.endswith(SUFFIX)]
+def _ticks(files: Sequence[Path], node: RunNode, wanted: FetchRange) -> tuple[TickSpan, int]:
+    """Return a node's ticks in the time range, and the number of damaged sections in its files. Raises OSError."""
+    offset_s, error_s = (node.clocks[-1].offset_s, node.clocks[-1].error_s) if node.clocks else (0.0, 0.0)
+    span, damaged = TickSpan(), 0
+    for file in files:
+        extent = extent_of(file, wanted.begin_s + offset_s - error_s, wanted.end_s + offset_s + error_s, growing=True)
+        span += extent.span
+        damaged += extent.damaged
+    return span, damaged
+
+
+def _is_better(before: RunNode, after: RunNode) -> bool:
+    """Return whether a node's new recording is more complete than the one that is already there."""
+    return after.ticks > before.ticks or (after.ticks == before.ticks > 0 and not after.problem)
+
+
+def _kept(before: RunNode, after: RunNode) -> RunNode:
+    """Return the node with the recording that is already there, and the reason why it could not be completed."""
+    fewer = f"{before.name or before.address}: fewer ticks remain in its journal than have been fetched before"
+    return replace(before, problem=after.problem or before.problem or fewer)
+
+
+def _moved(folder: Path, before: RunNode, after: RunNode, source: Path) -> RunNode:
+    """Move a node's new recording from `source` to its place; return the node. Raises OSError."""
+    target = before.folder or _free_folder(folder, after.name or after.address)
+    if (folder / target).exists():
+        replaced = folder / RECOVERY_FOLDER / "replaced" / target
+        replaced.parent.mkdir(parents=True, exist_ok=True)
+        (folder / target).rename(replaced)
+    (folder / target).parent.mkdir(parents=True, exist_ok=True)
+    source.rename(folder / target)
+    return replace(after, folder=target)
 
 
 def _free_folder(folder: Path, name: str) -> str:

@@ -1,13 +1,23 @@
-"""An agent for tests of `casstat record`."""
+"""An agent for tests of `casstat record` and `casstat fetch --recover`."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from starlette.types import Receive, Scope, Send
+
+from exporters.api.app import build
+from exporters.api.server import Server
+from tests.collector.cluster.recorded_nodes import busy, record
 from tests.exporters.api.scripted_agent import Scripted
 
 HOST = "127.0.63.5"
+# The journals begin this long before a test and end this long after its beginning.
+BEFORE_S, AFTER_S = 10, 120
+READS = 10
+"""The number of reads per second of every node."""
 
 
 class RecordingAgent(Scripted):
@@ -21,3 +31,32 @@ class RecordingAgent(Scripted):
     def node(self) -> Mapping[str, Any]:
         node = {"node": self.name, "interval_s": 1.0, "casstat": "0.1.0", "address": HOST, "peers": []}
         return {**node, "answers": self.answers, "tick_s": float(int(time.time()))}
+
+
+Node = tuple[RecordingAgent, str]
+"""An agent and its address."""
+
+
+def record_around_now(folder: Path, name: str) -> Path:
+    """Record ticks from BEFORE_S ago to AFTER_S from now, and return the journal's directory."""
+    return record(folder, busy(name, BEFORE_S + AFTER_S, begin_s=float(int(time.time()) - BEFORE_S)))
+
+
+@contextmanager
+def serving(folder: Path, name: str, clock: Callable[[], float] = time.time) -> Iterator[Node]:
+    """Serve the API of an agent, whose clock is `clock`, with a journal in `folder`, which is recorded if it is new."""
+    if not folder.exists():
+        record_around_now(folder, name)
+    agent = RecordingAgent(folder, name)
+    app = build(agent, clock)
+
+    async def with_clock(scope: Scope, receive: Receive, send: Send) -> None:
+        # The server sets the time at which it has received the request; without it, the application uses its clock.
+        scope.pop("casstat.received_s", None)
+        await app(scope, receive, send)
+
+    server = Server(with_clock, f"{HOST}:0", None, print)
+    try:
+        yield agent, f"{HOST}:{server.address[1]}"
+    finally:
+        server.stop()

@@ -1,0 +1,435 @@
+"""`casstat fetch --recover` completes a run, and loses nothing of what is already there, whatever happens."""
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from errno import ENOSPC
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from cli.main import main
+from cli.runs.marks_file import append_mark
+from cli.runs.run_folder import LOCK_FILE, recording
+from collector.journal.segments import journal_files
+from collector.runs import run_file
+from collector.runs.agent_client import AgentClient
+from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, read_run, write_run
+from tests.collector.fakes import file_size_limit
+from tests.faults.recording_agent import HOST, Node, RecordingAgent, record_around_now, serving
+
+# The number of ticks in the runs below, whose limits are at ticks.
+TICKS = 6
+
+
+@dataclass(frozen=True)
+class Case:
+    """A complete run of the nodes n1 and n2, whose agents are being served.
+
+    complete  the content of its file.
+    stop      functions that stop the agents.
+    """
+
+    folder: Path
+    complete: Run
+    agents: tuple[RecordingAgent, RecordingAgent]
+    stop: tuple[Callable[[], None], Callable[[], None]]
+
+    def change(self, *nodes: RunNode) -> None:
+        """Write the run's file with other nodes."""
+        write_run(self.folder, replace(self.complete, nodes=nodes))
+
+    @property
+    def nodes(self) -> tuple[RunNode, RunNode]:
+        first, second = read_run(self.folder).nodes
+        return first, second
+
+    def files(self) -> dict[str, tuple[int, bytes]]:
+        """Return the inode and the content of each file of the recordings."""
+        return {
+            path.relative_to(self.folder).as_posix(): (path.stat().st_ino, path.read_bytes())
+            for path in journal_files(self.folder)
+        }
+
+
+@contextmanager
+def stoppable(folder: Path, name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
+    served = serving(folder, name)
+    node = served.__enter__()
+    stopped = threading.Event()
+
+    def stop() -> None:
+        if not stopped.is_set():
+            stopped.set()
+            served.__exit__(None, None, None)
+
+    try:
+        yield node, stop
+    finally:
+        stop()
+
+
+@pytest.fixture
+def case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Case]:
+    begin_s = float(int(time.time()) - TICKS - 2)
+    folder = tmp_path / "run"
+    with stoppable(tmp_path / "j1", "n1") as (one, stop_one), stoppable(tmp_path / "j2", "n2") as (two, stop_two):
+        period = ("--from", str(begin_s), "--until", str(begin_s + TICKS - 1), "-o", str(folder))
+        assert main(["fetch", one[1], two[1], *period]) == 0
+        capsys.readouterr()
+        run = read_run(folder)
+        assert [node.ticks for node in run.nodes] == [TICKS, TICKS]
+        yield Case(folder, run, (one[0], two[0]), (stop_one, stop_two))
+
+
+def recovered(capsys: pytest.CaptureFixture[str], folder: Path) -> tuple[int, str]:
+    """Recover a run; return the exit code and what is printed on stderr."""
+    code = main(["fetch", "--recover", str(folder)])
+    errors = capsys.readouterr().err
+    assert "Traceback" not in errors
+    return code, errors
+
+
+def folders(run: Path) -> set[str]:
+    """Return the directories of a run, apart from those of its tables."""
+    paths = [path.relative_to(run) for path in run.rglob("*") if path.is_dir()]
+    return {path.as_posix() for path in paths if path.parts[:2] != ("merged", "rows")}
+
+
+def test_only_the_incomplete_nodes_are_fetched_again(
+    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = case.complete.nodes
+    case.change(one, replace(two, ticks=2, problem="cut"))
+    before = case.files()
+    asked: list[str] = []
+    monkeypatch.setattr(case.agents[0], "node", lambda: asked.append("n1"))
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0, errors
+    assert asked == []
+    assert case.nodes[0] == one
+    assert (case.nodes[1].ticks, case.nodes[1].problem, case.nodes[1].folder) == (TICKS, "", two.folder)
+    after = case.files()
+    assert after.keys() == before.keys()
+    assert [after[path] == before[path] for path in sorted(after)] == [True, False]
+    assert folders(case.folder) == {"nodes", "nodes/n1", "nodes/n2", "merged", "plots"}
+
+
+@pytest.mark.parametrize(
+    ("ticks", "is_replaced", "problem"),
+    [
+        (TICKS - 1, True, ""),
+        # As many ticks as before, but now they are known to be all.
+        (TICKS, True, ""),
+        # The agent has deleted some of them meanwhile.
+        (TICKS + 1, False, "cut"),
+    ],
+)
+def test_a_recording_is_replaced_only_by_a_more_complete_one(
+    ticks: int, is_replaced: bool, problem: str, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = case.complete.nodes
+    case.change(replace(one, ticks=ticks, problem="cut"), two)
+    before = case.files()
+    code, errors = recovered(capsys, case.folder)
+    assert (case.files() != before) == is_replaced
+    assert (case.nodes[0].ticks, case.nodes[0].problem) == (TICKS if is_replaced else ticks, problem)
+    assert code == (1 if problem else 0)
+    assert ("casstat: 1 of 2 nodes not fetched completely" in errors) == bool(problem)
+
+
+def is_gone(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    case.stop[0]()
+
+
+def interrupts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the agents press Ctrl-C when they are asked for their journals, and respond after that has had its effect."""
+    interrupted = threading.Event()
+    interrupt = AgentClient.interrupt
+
+    def interrupting(client: AgentClient) -> None:
+        interrupt(client)
+        interrupted.set()
+
+    def journal(_: RecordingAgent) -> Path:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        interrupted.wait(30)
+        return case.folder
+
+    monkeypatch.setattr(AgentClient, "interrupt", interrupting)
+    monkeypatch.setattr(RecordingAgent, "journal", property(journal), raising=False)
+
+
+def has_lost_its_journal(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    rmtree(case.agents[0].journal)
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "problem"),
+    [
+        (is_gone, 1, "Connection refused"),
+        (interrupts, 130, "interrupted"),
+        (has_lost_its_journal, 1, "no ticks were recorded in this time range"),
+    ],
+)
+def test_nothing_is_lost_if_the_agent_fails(
+    failure: Callable[[Case, pytest.MonkeyPatch], None],
+    code: int,
+    problem: str,
+    case: Case,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two = case.complete.nodes
+    case.change(replace(one, ticks=2, problem="cut"), two)
+    before = case.files()
+    failure(case, monkeypatch)
+    assert recovered(capsys, case.folder)[0] == code
+    assert case.files() == before
+    assert (case.nodes[0].ticks, case.nodes[0].folder, case.nodes[1]) == (2, one.folder, two)
+    assert problem in case.nodes[0].problem
+    assert not (case.folder / ".recovery").exists()
+
+
+@pytest.mark.parametrize("limit", [100, 3000])
+def test_nothing_is_lost_if_the_disk_is_full(limit: int, case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    """The lower limit concerns all files, the higher one all but the run's."""
+    one, two = case.complete.nodes
+    case.change(replace(one, ticks=2, problem="cut"), two)
+    assert (case.folder / run_file.FILE).stat().st_size < 3000
+    before = case.files()
+    with file_size_limit(limit):
+        code, errors = recovered(capsys, case.folder)
+    assert code == 1
+    assert errors.endswith(": File too large\n")
+    assert case.files() == before
+    assert case.nodes[0].ticks == 2
+    assert recovered(capsys, case.folder)[0] == 0
+    assert case.nodes[0].ticks == TICKS
+
+
+def killed(case: Case) -> Run:
+    """Return the run as the recorder writes it before the command."""
+    run = case.complete
+    nodes = tuple(RunNode(n.name, n.address, interval_s=1.0, casstat="1", clocks=n.clocks) for n in run.nodes)
+    return replace(run, end_s=None, nodes=nodes, command=RunCommand(("true",), run.begin_s))
+
+
+def private(case: Case, name: str = ".agents/1") -> RunNode:
+    """Let the first node's recorder have written its journal to the run's directory; return the node."""
+    record_around_now(case.folder / name, "n1")
+    (case.folder / name / "agent.log").touch()
+    case.stop[0]()
+    return replace(killed(case).nodes[0], journal=name)
+
+
+@pytest.mark.parametrize("written_s", [None, TICKS - 1, TICKS + 20])
+def test_a_run_whose_recorder_was_killed_ends_when_the_recorder_was_last_alive(
+    written_s: float | None, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`written_s` is the time of the command's end after the beginning of the run, if it has ended."""
+    run = killed(case)
+    assert run.command is not None
+    begin_s = run.begin_s
+    if written_s is not None:
+        run = replace(run, command=replace(run.command, end_s=begin_s + written_s, exit_code=0))
+    write_run(case.folder, run)
+    append_mark(case.folder, "total", lambda: begin_s + 2)
+    alive_s = begin_s + TICKS + 0.5
+    (case.folder / LOCK_FILE).touch()
+    os.utime(case.folder / LOCK_FILE, (alive_s, alive_s))
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0, errors
+    run = read_run(case.folder)
+    assert run.end_s == pytest.approx(max(alive_s, begin_s + (written_s or 0)), abs=1e-3)
+    phases = ["main", "total (2)", *(["cool-down"] if written_s == TICKS - 1 else [])]
+    assert [phase.name for phase in run.phases] == phases
+    assert (run.phases[0].begin_s, run.phases[-1].end_s) == (begin_s, run.end_s)
+    assert [node.folder for node in run.nodes] == ["nodes/n1", "nodes/n2"]
+    assert not (case.folder / LOCK_FILE).exists()
+
+
+def test_a_recorder_that_was_killed_before_it_showed_that_it_is_alive_leaves_a_run_that_ends_as_it_begins(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = killed(case)
+    write_run(case.folder, run)
+    (case.folder / LOCK_FILE).touch()
+    os.utime(case.folder / LOCK_FILE, (run.begin_s - 5, run.begin_s - 5))
+    recovered(capsys, case.folder)
+    assert read_run(case.folder).end_s == run.begin_s
+
+
+def test_without_a_lock_the_end_is_unknown_and_the_run_ends_now(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(case.folder, killed(case))
+    before_s = time.time()
+    assert recovered(capsys, case.folder)[0] == 0
+    assert before_s <= (read_run(case.folder).end_s or 0.0) <= time.time()
+
+
+def test_the_journal_of_a_private_agent_is_used_if_its_recorder_died(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.change(private(case), killed(case).nodes[1])
+    rmtree(case.folder / "nodes")
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0, errors
+    for node in case.nodes:
+        assert (node.ticks, node.problem, node.folder, node.journal) == (TICKS, "", f"nodes/{node.name}", "")
+        assert (node.begin_s, node.end_s) == (case.complete.begin_s, case.complete.end_s)
+    assert all(path.name.endswith(".jsonl.zst") for path in (case.folder / "nodes/n1").iterdir())
+    assert folders(case.folder) == {"nodes", "nodes/n1", "nodes/n2", "merged", "plots"}
+
+
+def test_the_journal_of_a_private_agent_is_kept_until_the_runs_file_has_been_written(
+    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _: bytes) -> None:
+        raise OSError(ENOSPC, "No space left on device", str(path))
+
+    case.change(private(case), killed(case).nodes[1])
+    journal = sorted((case.folder / ".agents/1").iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(run_file, "replace_file", full)
+        code, errors = recovered(capsys, case.folder)
+    assert (code, errors) == (1, f"casstat: {case.folder / run_file.FILE}: No space left on device\n")
+    assert sorted((case.folder / ".agents/1").iterdir()) == journal
+    assert case.nodes[0].journal == ".agents/1"
+    assert recovered(capsys, case.folder)[0] == 0
+    assert folders(case.folder) == {"nodes", "nodes/n1", "nodes/n2", "merged", "plots"}
+
+
+@pytest.mark.parametrize("limit", [100, 3000])
+def test_the_journal_of_a_private_agent_is_kept_if_the_disk_is_too_full_for_a_copy(
+    limit: int, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    partial = replace(private(case), folder="nodes/n1", ticks=2, problem="cut")
+    case.change(partial, case.complete.nodes[1])
+    before = case.files()
+    with file_size_limit(limit):
+        code, errors = recovered(capsys, case.folder)
+    assert code == 1
+    assert errors.endswith(": File too large\n")
+    assert {path: content for path, content in case.files().items() if ".recovery" not in path} == before
+    assert recovered(capsys, case.folder)[0] == 0
+    assert (case.nodes[0].ticks, case.nodes[0].problem) == (TICKS, "")
+
+
+@pytest.mark.parametrize(("ticks", "problem"), [(2, ""), (TICKS, ""), (TICKS + 1, "cut")])
+def test_a_private_journal_replaces_only_a_less_complete_recording(
+    ticks: int, problem: str, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.change(replace(private(case), folder="nodes/n1", ticks=ticks, problem="cut"), case.complete.nodes[1])
+    (file,) = (case.folder / "nodes/n1").iterdir()
+    before = file.stat().st_ino
+    assert recovered(capsys, case.folder)[0] == (1 if problem else 0)
+    (file,) = (case.folder / "nodes/n1").iterdir()
+    assert (file.stat().st_ino == before) == bool(problem)
+    assert (case.nodes[0].problem, (case.folder / ".agents").exists()) == (problem, bool(problem))
+
+
+def test_what_was_fetched_is_kept_if_the_private_journal_has_been_deleted(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = replace(killed(case).nodes[1], journal=".agents/2")
+    case.change(replace(private(case), folder="nodes/n1", ticks=2, problem="cut"), missing)
+    rmtree(case.folder / ".agents")
+    rmtree(case.folder / "nodes/n2")
+    before = case.files()
+    code, errors = recovered(capsys, case.folder)
+    assert code == 1
+    assert "n2: no ticks were recorded in this time range" in errors
+    assert case.files() == before
+    assert [(node.ticks, node.folder) for node in case.nodes] == [(2, "nodes/n1"), (0, "")]
+
+
+def test_damage_in_a_private_journal_is_a_problem_and_the_journal_is_kept(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.change(private(case), case.complete.nodes[1])
+    (file,) = journal_files(case.folder / ".agents/1")
+    content = file.read_bytes()
+    # The end, in which the ticks of the future are.
+    file.write_bytes(content[: len(content) // 2] + b"\xff" * 50 + content[len(content) // 2 :])
+    code, errors = recovered(capsys, case.folder)
+    assert code == 1
+    assert "n1: 1 damaged section in its journal" in errors
+    assert (case.nodes[0].ticks, case.nodes[0].journal) == (TICKS, ".agents/1")
+    assert (case.folder / ".agents/1").exists()
+
+
+@pytest.mark.parametrize("is_reachable", [True, False])
+def test_what_was_fetched_before_the_runs_file_could_be_written_is_used(
+    is_reachable: bool, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = case.complete.nodes
+    case.change(replace(killed(case).nodes[0], clocks=one.clocks), two)
+    before = case.files()
+    if not is_reachable:
+        case.stop[0]()
+    code, errors = recovered(capsys, case.folder)
+    assert code == (0 if is_reachable else 1), errors
+    assert (case.files() == before) == (not is_reachable)
+    assert case.files().keys() == before.keys()
+    node = case.nodes[0]
+    assert (node.ticks, node.folder, bool(node.problem)) == (TICKS, "nodes/n1", not is_reachable)
+
+
+def test_a_run_that_is_being_recorded_is_not_changed(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(case.folder, killed(case))
+    before = case.files()
+    with recording(case.folder):
+        code, errors = recovered(capsys, case.folder)
+    assert (code, errors) == (1, f"casstat: {case.folder}: another process is recording this run\n")
+    assert case.files() == before
+    assert read_run(case.folder) == killed(case)
+
+
+def test_the_run_that_was_completed_just_before_is_not_replaced_by_an_earlier_state(
+    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recorder writes the run's file and releases the lock while the recovery starts."""
+    complete = case.complete
+    write_run(case.folder, killed(case))
+
+    @contextmanager
+    def last_moment(folder: Path) -> Iterator[None]:
+        write_run(folder, complete)
+        yield
+
+    monkeypatch.setattr("cli.runs.run_folder.recording", last_moment)
+    assert recovered(capsys, case.folder)[0] == 0
+    assert read_run(case.folder) == complete
+
+
+def test_what_is_not_a_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert recovered(capsys, tmp_path) == (1, f"casstat: {tmp_path}: not the directory of a run\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["", "::x::", f"http://{HOST}:1\x1b[2J", "http://a:b@h"])
+def test_an_invalid_address_in_the_runs_file_is_an_error_of_one_line(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = RunNode("n1", address, clocks=(NodeClock(1000.0, 0.0, 0.0),), problem="cut")
+    write_run(tmp_path, Run("r", 1000.0, 1060.0, "1", nodes=(node,)))
+    code, errors = recovered(capsys, tmp_path)
+    assert code == 1
+    assert errors.startswith(f"casstat: {tmp_path / run_file.FILE}: ")
+    assert errors.count("\n") == 1
+
+
+def test_a_summary_is_written_for_the_recovered_run(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    case.change(killed(case).nodes[0], case.complete.nodes[1])
+    rmtree(case.folder / "nodes/n1")
+    code, errors = recovered(capsys, case.folder)
+    assert (code, errors.splitlines()[-1]) == (0, str(case.folder))
+    (summary,) = json.loads((case.folder / "summary.json").read_text())
+    assert summary["values"]["nodes"] == 2
+    assert (case.folder / "merged/rows.tsv").exists()
