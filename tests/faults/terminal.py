@@ -19,7 +19,9 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Terminal:
-    """`casstat ARGUMENTS` with a pseudo-terminal as its output."""
+    """`casstat ARGUMENTS` with a pseudo-terminal as its standard input and output."""
+
+    is_controlling = False
 
     def __init__(self, columns: int, *arguments: str, lines: int = 24, **environ: str) -> None:
         self._master, slave = pty.openpty()
@@ -28,7 +30,14 @@ class Terminal:
         env = environment(**{"TERM": "xterm", **environ})
         try:
             self._process = subprocess.Popen(
-                command(*arguments), env=env, stdin=slave, stdout=slave, stderr=subprocess.PIPE, text=True
+                command(*arguments),
+                env=env,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave if self.is_controlling else subprocess.PIPE,
+                text=True,
+                start_new_session=self.is_controlling,
+                preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if self.is_controlling else None,
             )
         finally:
             os.close(slave)
@@ -58,6 +67,9 @@ class Terminal:
     def resize(self, columns: int, lines: int = 24) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
     def read(self, rows: int) -> list[str]:
         """Wait until there are at least `rows` lines, and return all lines."""
         ends_s = time.monotonic() + PATIENCE_S
@@ -80,7 +92,7 @@ class Terminal:
         while self._more():
             continue
         _, errors = self._process.communicate(timeout=PATIENCE_S)
-        return self._process.returncode, errors
+        return self._process.returncode, errors or ""
 
     def _more(self) -> bool:
         """Wait for output and read it; return whether more may follow."""
@@ -92,6 +104,12 @@ class Terminal:
             self._text += data.decode()
             return bool(data)
         return False
+
+
+class ControllingTerminal(Terminal):
+    """`casstat ARGUMENTS` in a session of its own with a pseudo-terminal for all standard streams, as in a shell."""
+
+    is_controlling = True
 
 
 def plain(line: str) -> str:
