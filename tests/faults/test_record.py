@@ -643,7 +643,7 @@ def test_a_disk_that_is_full_in_the_end_leaves_the_recordings_and_the_status_of_
     folder = tmp_path / "run"
 
     def limited(*arguments: Any, **options: Any) -> bool:
-        with file_size_limit(100):
+        with file_size_limit(1):
             return finish(*arguments, **options)
 
     monkeypatch.setattr(record_program, "finish", limited)
