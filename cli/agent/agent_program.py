@@ -120,7 +120,8 @@ class _Program:
         with _server_errors():
             agent = Agent(self.settings, runs, self._last_identity, self.clock, self.log, has_answered=answered)
         host, port = agent.address
-        self.log(f"serving {host}:{port}")
+        # A UNIX socket has no port.
+        self.log(f"serving {host}:{port}" if port else f"serving {host}")
         return agent
 
     def _sampler_of(self, _kind: str, factory: TransportFactory) -> NodeSampler:

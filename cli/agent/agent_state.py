@@ -77,7 +77,7 @@ class Agent:
 
     @property
     def address(self) -> tuple[str, int]:
-        """The API's address."""
+        """The API's host and port; for a UNIX socket, unix:PATH and 0."""
         return self._server.address
 
     def tick(self, sampler: NodeSampler, snapshot: Snapshot, sample: Sample | None, journal: Journal) -> None:

@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -24,9 +25,11 @@ class DeadlineConnection(http.client.HTTPConnection):
     _socket: "DeadlineSocket | None" = None
     _stream: socket.socket | None = None
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, unix_path: str = "") -> None:
+        """With `unix_path`, connect to a UNIX socket; `host` and `port` are then sent only as a header."""
         super().__init__(host, port)
         self._tls = tls
+        self._unix_path = unix_path
 
     def shut_down(self) -> None:
         """Let the current operation fail at once; may be called from any thread. Name lookup is not interrupted."""
@@ -39,7 +42,8 @@ class DeadlineConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         """Connect to the first of the host's addresses that accepts a connection, within the remaining time."""
         stream = self._connected_socket()
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self._unix_path:
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
             stream = self._tls_socket(stream, self._tls)
         self.sock = self._socket = DeadlineSocket(stream, self)
@@ -63,7 +67,12 @@ class DeadlineConnection(http.client.HTTPConnection):
 
     def _connected_socket(self) -> socket.socket:
         last_error: OSError | None = None
-        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM):
+        addresses: Sequence[tuple[Any, Any, Any, Any, Any]]
+        if self._unix_path:
+            addresses = [(socket.AF_UNIX, socket.SOCK_STREAM, 0, "", self._unix_path)]
+        else:
+            addresses = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
+        for family, kind, protocol, _, address in addresses:
             stream = self._stream = socket.socket(family, kind, protocol)
             try:
                 stream.settimeout(self.left_s())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.node_address import NodeAddress
+from collector.cluster.live.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
 from collector.http.deadline_connection import CHUNK_BYTES, DeadlineConnection
 from collector.http.diagnostics import ConnectionClosedError, Diagnostics
@@ -58,17 +58,21 @@ class _WriteError(Exception):
 class _Download:
     """The state of a download.
 
-    deadline_s  the monotonic time at which the download fails.
-    tag         the version of the file.
-    attempts    the number of attempts that failed since the file had `reached` bytes.
+    deadline_s    the monotonic time at which the download fails.
+    patience_s    how long to repeat attempts without progress, even if there have been MAX_ATTEMPTS.
+    tag           the version of the file.
+    attempts      the number of attempts that failed since the file had `reached` bytes.
+    progressed_s  the monotonic time at which the last attempt with progress ended.
     """
 
     file: BinaryIO
     progress: Callable[[int], None]
     deadline_s: float
+    patience_s: float = 0.0
     tag: str = ""
     attempts: int = 0
     reached: int = 0
+    progressed_s: float = 0.0
 
     def write(self, chunk: bytes) -> None:
         """Append downloaded bytes. Raises _WriteError."""
@@ -90,8 +94,8 @@ class _Download:
         """Return whether to try again after a failed attempt."""
         self.attempts += 1
         if self.file.tell() - self.reached >= MIN_PROGRESS_BYTES:
-            self.attempts, self.reached = 1, self.file.tell()
-        return self.attempts < MAX_ATTEMPTS
+            self.attempts, self.reached, self.progressed_s = 1, self.file.tell(), time.monotonic()
+        return self.attempts < MAX_ATTEMPTS or time.monotonic() - self.progressed_s < self.patience_s
 
 
 class AgentClient:
@@ -105,9 +109,14 @@ class AgentClient:
         address: NodeAddress,
         access: Access,
         tls: ssl.SSLContext | None = None,
+        patience_s: float = 0.0,
     ) -> None:
-        """Create the client without connecting."""
+        """Create the client without connecting.
+
+        For `patience_s`, requests without side effects are repeated while the agent cannot be reached.
+        """
         self.address = address
+        self._patience_s = patience_s
         self._tls = tls if address.scheme == "https" else None
         self._headers = {**access.headers, "User-Agent": "casstat"}
         self._hint = access.hint
@@ -118,14 +127,17 @@ class AgentClient:
 
     def json(self, path: str) -> Any:
         """Return the content of a JSON response to GET. Raises AgentError and ClientInterruptedError."""
-        is_reused = self._connection is not None
-        try:
-            return self._json(path)
-        except AgentUnavailableError:
-            if not is_reused:
-                raise
-            # The agent may have closed the idle connection while the request was on its way.
-            return self._json(path)
+        ends_s = time.monotonic() + self._patience_s
+        while True:
+            is_reused = self._connection is not None
+            try:
+                return self._json(path)
+            except AgentUnavailableError:
+                # The agent may have closed an idle connection while the request was on its way.
+                if not is_reused:
+                    if time.monotonic() >= ends_s:
+                        raise
+                    self._interrupted.wait(RETRY_DELAY_S)
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Return the content of a JSON response to POST.
@@ -143,7 +155,9 @@ class AgentClient:
         because the agent has replaced the file. Raises AgentError, ClientInterruptedError, and OSError if `file` cannot
         be written.
         """
-        download = _Download(file, progress, time.monotonic() + MAX_START_S + size_bytes / MIN_BYTES_PER_S)
+        now_s = time.monotonic()
+        deadline_s = now_s + MAX_START_S + size_bytes / MIN_BYTES_PER_S + self._patience_s
+        download = _Download(file, progress, deadline_s, self._patience_s, progressed_s=now_s)
         while True:
             try:
                 self._continue(path, download, size_bytes + MAX_GROWTH_BYTES)
@@ -220,8 +234,7 @@ class AgentClient:
         if self._connection is not None and self._connection.has_unread_input():
             # The agent has closed the connection, or has sent data that must not be mistaken for the next response.
             self.close()
-        connection = self._connection or DeadlineConnection(self.address.host, self.address.port, self._tls)
-        self._connection = connection
+        connection = self._connection = self._connection or self._new_connection()
         connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
         self.check()
         is_reusable = False
@@ -241,6 +254,12 @@ class AgentClient:
         finally:
             if not is_reusable:
                 self.close()
+
+    def _new_connection(self) -> DeadlineConnection:
+        address = self.address
+        if address.socket:
+            return DeadlineConnection(LOCAL_HOST, http.client.HTTP_PORT, None, address.socket)
+        return DeadlineConnection(address.host, address.port, self._tls)
 
     def _body(self, response: http.client.HTTPResponse, deadline_s: float) -> Iterator[bytes]:
         """Yield a response's body; each part must arrive within TIMEOUT_S, and all of it before `deadline_s`."""

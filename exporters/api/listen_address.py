@@ -1,12 +1,19 @@
-"""The API's listen address: parsing and binding."""
+"""The API's listen address, HOST:PORT or unix:PATH: parsing and binding."""
 
 import errno
 import re
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 BACKLOG = 1024
+UNIX_PREFIX = "unix:"
+# Only the agent's user and root can connect to a UNIX socket.
+UNIX_MODE = 0o600
+# Linux limits the path of a UNIX socket to this number of bytes.
+MAX_UNIX_BYTES = 107
 _PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
 _ERRORS = {
     errno.EADDRINUSE: "address already in use (hint: choose another port)",
@@ -27,8 +34,24 @@ def parse_address(listen: str) -> tuple[str, int]:
     return match["six"] or match["name"] or "", int(match["port"])
 
 
+def unix_path(listen: str) -> Path | None:
+    """Return the path of unix:PATH; None for any other address. Raises ListenError."""
+    if not listen.startswith(UNIX_PREFIX):
+        return None
+    path = Path(listen.removeprefix(UNIX_PREFIX))
+    if not path.is_absolute() or len(bytes(path)) > MAX_UNIX_BYTES:
+        raise ListenError(f"{listen!r}: the path must be absolute and have at most {MAX_UNIX_BYTES} bytes")
+    return path
+
+
 def bind(listen: str) -> socket.socket:
-    """Return a listening socket for HOST:PORT; without HOST, for all IPv6 and IPv4 addresses. Raises ListenError."""
+    """Return a listening socket for HOST:PORT or unix:PATH; without HOST, for all IPv6 and IPv4 addresses.
+
+    Raises ListenError.
+    """
+    path = unix_path(listen)
+    if path is not None:
+        return _unix_socket(listen, path)
     host, port = parse_address(listen)
     try:
         addresses: Sequence[tuple[socket.AddressFamily, Any]]
@@ -52,6 +75,36 @@ def bind(listen: str) -> socket.socket:
         return _listening_socket(*addresses[-1])
     except OSError as error:
         raise _listen_error(listen, error) from None
+
+
+def release(listener: socket.socket) -> None:
+    """Close a listening socket; that of a UNIX socket is removed from its directory."""
+    name = listener.getsockname()
+    listener.close()
+    if isinstance(name, str):
+        Path(name).unlink(missing_ok=True)
+
+
+def _unix_socket(listen: str, path: Path) -> socket.socket:
+    _remove_stale(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(path))
+        # Until `listen`, connections are refused.
+        path.chmod(UNIX_MODE)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise ListenError(f"{listen}: {error.strerror}") from None
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove a socket that an agent left behind when it was killed."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        if path.is_socket() and client.connect_ex(str(path)) == errno.ECONNREFUSED:
+            path.unlink()
 
 
 def _listen_error(listen: str, error: OSError) -> ListenError:

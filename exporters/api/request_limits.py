@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import socket
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -18,6 +19,8 @@ HEAD_BYTES, BODY_BYTES = 16 << 10, 64 << 10
 # The maximum number of bytes received for an incomplete message, including chunk headers and trailers.
 MESSAGE_BYTES = 8 * BODY_BYTES
 MAX_PIPELINED = 64
+# A UNIX socket's clients are programs on this machine, like those of the loopback interface.
+UNIX_CLIENT = ("127.0.0.1", 0)
 
 
 class _BoundError(Exception):
@@ -51,6 +54,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the connection, or abort it if the client is not admitted."""
         super().connection_made(transport)
+        if transport.get_extra_info("socket").family == socket.AF_UNIX:
+            self.client = UNIX_CLIENT
         self._connection.abort = transport.abort
         self._certified = bool(transport.get_extra_info("peercert"))
         if not self._is_admitted(transport):

@@ -20,7 +20,7 @@ from exporters.api.client_addresses import is_loopback
 from exporters.api.connections import HEAD_S, IDLE_S, MAX_CONNECTIONS, ClientConnection, Connections
 from exporters.api.credentials import Passwords
 from exporters.api.host_header import Hosts
-from exporters.api.listen_address import bind, parse_address
+from exporters.api.listen_address import bind, parse_address, release, unix_path
 from exporters.api.request_limits import BoundedProtocol
 from exporters.rate_limited_logger import RateLimitedLogger
 
@@ -38,7 +38,7 @@ Log = Callable[[str], None]
 def check(listen: str, web_config: Path | None) -> None:
     """Check that a server could start, leaving nothing open. Raises ListenError or WebConfigError if it could not."""
     WebConfigReloader(web_config, lambda _: None)
-    bind(listen).close()
+    release(bind(listen))
 
 
 class Server:
@@ -53,20 +53,23 @@ class Server:
         max_connections: int = MAX_CONNECTIONS,
         names: Sequence[str] = (),
     ) -> None:
-        """Bind `listen` (HOST:PORT), read the web configuration, and serve.
+        """Bind `listen` (HOST:PORT or unix:PATH), read the web configuration, and serve.
 
         `log` may be called from any thread; `names` are additional names of the agent (see `host_header`).
         Raises ListenError or WebConfigError.
         """
         reloader = WebConfigReloader(web_config, log)
         self._socket = bind(listen)
-        self.address: tuple[str, int] = self._socket.getsockname()[:2]
+        self._unix_path = unix_path(listen)
+        # For a UNIX socket, the port is 0.
+        self.address: tuple[str, int] = self._socket.getsockname()[:2] if self._unix_path is None else (listen, 0)
         config = reloader.config
-        if config.users and config.tls is None and not is_loopback(self.address[0]):
+        is_local = self._unix_path is not None or is_loopback(self.address[0])
+        if config.users and config.tls is None and not is_local:
             log(f"{web_config}: passwords are sent unencrypted (hint: configure tls_server_config)")
         self._passwords = Passwords()
         limited_log = RateLimitedLogger(log)
-        hosts = Hosts([parse_address(listen)[0], *names])
+        hosts = Hosts([*([parse_address(listen)[0]] if self._unix_path is None else []), *names])
         guarded = Guard(app, lambda: reloader.config, self._passwords, limited_log, hosts)
         self._serving = _Serving(guarded, reloader, limited_log, max_connections)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
@@ -77,6 +80,8 @@ class Server:
         self._serving.stop()
         self._thread.join(STOP_S)
         self._passwords.close()
+        if self._unix_path is not None:
+            self._unix_path.unlink(missing_ok=True)
 
     def _run(self) -> None:
         asyncio.run(self._serving.serve(sockets=[self._socket]))
@@ -181,7 +186,9 @@ class _Serving(uvicorn.Server):
                 self._log(f"{len(self._connections)} connections are open; a further one was rejected", kind="full")
                 client.close()
                 continue
-            task = loop.create_task(self._handshake(loop, client, str(address[0]), connection))
+            # The client of a UNIX socket has no address.
+            peer = str(address[0]) if address else "unix"
+            task = loop.create_task(self._handshake(loop, client, peer, connection))
             self._handshakes[task] = client
             task.add_done_callback(self._handshake_done)
 

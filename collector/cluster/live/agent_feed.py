@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from collector.cluster.live.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
 from collector.cluster.live.cluster_interval import NodeInfo, dc_rack
-from collector.cluster.live.node_address import NodeAddress
+from collector.cluster.live.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
 from collector.http.diagnostics import ConnectionClosedError, Diagnostics
 from collector.model.sample import Sample
@@ -149,10 +149,17 @@ class AgentFeed:
     async def _connect(self) -> AgentConnection:
         loop = asyncio.get_running_loop()
         address = self._address
-        server_name = address.host if self._tls else None
-        connecting = loop.create_connection(
-            lambda: AgentConnection(loop.time), address.host, address.port, ssl=self._tls, server_hostname=server_name
-        )
+
+        def new_connection() -> AgentConnection:
+            return AgentConnection(loop.time)
+
+        if address.socket:
+            connecting = loop.create_unix_connection(new_connection, address.socket)
+        else:
+            server_name = address.host if self._tls else None
+            connecting = loop.create_connection(
+                new_connection, address.host, address.port, ssl=self._tls, server_hostname=server_name
+            )
         try:
             _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
         except UnicodeError:
@@ -168,7 +175,7 @@ class AgentFeed:
     async def _get(
         self, connection: AgentConnection, path: str, accept: str, on_event: EventHandler | None = None
     ) -> Response:
-        host = self._address.authority
+        host = LOCAL_HOST if self._address.socket else self._address.authority
         head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nUser-Agent: casstat\r\n"
         response = await connection.send(f"{head}{self._headers}\r\n".encode(), on_event)
         self._ever_answered = True

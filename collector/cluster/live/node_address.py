@@ -8,6 +8,8 @@ from collector.printable import one_line
 
 AGENT_PORT = 17199
 """The port on which agents listen by default."""
+LOCAL_HOST = "localhost"
+"""The name by which an agent is addressed through a UNIX socket."""
 EXAMPLES = "use an address such as 10.0.0.7, https://10.0.0.7:17199 or http://10.0.0.7:8778/jolokia"
 
 
@@ -16,13 +18,31 @@ class NodeAddressError(ValueError):
 
 
 @dataclass(frozen=True)
+class Tunnel:
+    """The way to a casstat agent on another machine.
+
+    socket  the UNIX socket on this machine that leads to the agent.
+    url     the address that messages and files show.
+    spool   the directory on the other machine to which the agent records.
+    """
+
+    socket: str
+    url: str
+    spool: str
+
+
+@dataclass(frozen=True)
 class NodeAddress:
-    """The address of a casstat agent or a Jolokia agent; `path` is "" for a casstat agent."""
+    """The address of a casstat agent or a Jolokia agent; `path` is "" for a casstat agent.
+
+    If there is a `tunnel`, connections go through it.
+    """
 
     scheme: str
     host: str
     port: int
     path: str = ""
+    tunnel: Tunnel | None = None
 
     @property
     def is_agent(self) -> bool:
@@ -32,7 +52,12 @@ class NodeAddress:
     @property
     def url(self) -> str:
         """The complete URL."""
-        return f"{self.scheme}://{self.authority}{self.path}"
+        return self.tunnel.url if self.tunnel else f"{self.scheme}://{self.authority}{self.path}"
+
+    @property
+    def socket(self) -> str:
+        """The UNIX socket to connect to; "" if connections use TCP."""
+        return self.tunnel.socket if self.tunnel else ""
 
     @property
     def authority(self) -> str:

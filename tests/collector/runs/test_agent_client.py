@@ -1,5 +1,6 @@
 """The agents' client sends each change once, on a connection that is open."""
 
+import io
 import socket
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ import pytest
 
 from collector.cluster.live.node_address import parse_address
 from collector.http.access import Access
-from collector.runs.agent_client import AgentClient, AgentStatusError
+from collector.http.deadline_connection import DeadlineConnection
+from collector.runs.agent_client import AgentClient, AgentStatusError, AgentUnavailableError
 from tests.waiting import eventually
 
 HOST = "127.0.63.6"
@@ -18,10 +20,13 @@ HOST = "127.0.63.6"
 class OneRequestServer:
     """Responds to one request per connection with `response`, and closes it without announcing this.
 
+    All requests end with `end`.
+
     requests  the first lines of the requests.
     """
 
-    def __init__(self, response: bytes) -> None:
+    def __init__(self, response: bytes, end: bytes = b"\r\n\r\n{}") -> None:
+        self._end = end
         self.requests: list[bytes] = []
         self._response = response
         self._listener = socket.create_server((HOST, 0))
@@ -42,8 +47,7 @@ class OneRequestServer:
                 return
             with stream:
                 request = b""
-                # All bodies in these tests are {}.
-                while not request.endswith(b"\r\n\r\n{}"):
+                while not request.endswith(self._end):
                     request += stream.recv(1 << 16)
                 self.requests.append(request.partition(b" HTTP")[0])
                 stream.sendall(self._response)
@@ -74,3 +78,36 @@ def test_an_error_has_the_status_of_the_response() -> None:
         with closing(client_of(server)) as client, pytest.raises(AgentStatusError, match="HTTP 409 Conflict") as raised:
             client.post("/", {})
         assert raised.value.status == 409
+
+
+class SlowToOpen(AgentClient):
+    """A client whose first attempts to connect fail; a wait between two attempts takes no time."""
+
+    def __init__(self, address: str, failures: int, patience_s: float) -> None:
+        super().__init__(parse_address(address, "http"), Access(), patience_s=patience_s)
+        self.attempts = 0
+        self._failures = failures
+        self._interrupted.wait = lambda timeout=None: False  # type: ignore[method-assign]
+
+    def _new_connection(self) -> DeadlineConnection:
+        self.attempts += 1
+        if self.attempts <= self._failures:
+            # Nothing listens on port 1.
+            return DeadlineConnection(HOST, 1, None)
+        return super()._new_connection()
+
+
+def test_a_patient_client_repeats_requests_without_side_effects() -> None:
+    body = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
+    with closing(OneRequestServer(body, end=b"\r\n\r\n")) as server:
+        with closing(SlowToOpen(server.address, 20, patience_s=30.0)) as client:
+            assert client.json("/") == []
+            assert client.attempts == 21
+        with closing(SlowToOpen(server.address, 20, patience_s=30.0)) as client:
+            file = io.BytesIO()
+            client.download("/", 2, file)
+            assert file.getvalue() == b"[]"
+        with closing(SlowToOpen(server.address, 1, patience_s=30.0)) as client, pytest.raises(AgentUnavailableError):
+            client.post("/", {})
+        with closing(SlowToOpen(server.address, 1, patience_s=0.0)) as client, pytest.raises(AgentUnavailableError):
+            client.json("/")
