@@ -22,13 +22,15 @@ from collector.model.snapshot import SourceError
 from collector.printable import printable
 
 LINE = "line"
+# Commands that casstat itself runs, on other machines; no list mentions them.
+INTERNAL = frozenset({"spool"})
 INTERRUPTED = 130
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands except the default command."""
+    """Return the names of all commands except the default command and internal ones."""
     files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
-    return sorted(name for name in files if name != LINE)
+    return sorted(name for name in files if name != LINE and name not in INTERNAL)
 
 
 def unknown_command_message(name: str) -> str:
@@ -48,11 +50,12 @@ def short_help(name: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words and words[0][:1].isalpha() and words[0] not in command_names():
+    known = {*command_names(), *INTERNAL}
+    if words and words[0][:1].isalpha() and words[0] not in known:
         # The default command's arguments never begin with a letter, so a word must be a misspelt command name.
         click.UsageError(unknown_command_message(words[0])).show()
         return 2
-    name = words.pop(0) if words and words[0] in command_names() else LINE
+    name = words.pop(0) if words and words[0] in known else LINE
     program_name = "casstat" if name == LINE else f"casstat {name}"
     prefix = "CASSTAT" if name == LINE else f"CASSTAT_{name.upper()}"
     if sys.stdout is None:

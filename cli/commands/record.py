@@ -132,9 +132,9 @@ class RecordCommand(click.Command):
 def command(context: click.Context, /, **options: Any) -> None:
     """Run a command and record all nodes meanwhile
 
-    NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia); without NODE,
-    this machine's node is recorded. The result is a run: a directory with the recordings, the command's output, merged
-    tables, plots and a summary.
+    NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia), or a machine on
+    which casstat is installed (ssh://cassandra@10.0.0.7); without NODE, this machine's node is recorded. The result is
+    a run: a directory with the recordings, the command's output, merged tables, plots and a summary.
 
     The exit status is the command's: 128 plus its number for a signal, 126 if the command is not executable, 127 if it
     is not found. It is 1 if a condition of --fail-if is met, and 125 if casstat fails.

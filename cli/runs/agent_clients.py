@@ -12,6 +12,9 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.http.access import Access
 from collector.runs.agent_client import AgentClient
 
+# An agent goes on recording for 60 s after a tunnel has broken; it takes some time to notice that and to make it again.
+TUNNEL_PATIENCE_S = 80.0
+
 
 @dataclass(frozen=True)
 class AgentClients:
@@ -23,6 +26,10 @@ class AgentClients:
     def client(self, address: NodeAddress) -> AgentClient:
         """Return a new client for an agent; it does not connect yet."""
         return AgentClient(address, self.access, self.tls)
+
+    def fetching_client(self, address: NodeAddress) -> AgentClient:
+        """Return a new client for fetching, which waits while a tunnel is broken."""
+        return AgentClient(address, self.access, self.tls, TUNNEL_PATIENCE_S if address.tunnel else 0.0)
 
     def addresses(self, nodes: Sequence[str]) -> list[NodeAddress]:
         """Return the different addresses of the nodes. Raises click.UsageError."""

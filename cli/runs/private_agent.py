@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -25,20 +25,20 @@ MAX_LOG_BYTES = 1 << 16
 
 
 class PrivateAgent:
-    """A casstat agent with its journal in `folder` that serves its API on a free port of the loopback interface."""
+    """A casstat agent with its journal in `folder`; by default, its API is on a free port of the loopback interface."""
 
-    def __init__(self, folder: Path, options: Sequence[str]) -> None:
+    def __init__(self, folder: Path, options: Sequence[str], listen: str = "127.0.0.1:0") -> None:
         """Start the agent with additional options, in which paths must be absolute. Raises CasstatError."""
         folder = folder.absolute()
         self._log = folder / LOG_FILE
-        command = [sys.executable, "-m", "cli", "agent", "--listen", "127.0.0.1:0", "--journal-dir", str(folder)]
+        command = [sys.executable, "-m", "cli", "agent", "--listen", listen, "--journal-dir", str(folder)]
         # The agent ignores settings for a permanent agent on this machine.
         environ = {name: value for name, value in os.environ.items() if name not in _AGENT_VARIABLES}
         status, status_end = os.pipe()
         control_end, self._control = os.pipe()
         words = [str(control_end), str(status_end), "-1", *command, *options]
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
             with self._log.open("wb") as log:
                 self._supervisor = subprocess.Popen(
                     [*SUPERVISOR, *words],
@@ -68,17 +68,29 @@ class PrivateAgent:
 
     def address(self) -> NodeAddress:
         """Wait until the agent serves its API, and return the API's address. Raises CasstatError."""
+        return parse_address(self.wait_until_serving())
+
+    def wait_until_serving(self, poll: Callable[[], object] = lambda: None) -> str:
+        """Wait until the agent serves its API; return what it listens on. Raises CasstatError, and what `poll` raises.
+
+        Calls `poll` again and again.
+        """
         ends_s = time.monotonic() + START_S
         while time.monotonic() < ends_s:
             ended = self._supervisor.poll() is not None
             output = self._output()
             serving = _SERVING.search(output)
             if serving is not None:
-                return parse_address(serving.group(1).decode())
+                return serving.group(1).decode()
             if ended:
                 raise CasstatError(f"cannot start an agent: {_last_line(output) or 'it ended without a message'}")
+            poll()
             time.sleep(POLL_S)
         raise CasstatError(f"the agent has not started within {START_S:g} s: {_last_line(self._output())}")
+
+    def has_ended(self) -> bool:
+        """Return whether the agent has ended, although it was not stopped."""
+        return self._supervisor.poll() is not None
 
     def stop(self) -> None:
         """Stop the agent; its journal is complete when this returns."""

@@ -23,7 +23,7 @@ from cli.runs.fetch_program import Progress
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.output_marker import OutputMarker
-from cli.runs.run_nodes import PRIVATE_FOLDER, AgentState, RunAgents, agents_of, states_of, with_peers
+from cli.runs.run_nodes import PRIVATE_FOLDER, AgentState, RunAgents, agents_of, nodes_of, states_of, with_peers
 from cli.runs.status_line import COLUMNS, StatusLine
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
@@ -79,7 +79,7 @@ def record(settings: RecordSettings) -> int:
     if program is None:
         return _not_runnable(settings.command[0])
     clients = agent_clients(settings.agent)
-    addresses = [*clients.addresses(settings.nodes), *with_peers(clients.addresses(settings.seeds), clients)]
+    addresses = [*nodes_of(settings.nodes, clients), *with_peers(clients.addresses(settings.seeds), clients)]
     begin_s = time.time()
     name = settings.name or Path(settings.command[0]).name
     folder = settings.folder or run_folder.default_folder(name, begin_s)
@@ -204,7 +204,10 @@ class _Recorder:
                         f" more than half an interval"
                     )
         # Until the journals of private agents are fetched, they can be read where they are written.
-        nodes = (replace(node, journal=self._journals[agent]) for agent, node in self._by_agent())
+        nodes = (
+            replace(node, journal=self._journals[agent], spool=agent.tunnel.spool if agent.tunnel else "")
+            for agent, node in self._by_agent()
+        )
         self._run = replace(self._run, nodes=(*nodes, *self._failed), other_runs=runs)
 
     def _by_agent(self) -> Iterator[tuple[NodeAddress, RunNode]]:
@@ -256,7 +259,8 @@ class _Recorder:
         run = self._run
         wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
         try:
-            result = fetched(self._new_clients(self._agents), wanted, self._folder, progress.add)
+            clients = [self._clients.fetching_client(agent) for agent in self._agents]
+            result = fetched(clients, wanted, self._folder, progress.add)
         finally:
             progress.end()
         nodes = tuple(
@@ -265,6 +269,7 @@ class _Recorder:
                 name=after.name or before.name,
                 clocks=(*before.clocks, *after.clocks),
                 journal=before.journal if after.problem else "",
+                spool=before.spool if after.problem else "",
             )
             for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
         )

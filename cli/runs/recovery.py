@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, rmtree
@@ -15,7 +16,9 @@ from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import PRIVATE_FOLDER
-from collector.cluster.live.node_address import NodeAddressError, parse_address
+from cli.runs.ssh_address import SshAddressError, parse_ssh_address
+from cli.runs.ssh_agent import SshAgent
+from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.journal.trimming import TickSpan, extent_of
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
@@ -43,7 +46,8 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         if run.end_s is None:
             run = _ended(folder, run, last_alive_s)
         try:
-            run = _completed(folder, run, clients)
+            with ExitStack() as stack:
+                run = _completed(folder, run, clients, stack)
         except OSError as error:
             raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
     for node in run.nodes:
@@ -79,28 +83,32 @@ def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
     return replace(run, end_s=end_s, marks=marks, phases=phases)
 
 
-def _completed(folder: Path, run: Run, clients: AgentClients) -> Run:
+def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) -> Run:
     """Fetch the incomplete nodes and write the run's file; return the run.
 
     A recording is replaced only when a more complete one has been fetched, and other copies are deleted only when the
-    run's file has been written. Raises CasstatError, OSError and KeyboardInterrupt.
+    run's file has been written; those on other machines, when `stack` is closed. Raises CasstatError, OSError and
+    KeyboardInterrupt.
     """
     wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     missing = [_with_leftover(folder, run, node, wanted) for node in run.nodes if _is_missing(node)]
-    remote = [node for node in missing if not node.journal]
-    agents = [_client(folder, clients, node) for node in remote]
+    agents = _agents(folder, [node for node in missing if not node.journal], stack)
+    remote = [(node, agent) for node, agent in agents if isinstance(agent, NodeAddress)]
     completed = {node.address: _from_journal(folder, node, wanted) for node in missing if node.journal}
+    completed |= {node.address: agent for node, agent in agents if isinstance(agent, RunNode)}
     error = None
     if remote:
         progress = Progress()
         try:
-            result = fetched(agents, wanted, folder / RECOVERY_FOLDER, progress.add)
+            fetching = [clients.fetching_client(agent) for _, agent in remote]
+            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add)
         finally:
             progress.end()
         error = result.error
-        for before, after in zip(remote, result.nodes, strict=True):
-            after = replace(after, clocks=(*before.clocks, *after.clocks))
+        for (before, _), after in zip(remote, result.nodes, strict=True):
+            spool = before.spool if after.problem else ""
+            after = replace(after, clocks=(*before.clocks, *after.clocks), spool=spool)
             source = folder / RECOVERY_FOLDER / after.folder
             is_better = _is_better(before, after)
             completed[before.address] = _moved(folder, before, after, source) if is_better else _kept(before, after)
@@ -114,12 +122,37 @@ def _completed(folder: Path, run: Run, clients: AgentClients) -> Run:
     return run
 
 
-def _client(folder: Path, clients: AgentClients, node: RunNode) -> AgentClient:
-    """Return a client for a node's agent. Raises CasstatError."""
+def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tuple[RunNode, NodeAddress | RunNode]]:
+    """Return each node with the address of its agent, or with the node as it remains if there cannot be an agent.
+
+    Where a node was recorded over SSH, an agent is started again until `stack` is closed. Raises CasstatError.
+    """
+    over_ssh: dict[str, SshAgent] = {}
+    agents: list[tuple[RunNode, NodeAddress | RunNode]] = []
     try:
-        return clients.client(parse_address(node.address))
-    except NodeAddressError as error:
+        for node in nodes:
+            if node.spool:
+                agent = SshAgent(parse_ssh_address(node.address), folder, node.spool)
+                over_ssh[node.address] = stack.enter_context(agent)
+        for agent in over_ssh.values():
+            # All stop at the same time.
+            stack.callback(agent.begin_stop)
+        for node in nodes:
+            if node.address in over_ssh:
+                agents.append((node, _started(over_ssh[node.address], node)))
+            else:
+                agents.append((node, parse_address(node.address)))
+    except (NodeAddressError, SshAddressError) as error:
         raise CasstatError(f"{folder / FILE}: {error}") from None
+    return agents
+
+
+def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
+    """Return the address of an agent for a node, or the node with the reason why there is none."""
+    try:
+        return agent.address()
+    except CasstatError as error:
+        return replace(node, problem=one_line(f"{node.address}: {error}"))
 
 
 def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:

@@ -12,6 +12,8 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs.agent_clients import AgentClients
 from cli.runs.private_agent import PrivateAgent
+from cli.runs.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
+from cli.runs.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import AGENT_PORT, NodeAddress
 from collector.printable import one_line
@@ -37,33 +39,53 @@ class RunAgents:
     failed: tuple[RunNode, ...] = ()
 
 
+def nodes_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress | SshAddress]:
+    """Return the different addresses of the nodes. Raises click.UsageError."""
+    try:
+        over_ssh = dict.fromkeys(parse_ssh_address(node) for node in nodes if is_ssh(node))
+    except SshAddressError as error:
+        raise click.UsageError(str(error)) from None
+    return [*clients.addresses([node for node in nodes if not is_ssh(node)]), *over_ssh]
+
+
 def agents_of(
-    addresses: Sequence[NodeAddress], folder: Path, jolokia: JolokiaSettings, clients: AgentClients, stack: ExitStack
+    addresses: Sequence[NodeAddress | SshAddress],
+    folder: Path,
+    jolokia: JolokiaSettings,
+    clients: AgentClients,
+    stack: ExitStack,
 ) -> RunAgents:
-    """Return the agents of all nodes; private agents are started for nodes without one.
+    """Return the agents of all nodes; private agents are started for nodes without one, and over ssh.
 
     Without addresses, this machine's node is sampled, through its agent if there is one. Private agents stop when
     `stack` is closed. Raises CasstatError if the only node has no agent, and none can be started.
     """
     if not addresses and _has_agent(clients.client(LOCAL_AGENT)):
         return RunAgents({LOCAL_AGENT: ""})
-    private: list[tuple[str, str, PrivateAgent]] = []
+    private: list[tuple[str, str, PrivateAgent | SshAgent]] = []
+    over_ssh: list[SshAgent] = []
     for address in addresses or (None,):
-        if address is None or not address.is_agent:
+        if isinstance(address, SshAddress):
+            over_ssh.append(stack.enter_context(SshAgent(address, folder)))
+            private.append((address.url, "", over_ssh[-1]))
+        elif address is None or not address.is_agent:
             options = tuple(_options(None if address is None else address.url, jolokia))
             name, journal = (
                 "this machine's node" if address is None else address.url,
                 f"{PRIVATE_FOLDER}/{len(private) + 1}",
             )
             private.append((name, journal, stack.enter_context(PrivateAgent(folder / journal, options))))
-    journals = {address: "" for address in addresses if address.is_agent}
+    for ssh_agent in over_ssh:
+        # All stop at the same time.
+        stack.callback(ssh_agent.begin_stop)
+    journals = {address: "" for address in addresses if isinstance(address, NodeAddress) and address.is_agent}
     failed = []
     for name, journal, agent in private:
         try:
             journals[agent.address()] = journal
         except CasstatError as error:
             if not journals and len(private) == 1:
-                raise
+                raise CasstatError(f"{one_line(name)}: {error}") from None
             failed.append(RunNode(name, "", problem=one_line(f"{name}: {error}")))
     return RunAgents(journals, tuple(failed))
 

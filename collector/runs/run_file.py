@@ -50,6 +50,8 @@ class RunNode:
     problem         the reason why ticks may be missing, as one line; "" if there is none.
     journal         the directory, relative to the run's, to which the recorder wrote the node's journal; "" if an agent
                     has it, or if it has been fetched.
+    spool           the directory on the node's machine to which the recorder recorded over SSH; "" if there is none, or
+                    if it has been fetched.
     """
 
     name: str
@@ -63,6 +65,7 @@ class RunNode:
     clocks: tuple[NodeClock, ...] = ()
     problem: str = ""
     journal: str = ""
+    spool: str = ""
 
     def clock_correction(self) -> ClockCorrection:
         """Return the conversion of the node's times to the writer's clock; the identity if no clock was measured."""
@@ -213,6 +216,7 @@ def _node(content: Mapping[str, Any]) -> RunNode:
         tuple(map(_clock, content.get("clocks", ()))),
         _text(content.get("problem", "")),
         _folder(content.get("journal", "")),
+        _text(content.get("spool", "")),
     )
 
 

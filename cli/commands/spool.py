@@ -1,0 +1,26 @@
+"""Record to a temporary directory for casstat on another machine"""
+
+from pathlib import Path
+
+import click
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("folder", metavar="DIR")
+@click.option("--existing", is_flag=True, help="Use only a directory that exists.")
+@click.option("--keep", is_flag=True, help="Run the agent, without a client.")
+@click.option("--lease", type=float, metavar="SECONDS", help="Time without a heartbeat after which the agent stops.")
+def command(folder: str, existing: bool, keep: bool, lease: float | None) -> None:
+    """Record to a temporary directory for casstat on another machine
+
+    `casstat record ssh://HOST` runs this command on HOST.
+    """
+    from cli.runs import spool
+
+    if not spool.FOLDER.fullmatch(folder):
+        raise click.UsageError("DIR is not the name of a temporary directory of casstat")
+    lease_s = spool.LEASE_S if lease is None else lease
+    if keep:
+        spool.keep(Path(folder), lease_s)
+    else:
+        spool.attend(Path(folder), lease_s, may_create=not existing)

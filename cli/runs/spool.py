@@ -1,0 +1,266 @@
+"""The side of `casstat record ssh://…` that runs on the node's machine.
+
+A spool is a directory in /tmp with the journal of an agent that serves its API on a UNIX socket there. A keeper
+process, detached from the SSH session, runs the agent for as long as heartbeats arrive; the journal survives the agent,
+so that `casstat fetch --recover` can fetch it later. The client chooses the directory's name, so it can repeat the
+command after a broken connection, and knows the socket before the agent exists.
+
+The protocol on the SSH session's standard streams: this side sends what `hello` returns, and does nothing before it has
+received a heartbeat. When the agent serves, it sends `{"serving": true}`. Each later byte is a heartbeat, except
+DELETE, which stops the agent, deletes the spool and is answered with `{"deleted": true}`; that is also the answer if a
+spool that should exist does not.
+"""
+
+import fcntl
+import json
+import os
+import re
+import select
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from cli.errors import CasstatError
+from cli.runs.private_agent import PACKAGES, START_S, PrivateAgent
+from collector.journal.format_version import VERSION as JOURNAL_FORMAT
+from collector.journal.writer import SUFFIX
+from collector.printable import one_line
+
+PROTOCOL = 1
+"""The version of the command's arguments and of what it sends and receives."""
+HEARTBEAT, DELETE = b"\n", b"d"
+LEASE_S = 60.0
+"""The agent stops if there has been no heartbeat for this time."""
+FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
+SOCKET = "socket"
+_JOURNAL, _HEARTBEAT_FILE, _LOCK_FILE, _LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
+POLL_S = 0.1
+# A keeper stops its agent within this time.
+STOP_S = 15.0
+MAX_LOG_BYTES = 1 << 16
+
+
+def hello() -> dict[str, object]:
+    """Return what the client must know before anything is created."""
+    return {"casstat": version("casstat"), "protocol": PROTOCOL, "journal_format": JOURNAL_FORMAT}
+
+
+def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
+    """Let an agent record to `folder`, and pass the client's heartbeats on, until the client is gone.
+
+    Raises CasstatError.
+    """
+    _send(hello())
+    beats = _Heartbeats(folder, lease_s)
+    if not beats.await_first():
+        return
+    if not may_create and not folder.exists():
+        _send({"deleted": True})
+        return
+    is_new = _open(folder)
+    try:
+        beats.pass_on()
+        if _start(folder, lease_s, beats):
+            _send({"serving": True})
+            while beats.wait():
+                if not _is_kept(folder):
+                    raise CasstatError(_keeper_problem(folder))
+    except CasstatError:
+        if is_new and not _is_kept(folder) and not any((folder / _JOURNAL).glob(f"*{SUFFIX}")):
+            _delete(folder)
+        raise
+    if beats.wants_deletion:
+        _delete(folder)
+        _send({"deleted": True})
+
+
+def keep(folder: Path, lease_s: float) -> None:
+    """Run the agent until there is no heartbeat for `lease_s`, or the spool is to be deleted. Raises CasstatError."""
+    _require_spool(folder)
+    with _lock(folder) as is_first, suppress(_EndedError):
+        if not is_first:
+            return
+        with PrivateAgent(folder / _JOURNAL, (), f"unix:{folder / SOCKET}") as agent:
+            agent.wait_until_serving(lambda: _last_beat(folder))
+            last_beat, changed_s = _last_beat(folder), time.monotonic()
+            while time.monotonic() - changed_s < lease_s:
+                time.sleep(POLL_S)
+                if agent.has_ended():
+                    raise CasstatError("the agent has ended")
+                beat = _last_beat(folder)
+                if beat != last_beat:
+                    last_beat, changed_s = beat, time.monotonic()
+
+
+class _EndedError(Exception):
+    """The spool is to be deleted."""
+
+
+class _Heartbeats:
+    """The client's heartbeats on the standard input."""
+
+    def __init__(self, folder: Path, lease_s: float) -> None:
+        self._file = folder / _HEARTBEAT_FILE
+        self._lease_s = lease_s
+        self._last_s = time.monotonic()
+        self.wants_deletion = False
+
+    def await_first(self) -> bool:
+        """Wait for the first heartbeat; return whether it has arrived."""
+        return bool(select.select([0], [], [], self._lease_s)[0] and os.read(0, 1) == HEARTBEAT)
+
+    def wait(self) -> bool:
+        """Wait a moment, and pass heartbeats on; return whether the client still sends them.
+
+        sshd does not notice that a client is gone if its network has failed, but heartbeats do not arrive then.
+        """
+        if select.select([0], [], [], POLL_S)[0]:
+            received = os.read(0, select.PIPE_BUF)
+            self.wants_deletion = DELETE in received
+            if not received or self.wants_deletion:
+                return False
+            self.pass_on()
+        return time.monotonic() - self._last_s < self._lease_s
+
+    def pass_on(self) -> None:
+        """Record a heartbeat for the keeper. Raises CasstatError."""
+        self._last_s = time.monotonic()
+        try:
+            self._file.touch()
+        except OSError as error:
+            raise CasstatError(f"{error.filename or self._file}: {error.strerror}") from None
+
+
+def _open(folder: Path) -> bool:
+    """Create a spool, unless it exists; return whether it is new. Raises CasstatError."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        _require_spool(folder)
+        return False
+    except OSError as error:
+        raise CasstatError(f"{folder}: {error.strerror}") from None
+    (folder / _LOCK_FILE).touch(0o600)
+    return True
+
+
+def _require_spool(folder: Path) -> None:
+    """Raise CasstatError unless `folder` is a spool of this user."""
+    try:
+        state = folder.lstat()
+        is_marked = stat.S_ISREG((folder / _LOCK_FILE).lstat().st_mode)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    is_private = state.st_uid == os.geteuid() and not state.st_mode & 0o077
+    if not (stat.S_ISDIR(state.st_mode) and is_private and is_marked):
+        raise CasstatError(f"{folder}: not a directory of this user with a recording")
+
+
+def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:
+    """Wait until the agent serves its API; start a keeper unless there is one.
+
+    Returns whether the client still sends heartbeats. Raises CasstatError.
+    """
+    keeper: subprocess.Popen[bytes] | None = None
+    # A former keeper may still be stopping.
+    ends_s = time.monotonic() + STOP_S + START_S
+    while not (_is_kept(folder) and _accepts(folder / SOCKET)):
+        if keeper is not None and keeper.poll():
+            raise CasstatError(_keeper_problem(folder))
+        if time.monotonic() >= ends_s:
+            raise CasstatError("the agent has not started in time")
+        if (keeper is None or keeper.poll() is not None) and not _is_kept(folder):
+            keeper = _new_keeper(folder, lease_s)
+        if not beats.wait():
+            return False
+    return True
+
+
+def _new_keeper(folder: Path, lease_s: float) -> "subprocess.Popen[bytes]":
+    words = [sys.executable, "-m", "cli", "spool", str(folder), "--keep", "--lease", str(lease_s)]
+    try:
+        with (folder / _LOG_FILE).open("wb") as log:
+            return subprocess.Popen(
+                words, cwd=PACKAGES, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _keeper_problem(folder: Path) -> str:
+    """Return why the keeper has ended."""
+    try:
+        with (folder / _LOG_FILE).open("rb") as log:
+            lines = log.read(MAX_LOG_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return one_line(lines[-1].removeprefix("casstat: ")) if lines else "the agent has ended without a message"
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(START_S)
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[bool]:
+    """Hold the lock of the keeper; yields whether no other process holds it. Raises CasstatError."""
+    try:
+        lock = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(lock)
+
+
+def _is_kept(folder: Path) -> bool:
+    """Return whether a keeper is running. Raises CasstatError."""
+    with _lock(folder) as is_free:
+        return not is_free
+
+
+def _last_beat(folder: Path) -> int:
+    """Return a number that changes with each heartbeat. Raises _EndedError."""
+    try:
+        return (folder / _HEARTBEAT_FILE).stat().st_mtime_ns
+    except OSError:
+        raise _EndedError from None
+
+
+def _delete(folder: Path) -> None:
+    """Stop the agent and delete the spool. Raises CasstatError."""
+    _require_spool(folder)
+    (folder / _HEARTBEAT_FILE).unlink(missing_ok=True)
+    ends_s = time.monotonic() + STOP_S
+    while _is_kept(folder):
+        if time.monotonic() >= ends_s:
+            raise CasstatError(f"{folder}: the agent does not stop")
+        time.sleep(POLL_S)
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _send(content: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(content) + "\n")
+    sys.stdout.flush()

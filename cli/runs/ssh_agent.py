@@ -1,0 +1,236 @@
+"""Agents that `record` starts on other machines, through the system's ssh.
+
+An ssh process runs `casstat spool` there (see `spool`) and forwards a UNIX socket of this machine to the agent's. If
+the connection breaks, it is made again, and the agent goes on meanwhile.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cli.errors import CasstatError, note
+from cli.runs import spool as remote
+from cli.runs.ssh_address import SSH_PORT, SshAddress
+from cli.runs.ssh_session import SshSession, ssh_command
+from collector.cluster.live.node_address import NodeAddress, Tunnel
+from collector.journal.format_version import VERSION as JOURNAL_FORMAT
+from collector.printable import one_line
+from collector.runs.run_file import RunFileError, is_run, read_run
+
+BEAT_S = 2.0
+# How long the other machine may take to connect and to start the agent.
+START_S = 90.0
+# The delay before a new connection; it is doubled after each failure.
+MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
+# How long to try to delete the recording there.
+DELETE_S = 60.0
+# How long to wait for the first response through the forwarded socket.
+PROBE_S = 10.0
+SOCKET = "agent"
+# Of the characters in paths, these have no special meaning in ssh's options.
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+# Linux limits the path of a UNIX socket to 107 bytes, and ssh appends some while it creates one.
+MAX_PATH_CHARS = 60
+
+
+class SshAgent:
+    """An agent on another machine that records to a temporary directory there, its spool.
+
+    The spool is deleted at the end, unless the run's file says that it has not been fetched.
+    """
+
+    def __init__(self, address: SshAddress, run: Path, spool: str = "") -> None:
+        """Begin to start the agent for the run in the directory `run`; with `spool`, on one that exists already.
+
+        Raises CasstatError.
+        """
+        if shutil.which("ssh") is None:
+            raise CasstatError("ssh: command not found (hint: install OpenSSH's client)")
+        if spool and not remote.FOLDER.fullmatch(spool):
+            raise CasstatError(f"'{one_line(spool)}' is not a temporary directory of casstat")
+        self._address = address
+        self._run = run
+        self._must_exist = bool(spool)
+        self._spool = spool or f"/tmp/casstat-{secrets.token_hex(16)}"  # noqa: S108 - nobody can guess the name
+        self._folder = _temporary_folder()
+        self._changed = threading.Condition()
+        self._is_serving = False
+        self._is_lost = False
+        self._failure = ""
+        self._delay_s = MIN_DELAY_S
+        self._ending = threading.Event()
+        self._ends_s = 0.0
+        # Whether the spool may exist.
+        self._is_begun = bool(spool)
+        self._wants_deletion = False
+        self._is_deleted = False
+        # A byte in this pipe wakes the thread.
+        self._wake_end, self._wake = os.pipe()
+        self._thread = threading.Thread(target=self._follow, name="ssh", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "SshAgent":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def address(self) -> NodeAddress:
+        """Wait until the agent serves its API, and return the API's address. Raises CasstatError."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_serving or self._failure, START_S):
+                self._failure = f"casstat has not started there within {START_S:g} s"
+        if self._failure:
+            self.begin_stop()
+            raise CasstatError(self._failure)
+        tunnel = Tunnel(str(self._folder / SOCKET), self._address.url, self._spool)
+        return NodeAddress("ssh", self._address.host, self._address.port or SSH_PORT, tunnel=tunnel)
+
+    def begin_stop(self) -> None:
+        """Begin to disconnect, and to delete the spool if it is not needed."""
+        if not self._ending.is_set():
+            self._wants_deletion = self._is_begun and not _is_needed(self._run, self._spool)
+            self._ends_s = time.monotonic() + DELETE_S
+            self._ending.set()
+            os.write(self._wake, b"x")
+
+    def stop(self) -> None:
+        """Disconnect, and delete the spool if it is not needed; after a lost connection, this may take DELETE_S."""
+        self.begin_stop()
+        self._thread.join()
+        os.close(self._wake)
+        os.close(self._wake_end)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._is_serving and self._wants_deletion and not self._is_deleted:
+            hint = self._address.command_line(f"rm -r {self._spool}")
+            note(f"{self._address.url}: {self._spool} could not be deleted there (hint: run '{hint}')")
+
+    def _follow(self) -> None:
+        """Stay connected until the end."""
+        while not self._is_over():
+            problem, was_cut = self._session()
+            with self._changed:
+                if not self._is_serving and (self._failure or not was_cut):
+                    self._failure = self._failure or problem
+                    self._changed.notify_all()
+                    break
+            if self._is_over():
+                break
+            if self._is_serving and not self._is_lost:
+                note(one_line(f"{self._address.url}: connection lost: {problem}"))
+                self._is_lost = True
+            if self._wants_deletion:
+                time.sleep(self._delay_s)
+            else:
+                self._ending.wait(self._delay_s)
+            self._delay_s = min(2 * self._delay_s, MAX_DELAY_S)
+
+    def _is_over(self) -> bool:
+        if not self._ending.is_set():
+            return False
+        return self._is_deleted or not self._wants_deletion or time.monotonic() >= self._ends_s
+
+    def _session(self) -> tuple[str, bool]:
+        """Connect until the connection ends, or is not needed any more; return why, and whether it was cut."""
+        existing = ["--existing"] if self._must_exist or self._wants_deletion else []
+        sockets = str(self._folder / SOCKET), f"{self._spool}/{remote.SOCKET}"
+        command = ssh_command(self._address, sockets, ["casstat", "spool", *existing, self._spool])
+        try:
+            session = SshSession(self._address, command)
+        except OSError as error:
+            return f"ssh: {error.strerror}", False
+        problem = ""
+        try:
+            problem = self._exchange(session)
+        finally:
+            reason = session.close()
+        return problem or reason, session.was_cut
+
+    def _exchange(self, session: SshSession) -> str:
+        """Exchange messages until the session ends, or is not needed any more; return a problem other than its end."""
+        is_compatible = asked_for_deletion = False
+        while not session.has_ended and not self._is_over():
+            for message in session.messages(self._wake_end, BEAT_S):
+                if "protocol" in message:
+                    problem = self._version_problem(message)
+                    if problem:
+                        return problem
+                    is_compatible = self._is_begun = True
+                elif "deleted" in message:
+                    self._is_deleted = True
+                    if not self._ending.is_set():
+                        return f"{self._spool} does not exist there any more"
+                elif "serving" in message:
+                    self._take_agent(session)
+            if is_compatible:
+                session.send(remote.HEARTBEAT)
+                if self._wants_deletion and not asked_for_deletion:
+                    session.send(remote.DELETE)
+                    asked_for_deletion = True
+        return ""
+
+    def _take_agent(self, session: SshSession) -> None:
+        """Use the agent, which serves its API now."""
+        if not self._is_serving and not _responds(self._folder / SOCKET):
+            for _ in session.messages(self._wake_end, 0.0):
+                pass
+            hint = "sshd_config there must allow it: AllowStreamLocalForwarding"
+            self._failure = f"ssh cannot forward a socket: {session.last_line()} (hint: {hint})"
+            self.begin_stop()
+            return
+        if self._is_lost:
+            note(f"{self._address.url}: connected again")
+        self._is_lost, self._delay_s = False, MIN_DELAY_S
+        with self._changed:
+            self._is_serving = True
+            self._changed.notify_all()
+
+    def _version_problem(self, message: dict[str, Any]) -> str:
+        """Return why the casstat there cannot be used, or ""; print a note if it is merely of another version."""
+        there, here = one_line(message.get("casstat")), version("casstat")
+        journal_format = message.get("journal_format")
+        is_readable = isinstance(journal_format, int) and journal_format <= JOURNAL_FORMAT
+        if message["protocol"] != remote.PROTOCOL or not is_readable:
+            return f"casstat {there} there does not work with {here} here (hint: install the same version on both)"
+        if there != here and not self._is_serving:
+            note(f"{self._address.url}: casstat {there} there, {here} here")
+        return ""
+
+
+def _temporary_folder() -> Path:
+    """Return a new directory for a socket, with a path that ssh takes literally."""
+    parent = tempfile.gettempdir()
+    is_plain = len(parent) <= MAX_PATH_CHARS and set(parent) <= PLAIN
+    return Path(tempfile.mkdtemp(prefix="casstat-", dir=parent if is_plain else "/tmp"))  # noqa: S108
+
+
+def _is_needed(run: Path, spool: str) -> bool:
+    """Return whether a run's file says that a spool has not been fetched."""
+    if not is_run(run):
+        return False
+    try:
+        return any(node.spool == spool for node in read_run(run).nodes)
+    except (OSError, RunFileError):
+        return True
+
+
+def _responds(path: Path) -> bool:
+    """Return whether an agent responds through a socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(PROBE_S)
+        try:
+            client.connect(str(path))
+            client.sendall(b"GET /api/v1/time HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return bool(client.recv(1))
+        except OSError:
+            return False

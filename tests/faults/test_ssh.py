@@ -1,0 +1,253 @@
+"""`casstat record ssh://HOST`, with a real sshd."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cli.main import main
+from collector.runs.run_file import read_run, write_run
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.ssh_server import HOST, SshServer, ssh_server
+from tests.waiting import eventually
+
+LEASE_S = 3.0
+
+
+@pytest.fixture
+def server(fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
+    fake.node.do_reads(100)
+    with ssh_server(tmp_path / "ssh", environ_for(fake)) as running:
+        monkeypatch.setenv("PATH", running.path)
+        yield running
+
+
+def environ_for(fake: FakeJolokia) -> dict[str, str]:
+    return {"CASSTAT_JOLOKIA": fake.url, "CASSTAT_SOURCE": "jolokia"}
+
+
+@pytest.fixture
+def impatient(server: SshServer) -> SshServer:
+    """A server on which agents soon end without heartbeats."""
+    server.configure({**server.environ, "CASSTAT_SPOOL_LEASE": str(LEASE_S)})
+    server.stop()
+    server.start()
+    return server
+
+
+def recorded(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    code = main(["record", *map(str, arguments)])
+    printed = capfd.readouterr()
+    assert "Traceback" not in printed.err
+    return code, printed.out, printed.err
+
+
+def processes_of(spool: str) -> list[psutil.Process]:
+    """Return the processes with the name of a directory in their command lines."""
+    processes = psutil.process_iter(["cmdline"])
+    return [process for process in processes if any(spool in word for word in process.info["cmdline"] or [])]
+
+
+def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fetch(
+    server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    script = (
+        "import json, os, sys, time; from pathlib import Path; time.sleep(2.5);"
+        "node, = json.loads(Path(os.environ['CASSTAT_RUN_DIR'], 'run.json').read_text())['nodes'];"
+        "spool = Path(node['spool']);"
+        "print(spool, oct(spool.stat().st_mode), oct((spool / 'socket').stat().st_mode), len(list(spool.iterdir())))"
+    )
+    code, out, errors = recorded(capfd, server.url, "-o", folder, "--", sys.executable, "-c", script)
+    assert code == 0, errors
+    spool, directory_mode, socket_mode, _ = out.split()
+    assert (directory_mode, socket_mode) == ("0o40700", "0o140600")
+    (node,) = read_run(folder).nodes
+    assert (node.address, node.problem, node.spool) == (server.url, "", "")
+    assert node.folder.startswith("nodes/")
+    assert node.ticks >= 2
+    assert len(node.clocks) == 2
+    assert {path.name for path in folder.iterdir()} == {
+        *("run.json", "summary.json", "command.log", "nodes", "merged", "plots")
+    }
+    assert not Path(spool).exists()
+    assert not processes_of(spool)
+
+
+def test_a_cut_connection_is_made_again_and_leaves_no_gap(
+    server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, cut = tmp_path / "run", tmp_path / "cut"
+
+    def interrupt() -> None:
+        eventually(cut.exists)
+        server.stop()
+        time.sleep(3)
+        server.start()
+
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    # The command ends while there is no connection.
+    command = ("sh", "-c", f"sleep 1.5; touch {cut}; sleep 2.5")
+    code, _, errors = recorded(capfd, server.url, "-o", folder, "--", *command)
+    interrupting.join()
+    assert code == 0, errors
+    assert f"{server.url}: connection lost: " in errors
+    assert f"{server.url}: connected again\n" in errors
+    (node,) = read_run(folder).nodes
+    assert (node.problem, node.spool) == ("", "")
+    assert node.begin_s is not None
+    assert node.end_s is not None
+    span_s = node.end_s - node.begin_s
+    # The machine may be busy for a tick, but the connection was cut for more ticks.
+    assert span_s >= 3
+    assert node.ticks >= span_s
+
+
+class Recorder:
+    """A recorder in a process of its own, whose command has begun."""
+
+    def __init__(self, server: SshServer, folder: Path, sockets: str) -> None:
+        command = ("sh", "-c", "echo up; sleep 60")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cli", "record", server.url, "-o", folder, "--", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": sockets},
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "up\n"
+
+
+def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered(
+    impatient: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    with tempfile.TemporaryDirectory() as sockets, Recorder(impatient, folder, sockets).process as process:
+        spool = read_run(folder).nodes[0].spool
+        time.sleep(2)
+        # The connection lasts, but nothing is sent.
+        clients = [child for child in psutil.Process(process.pid).children() if child.name() == "ssh"]
+        for client in clients:
+            client.suspend()
+        agents = [found for found in processes_of(spool) if found not in clients]
+        assert len(agents) >= 3
+        psutil.wait_procs(agents, LEASE_S + 20)
+        assert not any(agent.is_running() for agent in agents)
+        process.kill()
+        for client in clients:
+            client.resume()
+    eventually(lambda: not processes_of(spool))
+    assert Path(spool).is_dir()
+    assert main(["fetch", "--recover", str(folder)]) == 0
+    errors = capfd.readouterr().err
+    assert "Traceback" not in errors
+    run = read_run(folder)
+    (node,) = run.nodes
+    assert (node.problem, node.spool) == ("", "")
+    assert node.ticks >= 2
+    assert not Path(spool).exists()
+    assert not processes_of(spool)
+    # A spool that has been deleted is not made again.
+    write_run(folder, replace(run, nodes=(replace(node, ticks=0, folder="", spool=spool),)))
+    assert main(["fetch", "--recover", str(folder)]) == 1
+    assert f"{impatient.url}: {spool} does not exist there any more" in capfd.readouterr().err
+    assert not Path(spool).exists()
+
+
+def refusing_key(server: SshServer, _: Path) -> None:
+    server.authorized_keys.write_text("")
+
+
+def with_unknown_host_key(server: SshServer, _: Path) -> None:
+    server.known_hosts.write_text("")
+
+
+def without_casstat(server: SshServer, _: Path) -> None:
+    server.configure({"PATH": "/usr/bin:/bin"})
+
+
+def with_old_casstat(server: SshServer, folder: Path) -> None:
+    with_program(server, folder, "echo \"Error: unknown command 'spool'\" >&2; exit 2")
+
+
+def with_other_version(server: SshServer, folder: Path) -> None:
+    hello = json.dumps({"casstat": "9.0", "protocol": 1, "journal_format": 99})
+    with_program(server, folder, f"echo 'Welcome!'; echo '{hello}'; cat >/dev/null")
+
+
+def with_nothing_to_record(server: SshServer, folder: Path) -> None:
+    with_program(server, folder, "echo 'This account is currently not available.'; exit 1")
+
+
+def with_program(server: SshServer, folder: Path, script: str) -> None:
+    program = folder / "programs" / "casstat"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    server.configure({"PATH": f"{program.parent}:/usr/bin:/bin"})
+
+
+def without_forwarding(server: SshServer, _: Path) -> None:
+    server.configure(server.environ, "AllowStreamLocalForwarding no")
+
+
+@pytest.mark.parametrize(
+    ("break_server", "message"),
+    [
+        (refusing_key, "Permission denied (publickey). (hint: ssh must log in with a key and without a prompt)"),
+        (with_unknown_host_key, "Host key verification failed. (hint: run 'ssh "),
+        (without_casstat, "casstat is not installed there, or not in the PATH of ssh (hint: 'ssh "),
+        (with_old_casstat, "the casstat there does not support ssh:// (hint: install version "),
+        (with_other_version, "casstat 9.0 there does not work with "),
+        (with_nothing_to_record, "casstat does not answer there: This account is currently not available."),
+        (without_forwarding, "ssh cannot forward a socket: "),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_machine_that_cannot_be_used_is_an_error_of_one_line(
+    break_server: "object", message: str, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert callable(break_server)
+    break_server(server, tmp_path)
+    server.stop()
+    server.start()
+    code, out, errors = recorded(capfd, server.url, "-o", tmp_path / "run", "--", "echo", "run")
+    assert (code, out) == (125, "")
+    assert errors.startswith(f"casstat: {server.url}: ")
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_a_server_or_ssh_there_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = recorded(capfd, f"ssh://{HOST}:1", "-o", tmp_path / "run", "--", "true")
+    assert code == 125
+    assert errors == f"casstat: ssh://{HOST}:1: connect to host {HOST} port 1: Connection refused\n"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, _, errors = recorded(capfd, f"ssh://{HOST}:1", "-o", tmp_path / "run", "--", "/bin/true")
+    assert code == 125
+    assert "ssh: command not found (hint: install OpenSSH's client)\n" in errors
+
+
+def test_the_name_of_a_host_is_not_an_option_of_ssh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in ("ssh://-oProxyCommand=touch x", "ssh://-oProxyCommand=touch", "ssh://a@-F/dev/null"):
+        code, _, errors = recorded(capfd, address, "-o", "run", "--", "true")
+        assert code == 125
+        assert "is not a valid address" in errors
+    assert not list(tmp_path.iterdir())
