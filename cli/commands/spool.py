@@ -15,12 +15,12 @@ def command(folder: str, existing: bool, keep: bool, lease: float | None) -> Non
 
     `casstat record ssh://HOST` runs this command on HOST.
     """
-    from cli.runs import spool
+    from cli.runs import remote_spool
 
-    if not spool.FOLDER.fullmatch(folder):
+    if not remote_spool.FOLDER.fullmatch(folder):
         raise click.UsageError("DIR is not the name of a temporary directory of casstat")
-    lease_s = spool.LEASE_S if lease is None else lease
+    lease_s = remote_spool.LEASE_S if lease is None else lease
     if keep:
-        spool.keep(Path(folder), lease_s)
+        remote_spool.keep(Path(folder), lease_s)
     else:
-        spool.attend(Path(folder), lease_s, may_create=not existing)
+        remote_spool.attend(Path(folder), lease_s, may_create=not existing)

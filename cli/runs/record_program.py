@@ -24,6 +24,7 @@ from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.output_marker import OutputMarker
 from cli.runs.run_nodes import PRIVATE_FOLDER, AgentState, RunAgents, agents_of, nodes_of, states_of, with_peers
+from cli.runs.ssh_agent import report_spools
 from cli.runs.status_line import COLUMNS, StatusLine
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
@@ -278,6 +279,7 @@ class _Recorder:
             if node.problem:
                 note(one_line(node.problem))
             self._warn_about_clock(node)
+        report_spools(self._folder, self._run)
         if result.error is None:
             return self._run
         hint = f"(hint: run 'casstat fetch --recover {self._folder}')"

@@ -17,12 +17,11 @@ from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh_address import SshAddressError, parse_ssh_address
-from cli.runs.ssh_agent import SshAgent
+from cli.runs.ssh_agent import SshAgent, report_spools
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.journal.trimming import TickSpan, extent_of
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
-from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
 from collector.runs.run_file import FILE, NODES_FOLDER, Run, RunNode, write_run
@@ -53,6 +52,7 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
     for node in run.nodes:
         if node.problem:
             note(one_line(node.problem))
+    report_spools(folder, run)
     finish(folder, run, (), quiet=False)
     require_all(run.nodes)
 

@@ -1,7 +1,7 @@
 """Agents that `record` starts on other machines, through the system's ssh.
 
-An ssh process runs `casstat spool` there (see `spool`) and forwards a UNIX socket of this machine to the agent's. If
-the connection breaks, it is made again, and the agent goes on meanwhile.
+An ssh process runs `casstat spool` there (see `remote_spool`) and forwards a UNIX socket of this machine to the
+agent's. If the connection breaks, it is made again, and the agent goes on meanwhile.
 """
 
 import os
@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import Any
 
 from cli.errors import CasstatError, note
-from cli.runs import spool as remote
+from cli.runs import remote_spool
 from cli.runs.ssh_address import SSH_PORT, SshAddress
 from cli.runs.ssh_session import SshSession, ssh_command
 from collector.cluster.live.node_address import NodeAddress, Tunnel
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.printable import one_line
-from collector.runs.run_file import RunFileError, is_run, read_run
+from collector.runs.run_file import Run, RunFileError, is_run, read_run
 
 BEAT_S = 2.0
 # How long the other machine may take to connect and to start the agent.
@@ -54,7 +54,7 @@ class SshAgent:
         """
         if shutil.which("ssh") is None:
             raise CasstatError("ssh: command not found (hint: install OpenSSH's client)")
-        if spool and not remote.FOLDER.fullmatch(spool):
+        if spool and not remote_spool.FOLDER.fullmatch(spool):
             raise CasstatError(f"'{one_line(spool)}' is not a temporary directory of casstat")
         self._address = address
         self._run = run
@@ -143,7 +143,7 @@ class SshAgent:
     def _session(self) -> tuple[str, bool]:
         """Connect until the connection ends, or is not needed any more; return why, and whether it was cut."""
         existing = ["--existing"] if self._must_exist or self._wants_deletion else []
-        sockets = str(self._folder / SOCKET), f"{self._spool}/{remote.SOCKET}"
+        sockets = str(self._folder / SOCKET), f"{self._spool}/{remote_spool.SOCKET}"
         command = ssh_command(self._address, sockets, ["casstat", "spool", *existing, self._spool])
         try:
             session = SshSession(self._address, command)
@@ -173,9 +173,9 @@ class SshAgent:
                 elif "serving" in message:
                     self._take_agent(session)
             if is_compatible:
-                session.send(remote.HEARTBEAT)
+                session.send(remote_spool.HEARTBEAT)
                 if self._wants_deletion and not asked_for_deletion:
-                    session.send(remote.DELETE)
+                    session.send(remote_spool.DELETE)
                     asked_for_deletion = True
         return ""
 
@@ -200,11 +200,19 @@ class SshAgent:
         there, here = one_line(message.get("casstat")), version("casstat")
         journal_format = message.get("journal_format")
         is_readable = isinstance(journal_format, int) and journal_format <= JOURNAL_FORMAT
-        if message["protocol"] != remote.PROTOCOL or not is_readable:
+        if message["protocol"] != remote_spool.PROTOCOL or not is_readable:
             return f"casstat {there} there does not work with {here} here (hint: install the same version on both)"
         if there != here and not self._is_serving:
             note(f"{self._address.url}: casstat {there} there, {here} here")
         return ""
+
+
+def report_spools(folder: Path, run: Run) -> None:
+    """Print which recordings of a run in a directory are still on other machines."""
+    for node in run.nodes:
+        if node.spool:
+            hint = f"run 'casstat fetch --recover {folder}'"
+            note(one_line(f"{node.address}: its recording is still in {node.spool} there") + f" (hint: {hint})")
 
 
 def _temporary_folder() -> Path:

@@ -97,6 +97,11 @@ class SshServer:
             )
         eventually(self._accepts)
 
+    def restart(self) -> None:
+        """Apply a changed configuration."""
+        self.stop()
+        self.start()
+
     def _accepts(self) -> bool:
         assert self._server is not None
         assert self._server.poll() is None, self._log.read_text()

@@ -9,18 +9,20 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
 import pytest
 
 from cli.main import main
-from collector.runs.run_file import read_run, write_run
+from collector.runs.run_file import RunNode, read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.ssh_server import HOST, SshServer, ssh_server
 from tests.waiting import eventually
 
 LEASE_S = 3.0
+UNREACHABLE = f"ssh://{HOST}:1"
 
 
 @pytest.fixture
@@ -39,8 +41,7 @@ def environ_for(fake: FakeJolokia) -> dict[str, str]:
 def impatient(server: SshServer) -> SshServer:
     """A server on which agents soon end without heartbeats."""
     server.configure({**server.environ, "CASSTAT_SPOOL_LEASE": str(LEASE_S)})
-    server.stop()
-    server.start()
+    server.restart()
     return server
 
 
@@ -49,6 +50,12 @@ def recorded(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple
     printed = capfd.readouterr()
     assert "Traceback" not in printed.err
     return code, printed.out, printed.err
+
+
+def node_of(folder: Path, server: SshServer) -> RunNode:
+    """Return a run's node that was recorded on a server."""
+    (node,) = (node for node in read_run(folder).nodes if node.address == server.url)
+    return node
 
 
 def processes_of(spool: str) -> list[psutil.Process]:
@@ -61,6 +68,11 @@ def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fet
     server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
+    # Start-up files of a shell may print something, and the version there may be another one.
+    casstat = Path(sys.executable).with_name("casstat")
+    other_version = """sed -u 's/"casstat": "[^"]*"/"casstat": "9.0"/'"""
+    with_program(server, tmp_path, f'echo Welcome; {casstat} "$@" | {other_version}')
+    server.restart()
     script = (
         "import json, os, sys, time; from pathlib import Path; time.sleep(2.5);"
         "node, = json.loads(Path(os.environ['CASSTAT_RUN_DIR'], 'run.json').read_text())['nodes'];"
@@ -69,6 +81,7 @@ def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fet
     )
     code, out, errors = recorded(capfd, server.url, "-o", folder, "--", sys.executable, "-c", script)
     assert code == 0, errors
+    assert f"casstat: {server.url}: casstat 9.0 there, {version('casstat')} here\n" in errors
     spool, directory_mode, socket_mode, _ = out.split()
     assert (directory_mode, socket_mode) == ("0o40700", "0o140600")
     (node,) = read_run(folder).nodes
@@ -114,12 +127,12 @@ def test_a_cut_connection_is_made_again_and_leaves_no_gap(
 
 
 class Recorder:
-    """A recorder in a process of its own, whose command has begun."""
+    """A recorder in a process of its own, whose command has begun; one of its nodes cannot be reached."""
 
     def __init__(self, server: SshServer, folder: Path, sockets: str) -> None:
         command = ("sh", "-c", "echo up; sleep 60")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "record", server.url, "-o", folder, "--", *command],
+            [sys.executable, "-m", "cli", "record", UNREACHABLE, server.url, "-o", folder, "--", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "TMPDIR": sockets},
@@ -134,7 +147,7 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
 ) -> None:
     folder = tmp_path / "run"
     with tempfile.TemporaryDirectory() as sockets, Recorder(impatient, folder, sockets).process as process:
-        spool = read_run(folder).nodes[0].spool
+        spool = node_of(folder, impatient).spool
         time.sleep(2)
         # The connection lasts, but nothing is sent.
         clients = [child for child in psutil.Process(process.pid).children() if child.name() == "ssh"]
@@ -152,14 +165,13 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
     assert main(["fetch", "--recover", str(folder)]) == 0
     errors = capfd.readouterr().err
     assert "Traceback" not in errors
-    run = read_run(folder)
-    (node,) = run.nodes
+    node = node_of(folder, impatient)
     assert (node.problem, node.spool) == ("", "")
     assert node.ticks >= 2
     assert not Path(spool).exists()
     assert not processes_of(spool)
     # A spool that has been deleted is not made again.
-    write_run(folder, replace(run, nodes=(replace(node, ticks=0, folder="", spool=spool),)))
+    write_run(folder, replace(read_run(folder), nodes=(replace(node, ticks=0, folder="", spool=spool),)))
     assert main(["fetch", "--recover", str(folder)]) == 1
     assert f"{impatient.url}: {spool} does not exist there any more" in capfd.readouterr().err
     assert not Path(spool).exists()
@@ -195,7 +207,7 @@ def with_program(server: SshServer, folder: Path, script: str) -> None:
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    server.configure({"PATH": f"{program.parent}:/usr/bin:/bin"})
+    server.configure({**server.environ, "PATH": f"{program.parent}:/usr/bin:/bin"})
 
 
 def without_forwarding(server: SshServer, _: Path) -> None:
@@ -220,8 +232,7 @@ def test_a_machine_that_cannot_be_used_is_an_error_of_one_line(
 ) -> None:
     assert callable(break_server)
     break_server(server, tmp_path)
-    server.stop()
-    server.start()
+    server.restart()
     code, out, errors = recorded(capfd, server.url, "-o", tmp_path / "run", "--", "echo", "run")
     assert (code, out) == (125, "")
     assert errors.startswith(f"casstat: {server.url}: ")
@@ -233,11 +244,11 @@ def test_a_machine_that_cannot_be_used_is_an_error_of_one_line(
 def test_without_a_server_or_ssh_there_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, errors = recorded(capfd, f"ssh://{HOST}:1", "-o", tmp_path / "run", "--", "true")
+    code, _, errors = recorded(capfd, UNREACHABLE, "-o", tmp_path / "run", "--", "true")
     assert code == 125
-    assert errors == f"casstat: ssh://{HOST}:1: connect to host {HOST} port 1: Connection refused\n"
+    assert errors == f"casstat: {UNREACHABLE}: connect to host {HOST} port 1: Connection refused\n"
     monkeypatch.setenv("PATH", str(tmp_path))
-    code, _, errors = recorded(capfd, f"ssh://{HOST}:1", "-o", tmp_path / "run", "--", "/bin/true")
+    code, _, errors = recorded(capfd, UNREACHABLE, "-o", tmp_path / "run", "--", "/bin/true")
     assert code == 125
     assert "ssh: command not found (hint: install OpenSSH's client)\n" in errors
 

@@ -76,6 +76,8 @@ def parse_address(text: str, scheme: str = "http") -> NodeAddress:
     An address with a path or Jolokia's port is a Jolokia agent's; any other is a casstat agent's. `scheme` is used if
     the address has no scheme. Raises NodeAddressError.
     """
+    if text.startswith("ssh://"):
+        raise NodeAddressError("only 'casstat record' reaches nodes over SSH (hint: give an agent's address)")
     if "@" in text:
         raise NodeAddressError(
             "a node's address must not contain a user name and password, "

@@ -38,7 +38,6 @@ def test_addresses_are_parsed_and_shown(text: str, address: SshAddress) -> None:
         "ssh://-F",
         "ssh://-u@db1",
         "ssh://u@-db1",
-        "ssh://u:password@db1",
         "ssh://a@b@c",
         "ssh://$(touch x)",
         "ssh://`x`@db1",
@@ -59,6 +58,11 @@ def test_what_could_be_an_option_or_a_command_is_rejected(text: str) -> None:
         parse_ssh_address(text)
     assert str(raised.value).isprintable()
     assert "is not a valid address (hint: use an address such as ssh://" in str(raised.value)
+
+
+def test_a_password_is_rejected_and_not_repeated() -> None:
+    with pytest.raises(SshAddressError, match=r"^an address for ssh must not contain a password \(hint: use a key\)$"):
+        parse_ssh_address("ssh://me:secret@db1")
 
 
 def test_the_destination_follows_the_end_of_the_options() -> None:

@@ -39,6 +39,11 @@ def test_a_password_in_an_address_is_rejected_and_not_repeated() -> None:
     assert "secret" not in str(rejected.value)
 
 
+def test_addresses_for_ssh_are_rejected_with_a_reason() -> None:
+    with pytest.raises(NodeAddressError, match=r"^only 'casstat record' reaches nodes over SSH \(hint: "):
+        parse_address("ssh://me:secret@host")
+
+
 @given(st.text(max_size=40))
 def test_any_text_is_parsed_or_rejected_in_one_printable_line(text: str) -> None:
     message = ""
