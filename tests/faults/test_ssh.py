@@ -7,10 +7,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
@@ -43,6 +44,14 @@ def impatient(server: SshServer) -> SshServer:
     server.configure({**server.environ, "CASSTAT_SPOOL_LEASE": str(LEASE_S)})
     server.restart()
     return server
+
+
+@pytest.fixture
+def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory on the other machine that this process will choose."""
+    name = uuid4().hex
+    monkeypatch.setattr("cli.runs.ssh_agent.secrets.token_hex", lambda _: name)
+    return Path(f"/tmp/casstat-{name}")  # noqa: S108 - the directory that casstat uses
 
 
 def recorded(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
@@ -228,9 +237,13 @@ def without_forwarding(server: SshServer, _: Path) -> None:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_machine_that_cannot_be_used_is_an_error_of_one_line(
-    break_server: "object", message: str, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    break_server: Callable[[SshServer, Path], None],
+    message: str,
+    server: SshServer,
+    spool: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert callable(break_server)
     break_server(server, tmp_path)
     server.restart()
     code, out, errors = recorded(capfd, server.url, "-o", tmp_path / "run", "--", "echo", "run")
@@ -239,6 +252,19 @@ def test_a_machine_that_cannot_be_used_is_an_error_of_one_line(
     assert message in errors
     assert errors.count("\n") == 1
     assert not (tmp_path / "run").exists()
+    assert not spool.exists()
+
+
+def test_a_run_that_does_not_begin_leaves_nothing_behind(
+    server: SshServer, spool: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--require-all", server.url, f"{HOST}:1", "-o", tmp_path / "run", "--", "echo", "run")
+    code, out, errors = recorded(capfd, *arguments)
+    assert (code, out) == (125, "")
+    assert errors.endswith("casstat: 1 of 2 nodes cannot be recorded\n")
+    assert not (tmp_path / "run").exists()
+    assert not spool.exists()
+    assert not processes_of(str(spool))
 
 
 def test_without_a_server_or_ssh_there_is_an_error(
