@@ -41,7 +41,8 @@ LEASE_S = 60.0
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
 SOCKET = "socket"
 _JOURNAL, _HEARTBEAT_FILE, _LOCK_FILE, _LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
-POLL_S = 0.1
+# How often the state is looked at while an agent starts or stops, and while it runs.
+STARTING_POLL_S, POLL_S = 0.1, 0.5
 # A keeper stops its agent within this time.
 STOP_S = 15.0
 MAX_LOG_BYTES = 1 << 16
@@ -69,7 +70,7 @@ def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
         beats.pass_on()
         if _start(folder, lease_s, beats):
             _send({"serving": True})
-            while beats.wait():
+            while beats.wait(POLL_S):
                 if not _is_kept(folder):
                     raise CasstatError(_keeper_problem(folder))
     except CasstatError:
@@ -116,12 +117,12 @@ class _Heartbeats:
         """Wait for the first heartbeat; return whether it has arrived."""
         return bool(select.select([0], [], [], self._lease_s)[0] and os.read(0, 1) == HEARTBEAT)
 
-    def wait(self) -> bool:
-        """Wait a moment, and pass heartbeats on; return whether the client still sends them.
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for heartbeats, and pass them on; return whether the client still sends them.
 
         sshd does not notice that a client is gone if its network has failed, but heartbeats do not arrive then.
         """
-        if select.select([0], [], [], POLL_S)[0]:
+        if select.select([0], [], [], timeout_s)[0]:
             received = os.read(0, select.PIPE_BUF)
             self.wants_deletion = DELETE in received
             if not received or self.wants_deletion:
@@ -178,7 +179,7 @@ def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:
             raise CasstatError("the agent has not started in time")
         if (keeper is None or keeper.poll() is not None) and not _is_kept(folder):
             keeper = _new_keeper(folder, lease_s)
-        if not beats.wait():
+        if not beats.wait(STARTING_POLL_S):
             return False
     return True
 
@@ -254,7 +255,7 @@ def _delete(folder: Path) -> None:
     while _is_kept(folder):
         if time.monotonic() >= ends_s:
             raise CasstatError(f"{folder}: the agent does not stop")
-        time.sleep(POLL_S)
+        time.sleep(STARTING_POLL_S)
     try:
         shutil.rmtree(folder)
     except OSError as error:

@@ -174,6 +174,8 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
     assert main(["fetch", "--recover", str(folder)]) == 0
     errors = capfd.readouterr().err
     assert "Traceback" not in errors
+    problems = {node.name: node.problem for node in read_run(folder).nodes}
+    assert problems[UNREACHABLE] == f"{UNREACHABLE}: connect to host {HOST} port 1: Connection refused"
     node = node_of(folder, impatient)
     assert (node.problem, node.spool) == ("", "")
     assert node.ticks >= 2
