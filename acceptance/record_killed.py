@@ -1,0 +1,147 @@
+"""Kill `casstat record` with SIGKILL at random moments, and recover each run with `casstat fetch --recover`.
+
+A demo cluster of two nodes runs under load. One of them has an agent; for the other, `record` starts an agent of its
+own. After each kill, none of the run's processes may be left, the run must be recoverable with every tick until the
+kill, and at the end the agent must have no active run, because all leases have expired. Takes about ten minutes.
+"""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import psutil
+
+from collector.runs.agent_runs import LEASE_S
+from collector.runs.run_file import Run, is_run, read_run
+
+ADDRESS = "127.0.187.1"
+KILLS, SEED = 20, 1
+# The command lasts this long; `record` is killed before it begins, while it runs, or while the run is completed.
+COMMAND_S, MAX_KILL_S = 6, 12.0
+# How long processes may need to end, and how much later than the last tick `record` may have been killed.
+END_S, TICK_S = 15.0, 2.5
+
+
+class Result(NamedTuple):
+    """What was left of a run: its state when the recorder was killed, the ticks recovered by node, and defects."""
+
+    state: str
+    ticks: tuple[int, ...]
+    defects: tuple[str, ...]
+
+
+@contextmanager
+def demo(folder: Path) -> Iterator[tuple[str, str]]:
+    """Run the demo cluster and an agent; yield the addresses of that agent and of the other node's Jolokia."""
+    command = [sys.executable, "-m", "cli", "demo", "up", "--nodes", "2", "--load", "200", "--heap", "400M"]
+    subprocess.run([*command, "--address", ADDRESS, "--dir", str(folder)], check=True)
+    first, second = (f"http://127.0.187.{number}:8778/jolokia" for number in (1, 2))
+    agent = [sys.executable, "-m", "cli", "agent", "--jolokia", first, "--listen", f"{ADDRESS}:17199"]
+    try:
+        with subprocess.Popen([*agent, "--journal-dir", str(folder / "agent")]) as process:
+            yield f"{ADDRESS}:17199", second
+            process.terminate()
+    finally:
+        subprocess.run([sys.executable, "-m", "cli", "demo", "down", "--dir", str(folder)], check=True)
+
+
+def killed(nodes: tuple[str, str], folder: Path, after_s: float) -> float:
+    """Start a recorder and kill it after a time; return the time of the kill."""
+    script = f"for i in $(seq {5 * COMMAND_S}); do echo step $i; sleep 0.2; done"
+    command = [sys.executable, "-m", "cli", "record", *nodes, "-o", str(folder), "--mark-regex", "step .0"]
+    with subprocess.Popen([*command, "--", "sh", "-c", script], stdout=subprocess.DEVNULL) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(after_s)
+        process.kill()
+        return time.time()
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the command lines of processes that belong to a run: they name its directory, or have it in a variable."""
+    lines = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            words = [*process.cmdline(), process.environ().get("CASSTAT_RUN_DIR", "")]
+            if process.status() != psutil.STATUS_ZOMBIE and any(str(folder) in word for word in words):
+                lines.append(" ".join(process.cmdline()))
+    return lines
+
+
+def state_of(folder: Path) -> tuple[str, Run | None]:
+    """Return in which state the recorder left a run, and the run if there is one."""
+    if not is_run(folder):
+        return "not begun", None
+    run = read_run(folder)
+    if run.end_s is None:
+        return "command running", run
+    return ("fetching" if any(not node.folder for node in run.nodes) else "finished"), run
+
+
+def checked(folder: Path, killed_s: float) -> Result:
+    """Recover a run, and check what is left and what is recovered."""
+    ends_s = time.monotonic() + END_S
+    while (left := processes_of(folder)) and time.monotonic() < ends_s:
+        time.sleep(0.1)
+    defects = [f"process left: {line}" for line in left]
+    state, before = state_of(folder)
+    if before is None:
+        return Result(state, (), tuple(defects))
+    command = [sys.executable, "-m", "cli", "fetch", "--recover", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or "Traceback" in done.stderr:
+        defects.append(f"fetch --recover: exit status {done.returncode}: {done.stderr.strip()[-300:]}")
+    run = read_run(folder)
+    until_s = killed_s if before.end_s is None else before.end_s
+    for node in run.nodes:
+        ends_at_s = node.end_s or run.begin_s
+        if until_s - ends_at_s > TICK_S and until_s - run.begin_s > TICK_S:
+            defects.append(f"{node.name}: last tick {until_s - ends_at_s:.1f} s before the end")
+    if not (folder / "summary.json").exists() and until_s - run.begin_s > 2 * TICK_S:
+        defects.append("no summary")
+    return Result(state, tuple(node.ticks for node in run.nodes), tuple(defects))
+
+
+def active_runs(agent: str) -> list[str]:
+    """Return the names of the runs that are active on an agent."""
+    with urllib.request.urlopen(f"http://{agent}/api/v1/runs?active=true", timeout=10) as response:
+        return [run["name"] for run in json.load(response)]
+
+
+def wait_for_leases(agent: str) -> tuple[float, list[str]]:
+    """Wait until the agent has no active run; return the time that took, and the runs that are still active."""
+    began_s = time.monotonic()
+    while (active := active_runs(agent)) and time.monotonic() - began_s < LEASE_S + END_S:
+        time.sleep(0.5)
+    return time.monotonic() - began_s, active
+
+
+def main() -> None:
+    """Kill and recover; exit with status 1 if there is any defect."""
+    moments = random.Random(SEED)  # noqa: S311 - not for secrets
+    failed = 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with TemporaryDirectory(prefix="casstat-killed-") as home, demo(Path(home) / "demo") as nodes:
+        for number in range(KILLS):
+            folder = Path(home) / f"run{number}"
+            after_s = moments.uniform(0.2, MAX_KILL_S)
+            result = checked(folder, killed(nodes, folder, after_s))
+            failed += bool(result.defects)
+            ticks = " and ".join(map(str, result.ticks)) or "no"
+            print(f"killed after {after_s:4.1f} s: {result.state}, {ticks} ticks; {'; '.join(result.defects) or 'ok'}")
+        waited_s, active = wait_for_leases(nodes[0])
+        print(f"{len(active)} runs are active {waited_s:.0f} s after the last kill")
+    print(f"{KILLS} kills, {failed} with defects")
+    raise SystemExit(bool(failed or active))
+
+
+if __name__ == "__main__":
+    main()
