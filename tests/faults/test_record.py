@@ -19,7 +19,7 @@ import pytest
 from starlette.applications import Starlette
 
 from cli.main import main
-from cli.runs import record_program, run_folder
+from cli.runs import output_marker, record_program, run_folder
 from cli.runs.finish import finish
 from cli.runs.run_folder import LOCK_FILE, is_being_recorded, recording
 from collector.atomic_file import replace_file
@@ -665,7 +665,7 @@ def test_a_log_and_marks_that_cannot_be_written_are_reported_and_the_command_con
         raise OSError(ENOSPC, "No space left on device", str(folder / "marks.jsonl"))
 
     monkeypatch.setattr(record_program, "LOG_FILE", "/dev/full")
-    monkeypatch.setattr(record_program, "append_mark", full)
+    monkeypatch.setattr(output_marker, "append_mark", full)
     script = "echo level 1; yes | head -c 100000; exit 3"
     arguments = (node[1], "--mark-regex", "level .", "-o", tmp_path / "run", "--", "sh", "-c", script)
     code, out, errors = recorded(capfd, *arguments)
