@@ -21,7 +21,7 @@ from cli.parameters.output_folder import output_folder
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MAX_S, MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
-from cli.recordings.run_defaults import clocks_of, run_at
+from cli.recordings.run_defaults import clocks_of, recordings_in, run_at
 from collector.journal.read_limits import TooManySeriesError
 from collector.printable import one_line
 
@@ -69,7 +69,7 @@ def merged(
     from exporters.files.merged_rows import Choice, table_of
 
     source = run_at(settings.paths)
-    node_recordings = _recordings(settings, quiet=quiet)
+    node_recordings = _recordings(settings, source, quiet=quiet)
     all_sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in all_sessions for file in session.files)
     check_names(settings.keyspace, settings.table, files, settings.max_series)
@@ -179,8 +179,9 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
     from collector.cluster.columnar.decode import UnsupportedError
     from exporters.files.parquet import write_series as write
 
-    node_recordings = _recordings(settings, quiet=True)
-    clocks = _clocks(settings, node_recordings, run_at(settings.paths))
+    source = run_at(settings.paths)
+    node_recordings = _recordings(settings, source, quiet=True)
+    clocks = _clocks(settings, node_recordings, source)
     with output_folder(folder):
         failed = []
         for recording in node_recordings:
@@ -206,12 +207,12 @@ def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, P
     return write_part(folder, name, rows_text(table.header, (row for _, row in table.node_rows(node))))
 
 
-def _recordings(settings: MergeSettings, *, quiet: bool = False) -> list["Recording"]:
+def _recordings(settings: MergeSettings, source: "Run | None", *, quiet: bool = False) -> list["Recording"]:
     from collector.cluster.recordings import recordings
     from collector.cluster.sessions import sessions
 
     try:
-        all_sessions, foreign = sessions(settings.paths)
+        all_sessions, foreign = sessions(settings.paths if source is None else recordings_in(settings.paths[0], source))
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     node_recordings, notes = recordings(all_sessions)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError
-from collector.runs.run_file import FILE, Run, RunFileError, is_run, read_run
+from collector.runs.run_file import FILE, Run, RunFileError, RunNode, is_run, read_run
 
 if TYPE_CHECKING:
     from collector.cluster.clock_correction import ClockCorrection
@@ -49,9 +49,23 @@ def _require_no_run_around(path: Path) -> None:
         raise click.UsageError(f"{path} contains runs (hint: use one of them, such as {path / runs[0]})")
 
 
+def recordings_in(folder: Path, run: Run) -> list[Path]:
+    """Return the directories of the recordings in a run; other directories, such as those of a recovery, do not count.
+
+    While the run is being recorded, they include the journals of private agents.
+    """
+    return [folder / path for node in run.nodes if (path := _recording_of(node, run))]
+
+
+def _recording_of(node: RunNode, run: Run) -> str:
+    return node.folder or (node.journal if run.end_s is None else "")
+
+
 def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
     """Return the clock corrections of a run, by recording's node; nodes are identified by their directories."""
-    by_folder = {(folder / node.folder).resolve(): node.clock_correction() for node in run.nodes if node.folder}
+    by_folder = {
+        (folder / path).resolve(): node.clock_correction() for node in run.nodes if (path := _recording_of(node, run))
+    }
     return {
         recording.node: by_folder[node_folder]
         for recording in node_recordings

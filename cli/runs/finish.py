@@ -4,16 +4,19 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from cli.errors import CasstatError, note
+from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
 from cli.runs.run_summary import RunSummary, summary_of
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
+from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.printable import count_text, one_line, printable_json
 from collector.runs.phases import WARM_UP
 from collector.runs.run_file import Run
@@ -21,6 +24,7 @@ from exporters.summary.conditions import Condition
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
 
+Result = TypeVar("Result")
 MERGED_FOLDER, PLOTS_FOLDER, SUMMARY_FILE = "merged", "plots", "summary.json"
 
 
@@ -32,7 +36,7 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
-    summary = summary_of(folder, run)
+    summary = _attempt(lambda: summary_of(folder, run)) or RunSummary([], {})
     summaries = summary.phases
     _attempt(lambda: _write_summary(folder, summaries))
     _attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
@@ -48,12 +52,14 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     return met
 
 
-def _attempt(step: Callable[[], object]) -> None:
-    """Run a step; print its error if it fails."""
+def _attempt(step: Callable[[], Result]) -> Result | None:
+    """Run a step and return its result; print its error if it fails, or if it needs too much memory."""
     try:
-        step()
+        with memory_limit(MAX_MEMORY_BYTES):
+            return step()
     except (CasstatError, click.ClickException) as error:
         note(error.format_message() if isinstance(error, click.ClickException) else str(error))
+        return None
 
 
 def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:

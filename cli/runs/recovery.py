@@ -102,7 +102,13 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
         progress = Progress()
         try:
             fetching = [clients.fetching_client(agent) for _, agent in remote]
-            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add)
+            result = fetched(
+                fetching,
+                wanted,
+                folder / RECOVERY_FOLDER,
+                progress.add,
+                [node.clocks for node, _ in remote],
+            )
         finally:
             progress.end()
         error = result.error

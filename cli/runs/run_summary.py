@@ -1,8 +1,8 @@
 """Computes the summaries of a run's phases from its recordings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import floor, inf
 from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
@@ -16,7 +16,7 @@ from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peak
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The summaries of a run's phases, and the number of ticks that were lost in them, by node."""
+    """The summaries of a run's phases, and the minimum number of ticks that were lost in them, by node."""
 
     phases: list[PhaseSummary]
     lost: Mapping[str, int]
@@ -72,4 +72,16 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
         for number, phase in enumerate(phases)
         if number in whole.cluster
     ]
-    return RunSummary(summaries, {node.node: node.missed + node.integrity.lost for node in peaks.nodes})
+    lengths_s = [phase.end_s - phase.begin_s for phase in phases]
+    return RunSummary(
+        summaries,
+        {node.node: max(node.missed, _missing(node.head.interval_s, node.ticks, lengths_s)) for node in peaks.nodes},
+    )
+
+
+def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:
+    """Return the minimum number of ticks that are missing in phases of given lengths, whatever the reason.
+
+    A phase may contain one complete interval fewer than fit into its length.
+    """
+    return max(0, sum(max(0, floor(length_s / interval_s) - 1) for length_s in lengths_s) - ticks)

@@ -23,6 +23,8 @@ from pathlib import Path
 
 # A command that outlives its owner gets SIGTERM, and SIGKILL after this time.
 GRACE_S = 5.0
+# How long processes that are just ending may take.
+ENDING_S = 0.25
 POLL_S = 0.05
 # Signals that a terminal sends to all its processes; the owner decides about them.
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP)
@@ -53,8 +55,16 @@ def main(arguments: Sequence[str]) -> int:
         return code
     orphaned = _supervise(command, control, child_ended)
     code = command.wait()
-    _report(status, {"ended": code, "left": not orphaned and bool(_members(command.pid))})
+    _report(status, {"ended": code, "left": not orphaned and _are_left(command.pid)})
     return 0
+
+
+def _are_left(session: int) -> bool:
+    """Return whether processes of a session go on running; those that are just ending do not count."""
+    ends_s = time.monotonic() + ENDING_S
+    while (are_left := bool(_members(session))) and time.monotonic() < ends_s:
+        time.sleep(POLL_S)
+    return are_left
 
 
 def _child_signals() -> int:

@@ -33,8 +33,7 @@ class ClockCorrection:
         """Return the correction for measurements: the reference clock's time, and how far the node's clock was ahead.
 
         If the offset changes faster than MAX_DRIFT, it is not interpolated, because the clock was stepped at an unknown
-        time, or the measurements are too close together for their errors; the correction is then the mean of all
-        offsets.
+        time. The first offset is used then, which is right for the ticks before the step.
         """
         ordered = sorted(measurements)
         times_s = tuple(at_s + offset_s for at_s, offset_s in ordered)
@@ -42,7 +41,7 @@ class ClockCorrection:
         if not ordered:
             return IDENTITY
         if any(abs(o2_s - o1_s) > MAX_DRIFT * (at2_s - at1_s) for (at1_s, o1_s), (at2_s, o2_s) in pairwise(ordered)):
-            return cls.constant(sum(offsets_s) / len(offsets_s))
+            return cls.constant(offsets_s[0])
         return cls(times_s, offsets_s)
 
     def reference_s(self, time_s: float) -> float:

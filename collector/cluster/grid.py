@@ -17,15 +17,16 @@ class Grid:
     begin_s: float = float("-inf")
     end_s: float = float("inf")
 
-    def index_of(self, time_s: float, covered_s: float, _missed: int = 0) -> int | None:
+    def index_of(self, time_s: float, tick_s: float, _covered_s: float = 0.0) -> int | None:
         """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
 
-        The interval is the one that contains the middle of the `covered_s` before the tick, because the tick itself
-        may already lie in the next interval if clocks differ slightly. The tick may follow missed ticks.
+        The interval is the one that contains the middle of the `tick_s`, the recording's interval, before the tick,
+        because the tick itself may already lie in the next interval if clocks differ slightly. The values may cover a
+        longer time before the tick, `covered_s`.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None
-        return floor((time_s - min(covered_s, self.interval_s) / 2) / self.interval_s)
+        return floor((time_s - min(tick_s, self.interval_s) / 2) / self.interval_s)
 
     def end_of(self, index: int) -> float:
         """Return an interval's end, in seconds since the epoch."""
@@ -47,12 +48,12 @@ class SpanGrid(Grid):
 
     spans: tuple[tuple[float, float], ...] = ()
 
-    def index_of(self, time_s: float, covered_s: float, missed: int = 0) -> int | None:
-        """Return the index of the interval to which a tick belongs; None if no span contains it."""
-        span = bisect_right(self.spans, (time_s - covered_s * (1 + missed), inf)) - 1
+    def index_of(self, time_s: float, tick_s: float, covered_s: float = 0.0) -> int | None:
+        """Return the index of the interval to which a tick belongs; None if no span contains all of its time."""
+        span = bisect_right(self.spans, (time_s - max(tick_s, covered_s), inf)) - 1
         if span < 0 or time_s > self.spans[span][1]:
             return None
-        middle_s = time_s - min(covered_s, self.interval_s) / 2
+        middle_s = time_s - min(tick_s, self.interval_s) / 2
         index = self._first_indices[span] + floor((middle_s - self.spans[span][0]) / self.interval_s)
         return min(index, self._first_indices[span + 1] - 1)
 

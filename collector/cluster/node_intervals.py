@@ -36,7 +36,8 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, clock: ClockCorrection)
         sample = rates(entry.head.catalogue, readings, entry.snapshot)
         update_readings(readings, entry.snapshot)
         tick = entry.snapshot.tick
-        index = grid.index_of(clock.reference_s(tick.time_s), entry.head.interval_s, tick.missed)
+        covered_s = max(sample.elapsed_s.values(), default=0.0)
+        index = grid.index_of(clock.reference_s(tick.time_s), entry.head.interval_s, covered_s)
         if index is not None and not is_first:
             builders.setdefault(index, _Builder()).add(_shared(entry.head, clock, sample))
     return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}

@@ -74,7 +74,7 @@ class Extent:
     """What to keep of a file.
 
     span               the ticks in the time range; those that are kept before it do not count.
-    damaged            the number of sections that cannot be read.
+    damaged            the number of sections that cannot be read and may have contained ticks to keep.
     first, last        the first and the last frame to keep; None if no frame is kept.
     before, following  the readable frames before and after them, if any.
     footer             the file's footer, if any.
@@ -126,9 +126,11 @@ def extent_of(
     extent = Extent(to_s, is_last)
     frame: _Frame | None = None
     previous: _Frame | None = None
+    # The damaged sections since the last readable record, which is before the ticks to keep (-1), one of them or later.
+    damaged, place = 0, -1
     for record in _records(path, 0, check, growing=growing):
         if isinstance(record, Damage):
-            extent.damaged += 1
+            damaged += 1
         elif isinstance(record, Footer):
             extent.footer = record
         else:
@@ -140,7 +142,21 @@ def extent_of(
                     extent.following = frame
             if frame is not None:
                 _add(extent, frame, previous, record, from_s)
+                # Damage between two earlier records, or between two later ones, contains nothing to keep.
+                former, place = place, _place(extent, frame, record, from_s)
+                if former != place or place == 0:
+                    extent.damaged += damaged
+            damaged = 0
+    if place == 0 or frame is None:
+        extent.damaged += damaged
     return extent
+
+
+def _place(extent: Extent, frame: _Frame, record: _Record, from_s: float) -> int:
+    """Return -1 for a record before the ticks to keep, 0 for one of them, and 1 for a later one."""
+    if record.time_s > extent.to_s:
+        return 1
+    return 0 if from_s - look_back_s(frame.head.interval_s) <= record.time_s else -1
 
 
 def _add(extent: Extent, frame: _Frame, previous: _Frame | None, record: _Record, from_s: float) -> None:
@@ -148,7 +164,7 @@ def _add(extent: Extent, frame: _Frame, previous: _Frame | None, record: _Record
     frame.last = record.number
     if from_s <= record.time_s <= extent.to_s:
         extent.span.add(record.time_s)
-    if from_s - look_back_s(frame.head.interval_s) <= record.time_s <= extent.to_s:
+    if _place(extent, frame, record, from_s) == 0:
         frame.kept = record.number, record.position
         if extent.first is None:
             extent.first, extent.before = frame, previous

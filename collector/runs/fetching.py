@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -75,16 +75,22 @@ class _Problems:
 
 
 def fetched(
-    clients: Sequence[AgentClient], wanted: FetchRange, run: Path, progress: Callable[[int], None] = lambda _: None
+    clients: Sequence[AgentClient],
+    wanted: FetchRange,
+    run: Path,
+    progress: Callable[[int], None] = lambda _: None,
+    earlier: Sequence[Sequence[NodeClock]] = (),
 ) -> Fetched:
     """Fetch the ticks in a time range from all agents in parallel, and close the clients.
+
+    `earlier` contains earlier measurements of each client's clock, if there are any: the clock may have been changed.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
     directory cannot be written, the nodes that are not complete yet are interrupted. Calls `progress` with the number
     of downloaded bytes, from several threads.
     """
     created = [folder for folder in (run / NODES_FOLDER, run) if not folder.exists()]
-    fetch = _Fetch(clients, wanted, run, progress)
+    fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
     nodes = _with_folders(fetch.in_parallel(lambda client, _: introduced(client), map(_unknown, clients)))
     try:
         # Directories are created before the threads start and removed after they have ended.
@@ -107,12 +113,18 @@ class _Fetch:
     """A fetch in progress; its threads share it."""
 
     def __init__(
-        self, clients: Sequence[AgentClient], wanted: FetchRange, run: Path, progress: Callable[[int], None]
+        self,
+        clients: Sequence[AgentClient],
+        wanted: FetchRange,
+        run: Path,
+        progress: Callable[[int], None],
+        earlier: Mapping[AgentClient, Sequence[NodeClock]],
     ) -> None:
         self._clients = clients
         self._wanted = wanted
         self._run = run
         self._progress = progress
+        self._earlier = earlier
         self.error: OSError | KeyboardInterrupt | None = None
 
     def stop(self, error: OSError | KeyboardInterrupt) -> None:
@@ -170,9 +182,9 @@ class _Fetch:
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
         # A tick at either end may be in the time range, because the offset has an error.
-        (clock,) = node.clocks
-        begin_s = self._wanted.begin_s + clock.offset_s - clock.error_s
-        end_s = self._wanted.end_s + clock.offset_s + clock.error_s
+        clocks = (*self._earlier.get(client, ()), *node.clocks)
+        begin_s = self._wanted.begin_s + min(clock.offset_s - clock.error_s for clock in clocks)
+        end_s = self._wanted.end_s + max(clock.offset_s + clock.error_s for clock in clocks)
         files = _files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems)
         for file in files:
             try:

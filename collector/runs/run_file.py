@@ -12,7 +12,7 @@ from sys import float_info
 from typing import Any, TypeGuard
 
 from collector.atomic_file import replace_file
-from collector.cluster.clock_correction import ClockCorrection
+from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 from collector.printable import MAX_LINE_CHARS, one_line, printable_json
 from collector.runs.clock_offset import MAX_OFFSET_S
 
@@ -69,6 +69,12 @@ class RunNode:
 
     def clock_correction(self) -> ClockCorrection:
         """Return the conversion of the node's times to the writer's clock; the identity if no clock was measured."""
+        if not self.clocks:
+            return IDENTITY
+        best = min(self.clocks, key=lambda clock: clock.error_s)
+        if all(abs(clock.offset_s - best.offset_s) <= clock.error_s + best.error_s for clock in self.clocks):
+            # The differences may be errors of the measurements.
+            return ClockCorrection.constant(best.offset_s)
         return ClockCorrection.measured((clock.at_s, clock.offset_s) for clock in self.clocks)
 
 

@@ -33,7 +33,7 @@ from collector.runs import agent_client, clock_offset, fetching
 from collector.runs.agent_client import AgentClient
 from collector.runs.clock_offset import ClockOffset
 from collector.runs.fetching import FetchRange, fetched
-from collector.runs.run_file import read_run
+from collector.runs.run_file import NodeClock, read_run
 from exporters.api.app import build
 from exporters.api.server import Server
 from tests.collector.cluster.recorded_nodes import busy, record
@@ -776,3 +776,16 @@ def test_nodes_that_are_complete_when_the_disk_is_full_are_kept(
         (10, ""),
         (0, f"{run}/nodes/n1: File too large"[:200]),
     ]
+
+
+def test_a_clock_that_was_changed_since_an_earlier_measurement_costs_no_ticks(
+    agent: Server, tmp_path: Path, begin_s: float
+) -> None:
+    """The recording has times of both clocks, so the ticks of both possible time ranges are fetched."""
+    wanted = FetchRange(begin_s + 100, begin_s + 200)
+    counts = []
+    for number, earlier in enumerate(([], [(NodeClock(begin_s, 50.0, 0.0),)], [(NodeClock(begin_s, -50.0, 0.0),)])):
+        client = AgentClient(parse_address(address(agent), "http"), Access())
+        (node,) = fetched([client], wanted, tmp_path / str(number), earlier=earlier).nodes
+        counts.append(node.ticks)
+    assert counts[1] == counts[2] == counts[0] + 50

@@ -3,6 +3,7 @@
 Requires numpy and orjson (casstat[analysis]). Sampling processes never load this module.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,9 +102,11 @@ class _NodeReducer:
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
                 raise UnsupportedError(f"conflicting definitions of {name}")
+        elapsed = _elapsed_by_source(block, rates)
+        covers_s = np.max([np.zeros(len(block.ticks)), *elapsed.values()], axis=0).tolist()
         indices = [
-            self._grid.index_of(self._clock.reference_s(tick.time_s), head.interval_s, tick.missed)
-            for tick in block.ticks
+            self._grid.index_of(self._clock.reference_s(tick.time_s), head.interval_s, covered_s)
+            for tick, covered_s in zip(block.ticks, covers_s, strict=True)
         ]
         if self._begins:
             indices[0], self._begins = None, False
@@ -115,7 +118,7 @@ class _NodeReducer:
         order = sorted(lines, key=lambda line: indices[line] or 0)
         interval_indices = np.asarray([indices[line] for line in order], np.int64)
         starts = np.nonzero(np.diff(interval_indices, prepend=interval_indices[0] - 1))[0]
-        self._parts.append(_block_sums(block, rates, np.asarray(order), interval_indices[starts], starts))
+        self._parts.append(_block_sums(block, rates, elapsed, np.asarray(order), interval_indices[starts], starts))
 
     def _add_events_and_texts(self, line: int, index: int, block: Block, rates: BlockRates) -> None:
         """Add a line's tick, events and texts."""
@@ -165,7 +168,24 @@ def is_repeated(block: Block, sequence: TickOrder) -> bool:
     return repeated > 0
 
 
-def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> _BlockSums:
+def _elapsed_by_source(block: Block, rates: BlockRates) -> dict[str, Floats]:
+    """Return, for each source with counters, the elapsed time of each line; 0 if the line has no rate of the source."""
+    metrics = block.head.catalogue
+    counters: dict[str, list[int]] = {}
+    for column_index, (source, series) in enumerate(rates.keys):
+        if series[0] in metrics and metrics[series[0]].kind is Kind.COUNTER:
+            counters.setdefault(source, []).append(column_index)
+    elapsed = {}
+    for source, columns in counters.items():
+        # The minimum, as in `collector.model.rates`.
+        lowest = np.where(rates.valid[:, columns], rates.elapsed[:, columns], np.inf).min(axis=1)
+        elapsed[source] = np.where(np.isinf(lowest), 0.0, lowest)
+    return elapsed
+
+
+def _block_sums(
+    block: Block, rates: BlockRates, elapsed_by_source: Mapping[str, Floats], order: Ints, indices: Ints, starts: Ints
+) -> _BlockSums:
     """Return a block's sums.
 
     `order` sorts the block's lines by interval; `starts` contains the index in `order` at which each interval begins.
@@ -186,12 +206,7 @@ def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, sta
     counters = [names[column_index] for column_index in of(Kind.COUNTER)]
     increase = summed(rates.increase[cells], valid) * scale[of(Kind.COUNTER)]
     elapsed = summed(rates.elapsed[cells], valid)
-    times = np.where(valid, rates.elapsed[cells], np.inf)
-    sources = [rates.keys[column_index][0] for column_index in of(Kind.COUNTER)]
-    elapsed_by_source = {}
-    for source in dict.fromkeys(sources):
-        lowest = times[:, [column_index for column_index, other in enumerate(sources) if other == source]].min(axis=1)
-        elapsed_by_source[source] = np.add.reduceat(np.where(np.isinf(lowest), 0.0, lowest), starts)
+    elapsed_sums = {source: np.add.reduceat(times[order], starts) for source, times in elapsed_by_source.items()}
     cells = np.ix_(order, of(Kind.GAUGE))
     known, values = rates.known[cells], rates.values[cells] * scale[of(Kind.GAUGE)]
     gauges = (
@@ -203,7 +218,7 @@ def _block_sums(block: Block, rates: BlockRates, order: Ints, indices: Ints, sta
     )
     bucketed = [column_index for column_index in rates.lengths if kinds[column_index] is Kind.HISTOGRAM]
     histograms = _histograms(rates, bucketed, names, order, starts)
-    return _BlockSums(indices, (counters, increase, elapsed), gauges, histograms, elapsed_by_source)
+    return _BlockSums(indices, (counters, increase, elapsed), gauges, histograms, elapsed_sums)
 
 
 def _histograms(

@@ -92,6 +92,37 @@ def test_ticks_lost_in_the_phases_are_counted(tmp_path: Path) -> None:
     assert summary.phases[0].values["reads"] == 20 * 10
 
 
+def test_ticks_are_lost_if_the_agent_did_not_run(tmp_path: Path) -> None:
+    record(tmp_path / "nodes" / "n1", busy("n1", 20))
+    nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0),)
+    run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=(RunPhase("m", BEGIN_S, BEGIN_S + 60.0),))
+    write_run(tmp_path, run)
+    # Of 60 ticks, 40 are missing; one of them might not have been completely inside the phase.
+    assert summary_of(tmp_path, run).lost == {"n1": 40}
+
+
+def test_operations_of_an_outage_that_began_before_a_phase_do_not_count(tmp_path: Path) -> None:
+    ticks = [
+        replace(snapshot, scrapes=()) if 5 <= number < 12 else snapshot
+        for number, snapshot in enumerate(busy("n1", TICKS))
+    ]
+    record(tmp_path / "nodes" / "n1", ticks)
+    nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0),)
+    phases = (RunPhase("main", BEGIN_S + 10.0, BEGIN_S + 30.0),)
+    run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=phases)
+    write_run(tmp_path, run)
+    (main,) = summary_of(tmp_path, run).phases
+    # The first reading after the outage is in tick 12.
+    assert main.values["reads"] == 18 * 10
+
+
+def test_only_the_recordings_of_the_run_count(tmp_path: Path) -> None:
+    for folder in (".recovery/nodes/n3", ".agents/1"):
+        record(tmp_path / folder, busy("n3", TICKS))
+    (main,) = summarised(tmp_path, [RunPhase("main", BEGIN_S + 10.0, BEGIN_S + 30.0)]).phases
+    assert main.values["reads"] == 2 * 20 * 10
+
+
 def test_an_earlier_session_with_a_longer_interval_does_no_harm(tmp_path: Path) -> None:
     record(tmp_path / "nodes" / "n1", busy("n1", 10, begin_s=BEGIN_S - 120.0, interval_s=10.0), interval_s=10.0)
     phases = [RunPhase("main", BEGIN_S + 10.0, BEGIN_S + 30.0)]

@@ -147,6 +147,14 @@ def test_damage_next_to_the_kept_frames_remains_visible(tmp_path: Path) -> None:
     assert integrity(to) == Integrity(lost=6)
 
 
+@pytest.mark.parametrize(("range_s", "damaged"), [((2000, 2300), 0), ((1000, 2300), 1), ((0, 300), 0), ((0, 800), 1)])
+def test_damage_far_from_the_range_does_not_count(tmp_path: Path, range_s: tuple[int, int], damaged: int) -> None:
+    file = recorded(tmp_path, [100.0 * number for number in range(30)])
+    # Ticks 9 to 11.
+    damage(file, slice(4, 5))
+    assert cut(file, *range_s)[1].damaged == damaged
+
+
 def test_a_file_that_continues_says_so_only_if_the_range_does(tmp_path: Path) -> None:
     limits = Limits(sync="never", file_s=15.0)
     journal = Journal(tmp_path, lambda: HEAD, limits, print)
