@@ -16,7 +16,7 @@ from benchmarks.figures import Figure
 NODES, TICKS = 3, 4200
 HOUR_S, RUN_S = 3600, 600
 MAX_FETCH_S, MAX_FINISH_S = 3.0, 10.0
-SERVING = re.compile(r"serving http://(\S+)")
+SERVING = re.compile(r"serving (\S+)")
 # Nothing listens there: the agents record ticks without values while they serve the earlier ones.
 NO_JOLOKIA = "http://127.0.0.1:1/jolokia"
 
