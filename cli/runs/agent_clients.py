@@ -1,7 +1,7 @@
 """Clients for the agents that the user names on the command line."""
 
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import click
@@ -18,18 +18,32 @@ TUNNEL_PATIENCE_S = 80.0
 
 @dataclass(frozen=True)
 class AgentClients:
-    """Creates clients with the user's credentials and TLS options."""
+    """Creates clients with the user's credentials and TLS options.
+
+    private  the addresses of private agents on this machine.
+    """
 
     access: Access
     tls: ssl.SSLContext
+    private: Collection[NodeAddress] = ()
+
+    def access_to(self, *addresses: NodeAddress) -> Access:
+        """Return the credentials for all of these agents.
+
+        The user's are for the agents that the user named. They are not sent to agents that `record` has started, which
+        need none: others may control the machines behind tunnels.
+        """
+        is_named = all(address.tunnel is None and address not in self.private for address in addresses)
+        return self.access if is_named else Access()
 
     def client(self, address: NodeAddress) -> AgentClient:
         """Return a new client for an agent; it does not connect yet."""
-        return AgentClient(address, self.access, self.tls)
+        return AgentClient(address, self.access_to(address), self.tls)
 
     def fetching_client(self, address: NodeAddress) -> AgentClient:
         """Return a new client for fetching, which waits while a tunnel is broken."""
-        return AgentClient(address, self.access, self.tls, TUNNEL_PATIENCE_S if address.tunnel else 0.0)
+        patience_s = TUNNEL_PATIENCE_S if address.tunnel else 0.0
+        return AgentClient(address, self.access_to(address), self.tls, patience_s)
 
     def addresses(self, nodes: Sequence[str]) -> list[NodeAddress]:
         """Return the different addresses of the nodes. Raises click.UsageError."""

@@ -92,6 +92,8 @@ def record(settings: RecordSettings) -> int:
         stack.callback(_tidy, folder, is_new=is_new)
         _require_space(folder)
         agents = agents_of(list(dict.fromkeys(addresses)), folder, settings.jolokia, clients, stack)
+        private = frozenset(agent for agent, journal in agents.journals.items() if journal)
+        clients = replace(clients, private=private)
         recorder = _Recorder(settings, clients, agents, folder, name)
         recorder.preflight()
         result = recorder.run()
@@ -321,7 +323,8 @@ class _Recorder:
         def connect(_: str) -> NoReturn:
             raise AssertionError("private agents replace Jolokia agents")
 
-        return Plan(self._agents, (), 1.0, self._clients.access, self._clients.tls, connect)
+        access = self._clients.access_to(*self._agents)
+        return Plan(self._agents, (), 1.0, access, self._clients.tls, connect)
 
     def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
         """Send marks to the agents until the run has ended, and show that this process is alive."""

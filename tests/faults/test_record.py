@@ -10,9 +10,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from errno import ENOSPC
+from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -23,12 +27,14 @@ from cli.runs import output_marker, record_program, run_folder
 from cli.runs.finish import finish
 from cli.runs.run_folder import LOCK_FILE, is_being_recorded, recording
 from collector.atomic_file import replace_file
+from collector.cluster.live.live_cluster import Plan
 from collector.journal.segments import journal_files
 from collector.runs import agent_client, run_file
 from collector.runs.fetching import Fetched, fetched
 from collector.runs.run_file import read_run
 from exporters.api.app import build
 from exporters.api.server import Server
+from exporters.live.live_frames import LiveFrames, Wanted
 from tests.collector.cluster.recorded_nodes import busy, record, timed
 from tests.collector.fakes import file_size_limit
 from tests.faults.fake_jolokia import FakeJolokia
@@ -257,6 +263,40 @@ def test_a_node_without_an_agent_is_recorded_by_a_private_one_that_leaves_nothin
         *("run.json", "summary.json", "command.log", "nodes", "merged", "plots")
     }
     assert not processes_with(str(folder))
+
+
+def test_a_private_agent_receives_no_credentials(
+    node: Node, fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status line, as on a terminal, has the same credentials for all agents."""
+    fake.node.do_reads(100)
+    plans: list[Plan] = []
+    authenticated: dict[str, set[bool]] = {}
+    request = HTTPConnection.request
+
+    class NoFrames(LiveFrames):
+        """Frames of no nodes."""
+
+        def __init__(self, plan: Plan, wanted: Wanted) -> None:
+            plans.append(plan)
+            super().__init__(replace(plan, nodes=()), wanted)
+
+    def noted(connection: HTTPConnection, method: str, path: str, body: Any, headers: Mapping[str, str]) -> None:
+        authenticated.setdefault(f"{connection.host}:{connection.port}", set()).add("Authorization" in headers)
+        request(connection, method, path, body, headers)
+
+    monkeypatch.setenv("CASSTAT_AGENT_PASSWORD", "secret")
+    monkeypatch.setattr(record_program, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
+    monkeypatch.setattr(record_program, "LiveFrames", NoFrames)
+    monkeypatch.setattr(HTTPConnection, "request", noted)
+    arguments = (node[1], fake.url, "--agent-user", "me", "-o", tmp_path / "run", "--", "sleep", "1.5")
+    code, _, errors = recorded(capfd, *arguments)
+    assert code == 0, errors
+    private = urlsplit(read_run(tmp_path / "run").nodes[1].address).netloc
+    assert authenticated == {node[1]: {True}, private: {False}}
+    (plan,) = plans
+    assert [address.authority for address in plan.nodes] == [node[1], private]
+    assert not plan.access.headers
 
 
 def processes_with(word: str) -> list[list[str]]:

@@ -1,0 +1,19 @@
+"""Which agents receive the user's credentials."""
+
+import ssl
+
+from cli.runs.agent_clients import AgentClients
+from collector.cluster.live.node_address import NodeAddress, Tunnel, parse_address
+from collector.http.access import Access
+
+NAMED = parse_address("10.0.0.7")
+PRIVATE = parse_address("127.0.0.1:40001")
+TUNNELLED = NodeAddress("ssh", "h", 22, tunnel=Tunnel("/tmp/s/agent", "ssh://h", "/tmp/casstat-0"))  # noqa: S108
+
+
+def test_credentials_are_only_for_agents_that_the_user_named() -> None:
+    access = Access("me", "secret")
+    clients = AgentClients(access, ssl.create_default_context(), {PRIVATE})
+    assert clients.access_to(NAMED) == clients.access_to(NAMED, parse_address("10.0.0.8")) == access
+    for others in ((TUNNELLED,), (PRIVATE,), (NAMED, TUNNELLED), (NAMED, PRIVATE)):
+        assert clients.access_to(*others) == Access()
