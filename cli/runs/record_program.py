@@ -270,6 +270,8 @@ class _Recorder:
             replace(
                 after,
                 name=after.name or before.name,
+                interval_s=after.interval_s or before.interval_s,
+                casstat=after.casstat or before.casstat,
                 clocks=(*before.clocks, *after.clocks),
                 journal=before.journal if after.problem else "",
                 spool=before.spool if after.problem else "",

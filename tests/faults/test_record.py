@@ -245,7 +245,10 @@ with serving(Path({str(journal)!r}), "n2") as (_, address):
         code, _, errors = recorded(capfd, node[1], address, "-o", folder, "--", *command)
     assert code == 0
     assert "1 node missing: n2" in errors
-    assert [bool(node.problem) for node in read_run(folder).nodes] == [False, True]
+    nodes = read_run(folder).nodes
+    assert [bool(node.problem) for node in nodes] == [False, True]
+    # What the agent said before the command is known.
+    assert {(node.interval_s, node.casstat) for node in nodes} == {(1.0, "0.1.0")}
 
 
 def test_a_node_without_an_agent_is_recorded_by_a_private_one_that_leaves_nothing_behind(
