@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -96,8 +96,12 @@ def record(settings: RecordSettings) -> int:
         clients = replace(clients, private=private)
         recorder = _Recorder(settings, clients, agents, folder, name)
         recorder.preflight()
-        result = recorder.run()
-        run = recorder.fetch()
+        with _recoverable(folder):
+            result = recorder.run()
+            run = recorder.fetch()
+        if any(node.problem and node.address for node in run.nodes):
+            report_spools(run)
+            note(f"the run is incomplete {_recovery_hint(folder)}")
     met = finish(folder, run, settings.fail_if, quiet=settings.quiet)
     if result.exit_code:
         return result.exit_code
@@ -135,6 +139,26 @@ def _tidy(folder: Path, *, is_new: bool) -> None:
         return
     if not any(node.journal for node in run.nodes):
         shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
+
+
+@contextmanager
+def _recoverable(folder: Path) -> Iterator[None]:
+    """Add to any error how the run can be completed, if its file exists, and print what is still on other machines."""
+    try:
+        yield
+    except BaseException as error:
+        if not is_run(folder):
+            raise
+        with suppress(OSError, RunFileError):
+            report_spools(read_run(folder))
+        if isinstance(error, CasstatError):
+            raise CasstatError(f"{error} {_recovery_hint(folder)}") from None
+        note(f"the run is incomplete {_recovery_hint(folder)}")
+        raise
+
+
+def _recovery_hint(folder: Path) -> str:
+    return f"(hint: run 'casstat fetch --recover {folder}')"
 
 
 @contextmanager
@@ -283,14 +307,11 @@ class _Recorder:
             if node.problem:
                 note(one_line(node.problem))
             self._warn_about_clock(node)
-        report_spools(self._folder, self._run)
-        if result.error is None:
-            return self._run
-        hint = f"(hint: run 'casstat fetch --recover {self._folder}')"
         if isinstance(result.error, OSError):
-            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror} {hint}")
-        note(f"the run is incomplete {hint}")
-        raise result.error
+            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror}")
+        if result.error is not None:
+            raise result.error
+        return self._run
 
     def _warn_about_clock(self, node: RunNode) -> None:
         change_s = _change_s(node.clocks)

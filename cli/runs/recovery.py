@@ -52,7 +52,7 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
     for node in run.nodes:
         if node.problem:
             note(one_line(node.problem))
-    report_spools(folder, run)
+    report_spools(run)
     finish(folder, run, (), quiet=False)
     require_all(run.nodes)
 

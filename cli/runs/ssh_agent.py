@@ -207,12 +207,11 @@ class SshAgent:
         return ""
 
 
-def report_spools(folder: Path, run: Run) -> None:
-    """Print which recordings of a run in a directory are still on other machines."""
+def report_spools(run: Run) -> None:
+    """Print which recordings of a run are still on other machines."""
     for node in run.nodes:
         if node.spool:
-            hint = f"run 'casstat fetch --recover {folder}'"
-            note(one_line(f"{node.address}: its recording is still in {node.spool} there") + f" (hint: {hint})")
+            note(one_line(f"{node.address}: its recording is still in {node.spool} there"))
 
 
 def _temporary_folder() -> Path:

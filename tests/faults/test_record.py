@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from errno import ENOSPC
@@ -30,6 +30,7 @@ from collector.atomic_file import replace_file
 from collector.cluster.live.live_cluster import Plan
 from collector.journal.segments import journal_files
 from collector.runs import agent_client, run_file
+from collector.runs.agent_runs import AgentRuns
 from collector.runs.fetching import Fetched, fetched
 from collector.runs.run_file import read_run
 from exporters.api.app import build
@@ -245,6 +246,7 @@ with serving(Path({str(journal)!r}), "n2") as (_, address):
         code, _, errors = recorded(capfd, node[1], address, "-o", folder, "--", *command)
     assert code == 0
     assert "1 node missing: n2" in errors
+    assert errors.count(f"casstat: the run is incomplete (hint: run 'casstat fetch --recover {folder}')\n") == 1
     nodes = read_run(folder).nodes
     assert [bool(node.problem) for node in nodes] == [False, True]
     # What the agent said before the command is known.
@@ -632,7 +634,8 @@ def test_a_disk_that_is_full_when_the_runs_file_is_written_loses_nothing_that_wa
     with full_disk(monkeypatch, writes):
         code, _, errors = recorded(capfd, node[1], "-o", folder, "--", "sleep", "1.5")
     assert code == 125
-    assert errors == f"casstat: {folder / 'run.json'}: No space left on device\n"
+    hint = f" (hint: run 'casstat fetch --recover {folder}')" if writes else ""
+    assert errors == f"casstat: {folder / 'run.json'}: No space left on device{hint}\n"
     if not writes:
         assert not folder.exists()
         return
@@ -650,7 +653,8 @@ def test_the_journal_of_a_private_agent_is_kept_if_the_run_could_not_be_complete
     folder = tmp_path / "run"
     with full_disk(monkeypatch, 3):
         code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sleep", "2.5")
-    assert (code, errors) == (125, f"casstat: {folder / 'run.json'}: No space left on device\n")
+    assert code == 125
+    assert errors.startswith(f"casstat: {folder / 'run.json'}: No space left on device (hint: ")
     assert not processes_with(str(folder))
     assert list(journal_files(folder / ".agents"))
     assert main(["fetch", "--recover", str(folder)]) == 0
@@ -660,6 +664,47 @@ def test_the_journal_of_a_private_agent_is_kept_if_the_run_could_not_be_complete
     assert {path.name for path in folder.iterdir()} == {
         *("run.json", "summary.json", "command.log", "nodes", "merged", "plots")
     }
+
+
+def interrupted(function: Callable[..., None], call: int = 1) -> Callable[..., None]:
+    """Return a function that presses Ctrl-C after the given call of `function`."""
+    calls = iter(range(1, 10))
+
+    def interrupting(*arguments: Any) -> None:
+        function(*arguments)
+        if next(calls) == call:
+            signal.raise_signal(signal.SIGINT)
+
+    return interrupting
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "call"),
+    [
+        (LiveFrames, "stop", 1),
+        (AgentRuns, "end", 1),
+        (record_program, "write_run", 2),
+        (record_program, "write_run", 3),
+    ],
+)
+def test_ctrl_c_at_the_end_leaves_a_run_that_can_be_recovered(
+    owner: Any,
+    name: str,
+    call: int,
+    node: Node,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(record_program, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
+        patch.setattr(owner, name, interrupted(getattr(owner, name), call))
+        code, _, errors = recorded(capfd, node[1], "-o", folder, "--", "sleep", "1.5")
+    assert code == 130
+    assert errors.count(f"casstat: the run is incomplete (hint: run 'casstat fetch --recover {folder}')\n") == 1
+    assert main(["fetch", "--recover", str(folder)]) == 0
+    assert read_run(folder).nodes[0].ticks
 
 
 def test_a_disk_that_is_full_during_the_fetch_leaves_a_run_that_can_be_recovered(

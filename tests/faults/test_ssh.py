@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from cli.main import main
+from collector.runs.agent_runs import AgentRuns
 from collector.runs.run_file import RunNode, read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.ssh_server import HOST, SshServer, ssh_server
@@ -187,6 +189,32 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
     assert main(["fetch", "--recover", str(folder)]) == 1
     assert f"{impatient.url}: {spool} does not exist there any more" in capfd.readouterr().err
     assert not Path(spool).exists()
+
+
+def test_a_recording_that_is_not_fetched_because_of_ctrl_c_is_reported_and_can_be_recovered(
+    server: SshServer, spool: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    end = AgentRuns.end
+
+    def interrupted(runs: AgentRuns) -> None:
+        end(runs)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(AgentRuns, "end", interrupted)
+    code, _, errors = recorded(capfd, server.url, "-o", folder, "--", "sleep", "1.5")
+    assert code == 130
+    assert errors.splitlines() == [
+        f"casstat: {server.url}: its recording is still in {spool} there",
+        f"casstat: the run is incomplete (hint: run 'casstat fetch --recover {folder}')",
+    ]
+    assert spool.is_dir()
+    assert main(["fetch", "--recover", str(folder)]) == 0
+    node = node_of(folder, server)
+    assert (node.problem, node.spool) == ("", "")
+    assert node.ticks
+    assert not spool.exists()
+    assert not processes_of(str(spool))
 
 
 def refusing_key(server: SshServer, _: Path) -> None:
