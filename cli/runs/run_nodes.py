@@ -15,8 +15,8 @@ from cli.runs.private_agent import PrivateAgent
 from cli.runs.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.node_address import AGENT_PORT, NodeAddress
-from collector.printable import one_line
+from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
+from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import MAX_PARALLEL
 from collector.runs.run_file import RunNode
@@ -24,7 +24,7 @@ from collector.runs.run_file import RunNode
 PRIVATE_FOLDER = ".agents"
 """The directory with the journals of private agents, in that of the run."""
 LOCAL_AGENT = NodeAddress("http", "127.0.0.1", AGENT_PORT)
-MAX_PEERS = 2000
+MAX_PEERS, MAX_HOST_CHARS = 2000, 253
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,7 @@ def with_peers(seeds: Sequence[NodeAddress], clients: AgentClients) -> list[Node
     for seed in seeds:
         client = clients.client(seed)
         try:
-            content = client.json("/api/v1/node")
-            own, peers = content["address"], content["peers"]
-            for peer in peers[:MAX_PEERS]:
-                if isinstance(peer, str) and peer != own:
-                    addresses[seed.with_host(peer)] = None
+            addresses |= dict.fromkeys(map(seed.with_host, _peers(client)))
         except AgentError as error:
             failures.append(str(error))
         except (KeyError, TypeError):
@@ -140,6 +136,31 @@ def with_peers(seeds: Sequence[NodeAddress], clients: AgentClients) -> list[Node
     for failure in failures:
         note(one_line(failure))
     return list(addresses)
+
+
+def _peers(client: AgentClient) -> list[str]:
+    """Return the hosts of the other nodes that an agent knows; print how many of them are invalid.
+
+    Raises AgentError, KeyError and TypeError.
+    """
+    content = client.json("/api/v1/node")
+    own, peers = content["address"], content["peers"]
+    others = [peer for peer in peers[:MAX_PEERS] if peer != own]
+    hosts = [peer for peer in others if _is_host(peer)]
+    if len(hosts) < len(others):
+        invalid = count_text(len(others) - len(hosts), "peer")
+        note(one_line(f"{client.address.url}: {invalid} without a valid address cannot be recorded"))
+    return hosts
+
+
+def _is_host(peer: object) -> bool:
+    """Return whether a peer that an agent returned is a host's name or address."""
+    if not isinstance(peer, str) or len(peer) > MAX_HOST_CHARS:
+        return False
+    try:
+        return parse_address(peer).host == peer.lower()
+    except NodeAddressError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_nodes
 from cli.runs.agent_clients import AgentClients
 from cli.runs.private_agent import PrivateAgent
-from cli.runs.run_nodes import AgentState, agents_of, states_of
+from cli.runs.run_nodes import AgentState, agents_of, states_of, with_peers
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.http.access import Access
@@ -67,3 +67,33 @@ def test_nodes_whose_agents_do_not_start_are_returned_as_failed(
         assert agents.journals == {parse_address("127.0.0.1:1234", "http"): ".agents/1"}
         (failed,) = agents.failed
         assert (failed.name, failed.problem) == (urls[1], f"{urls[1]}: cannot start an agent: no space")
+
+
+def test_peers_without_a_valid_address_are_reported_and_the_others_are_recorded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valid = ["10.0.0.7", "fd00::8", "Node-9.example.org"]
+    invalid: list[object] = [
+        "10.0.0.7 x",
+        "10.0.0.7\r\nX: y",
+        "h:1",
+        "http://h",
+        "me@h",
+        "h/x",
+        "h?x",
+        "ä",
+        "h" * 254,
+        "",
+        None,
+        7,
+        [],
+    ]
+    content = {"/api/v1/node": {"address": "10.0.0.6", "peers": ["10.0.0.6", *valid, *invalid]}}
+    monkeypatch.setattr(AgentClients, "client", lambda _, seed: FakeAgent(seed.host, content))
+    clients = AgentClients(Access(), ssl.create_default_context())
+    seed = parse_address("10.0.0.6")
+    addresses = with_peers([seed], clients)
+    assert addresses == [seed, *(seed.with_host(host) for host in valid)]
+    assert capsys.readouterr().err == (
+        f"casstat: http://10.0.0.6:17199: {len(invalid)} peers without a valid address cannot be recorded\n"
+    )
