@@ -80,7 +80,7 @@ def record(settings: RecordSettings) -> int:
     if program is None:
         return _not_runnable(settings.command[0])
     clients = agent_clients(settings.agent)
-    addresses = [*nodes_of(settings.nodes, clients), *with_peers(clients.addresses(settings.seeds), clients)]
+    addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
     begin_s = time.time()
     name = settings.name or Path(settings.command[0]).name
     folder = settings.folder or run_folder.default_folder(name, begin_s)

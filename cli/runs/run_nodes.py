@@ -111,11 +111,15 @@ def _has_agent(client: AgentClient) -> bool:
     return isinstance(content, dict) and "casstat" in content
 
 
-def with_peers(seeds: Sequence[NodeAddress], clients: AgentClients) -> list[NodeAddress]:
+def with_peers(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]:
     """Return the addresses of the seeds and of all nodes that their agents know.
 
-    Raises CasstatError, and click.UsageError for a seed that is not an agent.
+    Raises CasstatError, and click.UsageError for a seed that is not the address of an agent.
     """
+    for node in nodes:
+        if is_ssh(node):
+            raise click.UsageError(f"{one_line(node)}: --seed takes the address of an agent")
+    seeds = clients.addresses(nodes)
     for seed in seeds:
         if not seed.is_agent:
             raise click.UsageError(f"{one_line(seed.url)}: --seed takes the address of an agent")

@@ -142,6 +142,7 @@ def test_a_command_that_cannot_run_is_an_error_before_anything_is_created(
         ([f"{HOST}:1", "-o", "run", "--", "true"], "no node can be recorded"),
         ([f"{HOST}:1", "-o", "full", "--", "true"], "already exists"),
         (["--seed", f"{HOST}:1", "-o", "run", "--", "true"], "no seed answered"),
+        (["--seed", "ssh://h", "-o", "run", "--", "true"], "ssh://h: --seed takes the address of an agent"),
         (["--seed", f"{HOST}:8778", "-o", "run", "--", "true"], "--seed takes the address of an agent"),
     ],
 )

@@ -92,7 +92,7 @@ def test_peers_without_a_valid_address_are_reported_and_the_others_are_recorded(
     monkeypatch.setattr(AgentClients, "client", lambda _, seed: FakeAgent(seed.host, content))
     clients = AgentClients(Access(), ssl.create_default_context())
     seed = parse_address("10.0.0.6")
-    addresses = with_peers([seed], clients)
+    addresses = with_peers(["10.0.0.6"], clients)
     assert addresses == [seed, *(seed.with_host(host) for host in valid)]
     assert capsys.readouterr().err == (
         f"casstat: http://10.0.0.6:17199: {len(invalid)} peers without a valid address cannot be recorded\n"
