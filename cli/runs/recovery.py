@@ -16,7 +16,7 @@ from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import PRIVATE_FOLDER
-from cli.runs.ssh_address import SshAddressError, parse_ssh_address
+from cli.runs.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh_agent import SshAgent, report_spools
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.journal.trimming import TickSpan, extent_of
@@ -66,8 +66,12 @@ def _run_in(folder: Path) -> Run:
 
 
 def _is_missing(node: RunNode) -> bool:
-    """Return whether a node's recording may be completed; a node without an address never had an agent."""
-    return bool((node.problem or not node.folder) and (node.address or node.journal))
+    """Return whether a node's recording may be completed.
+
+    A node without an address never had an agent, and one over SSH has none without a directory there.
+    """
+    is_within_reach = node.journal or node.spool or (node.address and not is_ssh(node.address))
+    return bool((node.problem or not node.folder) and is_within_reach)
 
 
 def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
@@ -158,7 +162,8 @@ def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
     try:
         return agent.address()
     except CasstatError as error:
-        return replace(node, problem=one_line(f"{node.address}: {error}"))
+        spool = "" if agent.is_deleted else node.spool
+        return replace(node, problem=one_line(f"{node.address}: {error}"), spool=spool)
 
 
 def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:

@@ -71,7 +71,8 @@ class SshAgent:
         # Whether the spool may exist.
         self._is_begun = bool(spool)
         self._wants_deletion = False
-        self._is_deleted = False
+        self.is_deleted = False
+        """Whether the spool does not exist there any more."""
         # A byte in this pipe wakes the thread.
         self._wake_end, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._follow, name="ssh", daemon=True)
@@ -111,7 +112,7 @@ class SshAgent:
         os.close(self._wake)
         os.close(self._wake_end)
         shutil.rmtree(self._folder, ignore_errors=True)
-        if self._is_serving and self._wants_deletion and not self._is_deleted:
+        if self._is_serving and self._wants_deletion and not self.is_deleted:
             hint = self._address.command_line(f"rm -r {self._spool}")
             note(f"{self._address.url}: {self._spool} could not be deleted there (hint: run '{hint}')")
 
@@ -138,7 +139,7 @@ class SshAgent:
     def _is_over(self) -> bool:
         if not self._ending.is_set():
             return False
-        return self._is_deleted or not self._wants_deletion or time.monotonic() >= self._ends_s
+        return self.is_deleted or not self._wants_deletion or time.monotonic() >= self._ends_s
 
     def _session(self) -> tuple[str, bool]:
         """Connect until the connection ends, or is not needed any more; return why, and whether it was cut."""
@@ -167,7 +168,7 @@ class SshAgent:
                         return problem
                     is_compatible = self._is_begun = True
                 elif "deleted" in message:
-                    self._is_deleted = True
+                    self.is_deleted = True
                     if not self._ending.is_set():
                         return f"{self._spool} does not exist there any more"
                 elif "serving" in message:
