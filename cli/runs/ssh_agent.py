@@ -32,6 +32,8 @@ START_S = 90.0
 MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
 # How long to try to delete the recording there.
 DELETE_S = 60.0
+# After this time, the user is told what is being waited for.
+SILENT_S = 3.0
 # How long to wait for the first response through the forwarded socket.
 PROBE_S = 10.0
 SOCKET = "agent"
@@ -106,15 +108,24 @@ class SshAgent:
             os.write(self._wake, b"x")
 
     def stop(self) -> None:
-        """Disconnect, and delete the spool if it is not needed; after a lost connection, this may take DELETE_S."""
+        """Disconnect, and delete the spool if it is not needed; after a lost connection, this may take DELETE_S.
+
+        Ctrl-C ends the wait: raises KeyboardInterrupt.
+        """
         self.begin_stop()
-        self._thread.join()
-        os.close(self._wake)
-        os.close(self._wake_end)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if self._is_serving and self._wants_deletion and not self.is_deleted:
-            hint = self._address.command_line(f"rm -r {self._spool}")
-            note(f"{self._address.url}: {self._spool} could not be deleted there (hint: run '{hint}')")
+        try:
+            self._thread.join(SILENT_S)
+            if self._thread.is_alive():
+                note(f"{self._address.url}: waiting for the connection, to delete {self._spool} there")
+                self._thread.join()
+        finally:
+            if not self._thread.is_alive():
+                os.close(self._wake)
+                os.close(self._wake_end)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            if self._is_serving and self._wants_deletion and not self.is_deleted:
+                hint = self._address.command_line(f"rm -r {self._spool}")
+                note(f"{self._address.url}: {self._spool} could not be deleted there (hint: run '{hint}')")
 
     def _follow(self) -> None:
         """Stay connected until the end."""

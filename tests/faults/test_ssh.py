@@ -18,6 +18,8 @@ import psutil
 import pytest
 
 from cli.main import main
+from cli.runs.ssh_address import parse_ssh_address
+from cli.runs.ssh_agent import SshAgent
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.run_file import RunNode, read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
@@ -219,6 +221,31 @@ def test_a_recording_that_is_not_fetched_because_of_ctrl_c_is_reported_and_can_b
     assert node.ticks
     assert not spool.exists()
     assert not processes_of(str(spool))
+
+
+def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_nothing_here(
+    impatient: SshServer, spool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+
+    def interrupting(text: str) -> None:
+        notes.append(text)
+        if "waiting" in text:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("cli.runs.ssh_agent.note", interrupting)
+    monkeypatch.setattr("cli.runs.ssh_agent.SILENT_S", 0.0)
+    agent = SshAgent(parse_ssh_address(impatient.url), tmp_path / "run")
+    sockets = Path(agent.address().socket).parent
+    impatient.stop()
+    with pytest.raises(KeyboardInterrupt):
+        agent.stop()
+    assert not sockets.exists()
+    assert f"{impatient.url}: waiting for the connection, to delete {spool} there" in notes
+    assert notes[-1].startswith(f"{impatient.url}: {spool} could not be deleted there (hint: run 'ssh ")
+    # This process lasts, so the directory is deleted there later.
+    impatient.start()
+    eventually(lambda: not spool.exists())
 
 
 def refusing_key(server: SshServer, _: Path) -> None:
