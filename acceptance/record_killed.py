@@ -27,12 +27,12 @@ ADDRESS = "127.0.187.1"
 KILLS, SEED = 20, 1
 # The command lasts this long; `record` is killed before it begins, while it runs, or while the run is completed.
 COMMAND_S, MAX_KILL_S = 6, 12.0
-# How long processes may need to end, and how much later than the last tick `record` may have been killed.
+# How long processes may take to end, and how old the last tick may be when `record` is killed.
 END_S, TICK_S = 15.0, 2.5
 
 
 class Result(NamedTuple):
-    """What was left of a run: its state when the recorder was killed, the ticks recovered by node, and defects."""
+    """What was left of a run: its state when the recorder was killed, the ticks recovered per node, and defects."""
 
     state: str
     ticks: tuple[int, ...]
@@ -66,7 +66,7 @@ def killed(nodes: tuple[str, str], folder: Path, after_s: float) -> float:
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Return the command lines of processes that belong to a run: they name its directory, or have it in a variable."""
+    """Return the command lines of processes that belong to a run: arguments or environment contain its directory."""
     lines = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -77,7 +77,7 @@ def processes_of(folder: Path) -> list[str]:
 
 
 def state_of(folder: Path) -> tuple[str, Run | None]:
-    """Return in which state the recorder left a run, and the run if there is one."""
+    """Return the state in which the recorder left a run, and the run if there is one."""
     if not is_run(folder):
         return "not begun", None
     run = read_run(folder)

@@ -69,7 +69,7 @@ def _record(node: Node, folder: Path, command: Sequence[str]) -> list[str]:
 
 
 def _differences(node: Node) -> Iterator[Figure]:
-    """Run the load as fast as it goes, alternately recorded and not, and compare the pairs."""
+    """Run the load at full speed in pairs, one recorded and one not, in random order, and compare the pairs."""
     order = random.Random(1)  # noqa: S311 - not for secrets
     throughputs, p99s = [], []
     _loaded(node, recorded=False)
@@ -79,7 +79,7 @@ def _differences(node: Node) -> Iterator[Figure]:
         p99s.append(results[True][1] / results[False][1] - 1)
     for name, shares in (("throughput", throughputs), ("p99 of reads", p99s)):
         margin = T_95 * stdev(shares) / sqrt(PAIRS)
-        yield Figure(f"{name} with record compared with none, {PAIRS} pairs, mean", 100 * fmean(shares), "%")
+        yield Figure(f"{name} with record relative to without, {PAIRS} pairs, mean", 100 * fmean(shares), "%")
         yield Figure(f"{name}: 95% confidence interval, plus or minus", 100 * margin, "%")
 
 

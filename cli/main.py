@@ -22,7 +22,7 @@ from collector.model.snapshot import SourceError
 from collector.printable import printable
 
 LINE = "line"
-# Commands that casstat itself runs, on other machines; no list mentions them.
+# Commands that casstat itself runs on other machines; they are hidden from lists of commands.
 INTERNAL = frozenset({"spool"})
 INTERRUPTED = 130
 

@@ -1,4 +1,4 @@
-"""Runs a part of a test without the permission to open a path."""
+"""Runs part of a test without permission to open a path."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ NOBODY = 65534
 
 @contextmanager
 def forbidden(path: Path) -> Iterator[None]:
-    """Remove all permissions of a path that this user owns, and let root be another user meanwhile.
+    """Remove all permissions of a path that this user owns; if this user is root, become another one in the block.
 
     Other users must be able to enter the directories above, unlike those above pytest's tmp_path. All modules that are
     needed should have been imported before.

@@ -220,7 +220,7 @@ class RunStore:
         if "begin_s" in content:
             begun = {"id": identifier, "name": str(content["name"]), "begin_s": float(content["begin_s"])}
             lease_s = None if content.get("lease_s") is None else float(content["lease_s"])
-            # After a restart of the agent, the client has a full lease to renew it.
+            # When the agent restarts, the lease starts again in full.
             now_s = self._clock.monotonic_s()
             self._runs[identifier] = _StoredRun({**begun, "end_s": None, "marks": []}, 0, lease_s, now_s)
         elif "end_s" in content:

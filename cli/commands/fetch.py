@@ -25,14 +25,14 @@ from cli.parameters.time_types import Duration, range_options
     "--recover",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Run whose recorder died; it is completed, without NODE and other options.",
+    help="Run to complete, for example if its recorder died; takes neither NODE nor options for a new run.",
 )
 @click.option("--name", metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options
 def command(**options: Any) -> None:
     """Fetch the recordings of a past period from agents
 
-    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record all the time, so any period
+    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record continuously, so any period
     that their journals still contain can be fetched. DIR becomes a run: a directory with the recordings and the clock
     offset of each node, which merge, plot and top --replay apply.
 
@@ -49,7 +49,7 @@ def command(**options: Any) -> None:
     if not options["nodes"]:
         raise click.UsageError("no node given (hint: run 'casstat fetch 10.0.0.7 --last 1h -o DIR')")
     if options["folder"] is None:
-        raise click.UsageError("the directory is missing (hint: use -o DIR)")
+        raise click.UsageError("no directory given (hint: use -o DIR)")
     from cli.runs.fetch_program import FetchSettings, fetch
 
     fetch(FetchSettings(**options))

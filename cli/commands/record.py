@@ -1,4 +1,4 @@
-"""Run a command and record all nodes meanwhile"""
+"""Run a command while recording all nodes"""
 
 import os
 import re
@@ -12,7 +12,7 @@ from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
 from cli.parameters.time_types import Duration
 
-# The exit status if casstat fails, unlike the command.
+# The exit status if casstat itself fails, rather than the command.
 FAILED = 125
 
 
@@ -79,7 +79,7 @@ class RecordCommand(click.Command):
         try:
             rest = super().parse_args(ctx, args[:begin])
             if not ctx.obj and not ctx.resilient_parsing:
-                raise click.UsageError("the command is missing (hint: casstat record [NODE]... -- COMMAND)", ctx)
+                raise click.UsageError("the command is missing (hint: use 'casstat record [NODE]... -- COMMAND')", ctx)
         except click.ClickException as error:
             raise _failed(error) from None
         return rest
@@ -130,14 +130,14 @@ class RecordCommand(click.Command):
 @agent_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Run a command and record all nodes meanwhile
+    """Run a command while recording all nodes
 
     NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia), or a machine on
     which casstat is installed (ssh://cassandra@10.0.0.7); without NODE, this machine's node is recorded. The result is
     a run: a directory with the recordings, the command's output, merged tables, plots and a summary.
 
-    The exit status is the command's: 128 plus its number for a signal, 126 if the command is not executable, 127 if it
-    is not found. It is 1 if a condition of --fail-if is met, and 125 if casstat fails.
+    The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
+    if it is not found. It is 1 if a condition of --fail-if is met, and 125 if casstat fails.
     """
     from cli.runs.record_program import RecordSettings, record
 

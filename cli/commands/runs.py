@@ -24,7 +24,7 @@ def command(places: tuple[str, ...], output: str, agent: Any) -> None:
 
     if places and places[0] == SHOW:
         if len(places) != 2:
-            raise click.UsageError("show takes one run (hint: casstat runs show DIR)")
+            raise click.UsageError("show takes one run (hint: use 'casstat runs show DIR')")
         show_run(Path(places[1]), output)
         return
     print_runs(listed_runs(places, agent), output)

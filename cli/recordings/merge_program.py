@@ -136,9 +136,10 @@ def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float
     try:
         phase = source.phase(settings.phase)
     except KeyError:
-        names = one_line(", ".join(phase.name for phase in source.phases)) or "the run has none"
+        names = one_line(", ".join(phase.name for phase in source.phases))
+        hint = f"choose from {names}" if names else "omit --phase, because the run has no phases"
         raise click.BadParameter(
-            f"unknown phase '{one_line(settings.phase)}' (hint: choose from {names})", param_hint="--phase"
+            f"unknown phase '{one_line(settings.phase)}' (hint: {hint})", param_hint="--phase"
         ) from None
     return phase.begin_s, phase.end_s
 

@@ -12,7 +12,7 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.http.access import Access
 from collector.runs.agent_client import AgentClient
 
-# An agent goes on recording for 60 s after a tunnel has broken; it takes some time to notice that and to make it again.
+# An agent keeps recording for 60 s after its tunnel breaks; noticing that and reconnecting takes some more time.
 TUNNEL_PATIENCE_S = 80.0
 
 
@@ -46,7 +46,7 @@ class AgentClients:
         return AgentClient(address, self.access_to(address), self.tls, patience_s)
 
     def addresses(self, nodes: Sequence[str]) -> list[NodeAddress]:
-        """Return the different addresses of the nodes. Raises click.UsageError."""
+        """Return the addresses of the nodes, without duplicates. Raises click.UsageError."""
         scheme = "https" if self.access.ca or self.access.certificate else "http"
         try:
             return list(dict.fromkeys(parse_address(node, scheme) for node in nodes))
@@ -55,5 +55,5 @@ class AgentClients:
 
 
 def agent_clients(settings: JolokiaSettings) -> AgentClients:
-    """Return the clients' factory for the user's options. Raises click.UsageError."""
+    """Return a factory for clients with the user's options. Raises click.UsageError."""
     return AgentClients(*agent_access(settings))

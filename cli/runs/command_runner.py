@@ -49,7 +49,7 @@ SUCCESSIVE_KEYS_S = 2.0
 # The exit code if the supervisor fails, and that of `casstat record` for other failures.
 FAILED = 125
 OUTPUT_NAMES = ("standard output", "standard error")
-# A closed pipe and a closed terminal are no problems; the command goes on without them.
+# A closed pipe or terminal is not a problem; the command continues without it.
 READER_IS_GONE = (errno.EPIPE, errno.EIO)
 
 
@@ -59,7 +59,7 @@ class CommandResult:
 
     exit_code  as a shell reports it: 128 plus the number of a signal, 127 if the command was not found, or 126 if it
                is not executable; FAILED if its supervisor failed.
-    problem    why the command could not be run, or its output not be passed through or kept; "" if nothing failed.
+    problem    why the command could not be run, or its output could not be passed through or kept; "" if all went well.
     left       whether processes of the command are still running in the background.
     """
 
@@ -297,9 +297,9 @@ class CommandRunner:
             self._problems.append(f"the copy of the output is incomplete: {error.strerror}")
 
     def _scanned(self, keys: bytes) -> bytes:
-        """Return the keys to pass on; Ctrl-C discards those before it, as a terminal does, and repeated, sends signals.
+        """Return the keys to pass on. Ctrl-C discards earlier keys, as on a terminal; if repeated, it sends signals.
 
-        The pseudoterminal itself sends SIGINT when Ctrl-C is passed on, to its foreground group.
+        When Ctrl-C is passed on, the pseudoterminal itself sends SIGINT to its foreground process group.
         """
         if self._keys is None or self._terminal is None or INTERRUPT not in keys:
             return keys
@@ -315,7 +315,7 @@ class CommandRunner:
 
 
 def open_standard_streams() -> None:
-    """Open /dev/null for each standard stream that is closed, because other files would get its descriptor."""
+    """Open /dev/null for each standard stream that is closed; otherwise, another file would get its descriptor."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -349,7 +349,7 @@ def _result_in(reports: Mapping[str, Any]) -> CommandResult | None:
 
 
 def _lost(reports: Mapping[str, Any], status: int) -> CommandResult:
-    """Kill the command of a supervisor that has ended with a status as of Popen; return the result."""
+    """Kill the command whose supervisor ended with `status`, as returned by Popen.wait; return the result."""
     how = f"exit status {status}" if status >= 0 else f"signal {-status}"
     problem = f"the command's supervisor ended unexpectedly ({how})"
     if "pid" in reports:

@@ -84,12 +84,12 @@ def _range(settings: FetchSettings, now_s: float) -> FetchRange:
     begin, end = now_s - settings.last if settings.last is not None else settings.begin, settings.end
     begin_s = begin.last_before(now_s) if isinstance(begin, TimeOfDay) else float(begin or 0.0)
     if not 0 <= begin_s <= MAX_TIME_S:
-        raise click.UsageError("the period begins at an impossible time")
+        raise click.UsageError("the beginning of the period is out of range")
     end_s = end.within(begin_s, now_s) if isinstance(end, TimeOfDay) else now_s if end is None else end
     if end_s < begin_s:
         raise click.UsageError("--until is before --from")
     if end_s > MAX_TIME_S:
-        raise click.UsageError("the period ends at an impossible time")
+        raise click.UsageError("the end of the period is out of range")
     return FetchRange(begin_s, end_s)
 
 

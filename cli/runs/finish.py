@@ -88,7 +88,7 @@ def _check(conditions: Sequence[Condition], summaries: Sequence[PhaseSummary]) -
     for condition in conditions:
         values = [(summary.name, summary.values.get(condition.column)) for summary in summaries]
         if not any(isinstance(value, int | float) for _, value in values):
-            note(f"--fail-if '{condition.text}': the run has no value of {condition.column}")
+            note(f"--fail-if '{condition.text}': the run has no value for {condition.column}")
             met = True
         for summary in summaries:
             if condition.holds(summary.values):

@@ -21,10 +21,10 @@ def mark_text(text: str) -> str:
 
 
 def append_mark(run: Path, text: str, clock: Callable[[], float] = time.time) -> RunMark:
-    """Add a mark to the run in a directory now. Raises OSError."""
+    """Add a mark with the current time to the run in a directory. Raises OSError."""
     mark = RunMark(clock(), text)
     line = json.dumps({"time_s": mark.time_s, "text": mark.text}) + "\n"
-    # One write to a file opened for appending is not mixed with those of other processes.
+    # A single write to a file opened for appending is not interleaved with those of other processes.
     descriptor = os.open(run / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         os.write(descriptor, line.encode())

@@ -12,7 +12,7 @@ MAX_LINE_BYTES = 4096
 
 
 class OutputMarker(OutputObserver):
-    """Marks the run in a directory at each line that matches; the mark is the first group, else the match."""
+    """Marks the run in a directory at each line that matches; the mark is the first group, or else the whole match."""
 
     def __init__(self, pattern: Pattern[bytes], folder: Path) -> None:
         self._pattern = pattern
@@ -28,7 +28,7 @@ class OutputMarker(OutputObserver):
             self._mark(line)
 
     def end(self) -> None:
-        """Mark the run at each last line that matches although it is incomplete."""
+        """Treat the last line of each stream as complete, although it has no line end."""
         for line in self._lines.values():
             self._mark(line)
         self._lines.clear()

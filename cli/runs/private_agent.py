@@ -73,7 +73,7 @@ class PrivateAgent:
     def wait_until_serving(self, poll: Callable[[], object] = lambda: None) -> str:
         """Wait until the agent serves its API; return what it listens on. Raises CasstatError, and what `poll` raises.
 
-        Calls `poll` again and again.
+        Calls `poll` repeatedly while it waits.
         """
         ends_s = time.monotonic() + START_S
         while time.monotonic() < ends_s:
@@ -86,16 +86,16 @@ class PrivateAgent:
                 raise CasstatError(f"cannot start an agent: {_last_line(output) or 'it ended without a message'}")
             poll()
             time.sleep(POLL_S)
-        raise CasstatError(f"the agent has not started within {START_S:g} s: {_last_line(self._output())}")
+        raise CasstatError(f"the agent did not start within {START_S:g} s: {_last_line(self._output())}")
 
     def has_ended(self) -> bool:
-        """Return whether the agent has ended, although it was not stopped."""
+        """Return whether the agent has ended without being stopped."""
         return self._supervisor.poll() is not None
 
     def stop(self) -> None:
         """Stop the agent; its journal is complete when this returns."""
         if self._control >= 0:
-            # The supervisor stops the agent at the end of this pipe.
+            # The supervisor stops the agent when this pipe is closed.
             os.close(self._control)
             self._control = -1
         self._supervisor.wait()

@@ -1,4 +1,4 @@
-"""A pseudoterminal for a command, and the modes of the real terminal that it stands for."""
+"""A pseudoterminal for a command, and the modes of the real terminal that it stands in for."""
 
 import contextlib
 import fcntl
@@ -32,7 +32,7 @@ class Pseudoterminal:
         return bool(termios.tcgetattr(self.master)[3] & termios.ISIG)
 
     def discard_input(self) -> None:
-        """Discard the input that the command has not read; Ctrl-C behind a full buffer would have no effect."""
+        """Discard the input that the command has not read; with a full buffer, Ctrl-C would have no effect."""
         with contextlib.suppress(OSError, termios.error):
             slave = os.open(self._path, os.O_RDWR | os.O_NOCTTY)
             try:

@@ -42,7 +42,7 @@ CONDITION_MET = 1
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 LOG_FILE = "command.log"
 MARKS_EVERY_S = 0.5
-# How long an agent may take from its start to an answer of Cassandra.
+# How long an agent may take from its start until Cassandra answers it.
 FIRST_TICK_S = 5.0
 # How long to wait until every agent has recorded the tick after the command's end.
 LAST_TICK_S = 5.0
@@ -71,7 +71,7 @@ class RecordSettings:
 
 
 def record(settings: RecordSettings) -> int:
-    """Run the command, record all nodes meanwhile, and return the exit status.
+    """Run the command while recording all nodes, and return the exit status.
 
     Raises CasstatError and click.UsageError. Whatever has been recorded by then is kept.
     """
@@ -109,7 +109,7 @@ def record(settings: RecordSettings) -> int:
 
 
 def _not_runnable(command: str) -> int:
-    """Print why a command cannot be run; return the exit status that `env` has."""
+    """Print why a command cannot be run; return the exit status that `env` would return."""
     if "/" in command and Path(command).exists():
         note(f"{one_line(command)}: not executable")
         return NOT_EXECUTABLE
@@ -163,7 +163,7 @@ def _recovery_hint(folder: Path) -> str:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, unless they are ignored, as nohup requests."""
+    """Make SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, unless they are ignored (as under nohup)."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -202,10 +202,13 @@ class _Recorder:
         self._run = Run(name, time.time(), None, version("casstat"), dict(settings.tags), warm_up_s=settings.warm_up)
 
     def preflight(self) -> None:
-        """Ask every agent for its node and clock. Raises CasstatError if no agent answers, or not all as required."""
+        """Ask every agent for its node and clock. Raises CasstatError if too few nodes can be recorded."""
         clients = self._new_clients(self._agents)
         self._nodes = introductions(clients)
         states = self._states(clients)
+        if any(self._journals.values()):
+            # A private agent knows its node's name only after its first tick.
+            self._nodes = introductions(clients)
         for client in clients:
             client.close()
         problems = [
@@ -269,6 +272,8 @@ class _Recorder:
             result = self._run_command()
             if result.problem:
                 note(result.problem)
+            if result.left:
+                note("processes of the command are still running in the background; the run ends without them")
             command_end_s = time.time()
             command = replace(command, end_s=command_end_s, exit_code=result.exit_code)
             self._write(replace(self._run, command=command))
@@ -403,7 +408,7 @@ class _Recorder:
 
 
 def _change_s(clocks: Sequence[NodeClock]) -> float:
-    """Return how far a clock moved against the local one between its first and last measurement."""
+    """Return how far a clock moved relative to the local one between its first and last measurement."""
     return clocks[-1].offset_s - clocks[0].offset_s if clocks else 0.0
 
 

@@ -27,7 +27,7 @@ from collector.runs.phases import phases_of
 from collector.runs.run_file import FILE, NODES_FOLDER, Run, RunNode, write_run
 
 RECOVERY_FOLDER = ".recovery"
-"""The directory for recordings that are being fetched, and for those that they replace, in that of the run."""
+"""The subdirectory of a run for recordings that are being fetched, and for those that they replace."""
 
 
 def recover(folder: Path, agent: JolokiaSettings) -> None:
@@ -35,12 +35,12 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
 
     Raises CasstatError, also if a node is still incomplete, click.UsageError and KeyboardInterrupt.
     """
-    # No lock is created in other directories.
+    # Checked first, so that no lock is created in a directory that is not a run.
     _run_in(folder)
     clients = agent_clients(agent)
     last_alive_s = run_folder.last_alive_s(folder)
     with run_folder.recording(folder):
-        # The recorder may have changed the run until now.
+        # The recorder may have changed the run in the meantime.
         run = _run_in(folder)
         if run.end_s is None:
             run = _ended(folder, run, last_alive_s)
@@ -80,7 +80,7 @@ def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
     reader.new_marks()
     marks = tuple(reader.marks)
     command_end_s = None if run.command is None else run.command.end_s
-    # The recorder shows that it is alive at intervals, so it was alive when the command began and ended.
+    # The recorder updates the lock only at intervals, but it was alive when the command began and when it ended.
     known_s = run.begin_s if command_end_s is None else command_end_s
     end_s = max(known_s, time.time() if last_alive_s is None else last_alive_s)
     phases = phases_of(run.begin_s, end_s if command_end_s is None else command_end_s, end_s, run.warm_up_s, marks)
@@ -133,7 +133,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
 
 
 def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tuple[RunNode, NodeAddress | RunNode]]:
-    """Return each node with the address of its agent, or with the node as it remains if there cannot be an agent.
+    """Return each node with the address of its agent or, if there can be none, with the node and its problem.
 
     Where a node was recorded over SSH, an agent is started again until `stack` is closed. Raises CasstatError.
     """
@@ -167,9 +167,9 @@ def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
 
 
 def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:
-    """Return the node with what was fetched before without being stated in the run's file, if anything was.
+    """Return the node with what was fetched earlier but is not listed in the run's file, if there is anything.
 
-    The recorder may have died, or the disk have become full, between the fetch and the change of the file. Raises
+    The recorder may have died, or the disk may have filled up, between the fetch and the file's update. Raises
     OSError.
     """
     target = f"{NODES_FOLDER}/{folder_name(node.name)}"
@@ -222,7 +222,7 @@ def _is_better(before: RunNode, after: RunNode) -> bool:
 
 def _kept(before: RunNode, after: RunNode) -> RunNode:
     """Return the node with the recording that is already there, and the reason why it could not be completed."""
-    fewer = f"{before.name or before.address}: fewer ticks remain in its journal than have been fetched before"
+    fewer = f"{before.name or before.address}: fewer ticks remain in its journal than were fetched before"
     return replace(before, problem=after.problem or before.problem or fewer)
 
 

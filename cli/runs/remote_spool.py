@@ -6,7 +6,7 @@ so that `casstat fetch --recover` can fetch it later. The client chooses the dir
 command after a broken connection, and knows the socket before the agent exists.
 
 The protocol on the SSH session's standard streams: this side sends what `hello` returns, and does nothing before it has
-received a heartbeat. When the agent serves, it sends `{"serving": true}`. Each later byte is a heartbeat, except
+received a heartbeat. Once the agent is serving, it sends `{"serving": true}`. Each later byte is a heartbeat, except
 DELETE, which stops the agent, deletes the spool and is answered with `{"deleted": true}`; that is also the answer if a
 spool that should exist does not.
 """
@@ -41,7 +41,7 @@ LEASE_S = 60.0
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
 SOCKET = "socket"
 _JOURNAL, _HEARTBEAT_FILE, _LOCK_FILE, _LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
-# How often the state is looked at while an agent starts or stops, and while it runs.
+# How often the state is checked while an agent starts or stops, and while it runs.
 STARTING_POLL_S, POLL_S = 0.1, 0.5
 # A keeper stops its agent within this time.
 STOP_S = 15.0
@@ -54,7 +54,7 @@ def hello() -> dict[str, object]:
 
 
 def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
-    """Let an agent record to `folder`, and pass the client's heartbeats on, until the client is gone.
+    """Have an agent record to `folder`, and pass the client's heartbeats on, until the client is gone.
 
     Raises CasstatError.
     """
@@ -120,7 +120,7 @@ class _Heartbeats:
     def wait(self, timeout_s: float) -> bool:
         """Wait for heartbeats, and pass them on; return whether the client still sends them.
 
-        sshd does not notice that a client is gone if its network has failed, but heartbeats do not arrive then.
+        If the client's network has failed, sshd does not notice that the client is gone, but heartbeats stop.
         """
         if select.select([0], [], [], timeout_s)[0]:
             received = os.read(0, select.PIPE_BUF)
@@ -161,7 +161,7 @@ def _require_spool(folder: Path) -> None:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     is_private = state.st_uid == os.geteuid() and not state.st_mode & 0o077
     if not (stat.S_ISDIR(state.st_mode) and is_private and is_marked):
-        raise CasstatError(f"{folder}: not a directory of this user with a recording")
+        raise CasstatError(f"{folder}: not a recording directory owned by this user")
 
 
 def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:
@@ -170,13 +170,13 @@ def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:
     Returns whether the client still sends heartbeats. Raises CasstatError.
     """
     keeper: subprocess.Popen[bytes] | None = None
-    # A former keeper may still be stopping.
+    # A previous keeper may still be stopping.
     ends_s = time.monotonic() + STOP_S + START_S
     while not (_is_kept(folder) and _accepts(folder / SOCKET)):
         if keeper is not None and keeper.poll():
             raise CasstatError(_keeper_problem(folder))
         if time.monotonic() >= ends_s:
-            raise CasstatError("the agent has not started in time")
+            raise CasstatError("the agent did not start in time")
         if (keeper is None or keeper.poll() is not None) and not _is_kept(folder):
             keeper = _new_keeper(folder, lease_s)
         if not beats.wait(STARTING_POLL_S):
@@ -202,7 +202,7 @@ def _keeper_problem(folder: Path) -> str:
             lines = log.read(MAX_LOG_BYTES).decode(errors="replace").splitlines()
     except OSError:
         lines = []
-    return one_line(lines[-1].removeprefix("casstat: ")) if lines else "the agent has ended without a message"
+    return one_line(lines[-1].removeprefix("casstat: ")) if lines else "the agent ended without a message"
 
 
 def _accepts(path: Path) -> bool:
@@ -217,7 +217,7 @@ def _accepts(path: Path) -> bool:
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[bool]:
-    """Hold the lock of the keeper; yields whether no other process holds it. Raises CasstatError."""
+    """Try to take the keeper's lock, and yield whether it was free. Raises CasstatError."""
     try:
         lock = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:
@@ -254,7 +254,7 @@ def _delete(folder: Path) -> None:
     ends_s = time.monotonic() + STOP_S
     while _is_kept(folder):
         if time.monotonic() >= ends_s:
-            raise CasstatError(f"{folder}: the agent does not stop")
+            raise CasstatError(f"{folder}: the agent did not stop within {STOP_S:g} s")
         time.sleep(STARTING_POLL_S)
     try:
         shutil.rmtree(folder)

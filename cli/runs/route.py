@@ -22,7 +22,7 @@ class Route:
 
     capacity_bytes  nothing more is read while this much is pending.
     source          -1 after its end.
-    error           why the target could not be written; all further data are discarded.
+    error           why the target could not be written to; all further data is discarded.
     """
 
     def __init__(self, source: int, target: int, capacity_bytes: int = 1) -> None:

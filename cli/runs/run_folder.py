@@ -97,7 +97,7 @@ def is_being_recorded(folder: Path) -> bool:
 
 
 def active_run(folder: Path | None) -> Path:
-    """Return the directory of the run to mark: `folder`, that of the run whose command this is, or the only active one.
+    """Return the directory of the run to mark: `folder`, the run whose command calls this, or the only active one.
 
     Raises CasstatError.
     """

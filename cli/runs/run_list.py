@@ -22,7 +22,7 @@ from exporters.summary.summary_text import summary_lines
 
 MAX_SUMMARY_BYTES = 16 << 20
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
-# The number of columns with texts at the beginning of a row.
+# The number of text columns at the beginning of a row.
 _TEXTS = 4
 
 
@@ -66,7 +66,7 @@ def listed_runs(places: Sequence[str], agent: JolokiaSettings) -> list[ListedRun
 
 
 def _in_folder(folder: Path) -> list[ListedRun]:
-    """Return the runs in a directory, or the run that it is. Raises CasstatError."""
+    """Return the runs in a directory, or the directory's own run if it is one. Raises CasstatError."""
     try:
         paths = [folder] if is_run(folder) else sorted(filter(is_run, folder.iterdir()))
     except OSError as error:

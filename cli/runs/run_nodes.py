@@ -22,7 +22,7 @@ from collector.runs.fetching import MAX_PARALLEL
 from collector.runs.run_file import RunNode
 
 PRIVATE_FOLDER = ".agents"
-"""The directory with the journals of private agents, in that of the run."""
+"""The subdirectory of a run with the journals of private agents."""
 LOCAL_AGENT = NodeAddress("http", "127.0.0.1", AGENT_PORT)
 MAX_PEERS, MAX_HOST_CHARS = 2000, 253
 
@@ -31,7 +31,7 @@ MAX_PEERS, MAX_HOST_CHARS = 2000, 253
 class RunAgents:
     """The agents of a run.
 
-    journals  for each agent's address, its journal's directory below the run's if the agent is private, otherwise "".
+    journals  for each agent's address, the journal's directory, relative to the run's; "" if the agent is not private.
     failed    the nodes for which no agent could be started.
     """
 
@@ -40,7 +40,7 @@ class RunAgents:
 
 
 def nodes_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress | SshAddress]:
-    """Return the different addresses of the nodes. Raises click.UsageError."""
+    """Return the addresses of the nodes, without duplicates. Raises click.UsageError."""
     try:
         over_ssh = dict.fromkeys(parse_ssh_address(node) for node in nodes if is_ssh(node))
     except SshAddressError as error:
@@ -55,9 +55,9 @@ def agents_of(
     clients: AgentClients,
     stack: ExitStack,
 ) -> RunAgents:
-    """Return the agents of all nodes; private agents are started for nodes without one, and over ssh.
+    """Return the agents of all nodes; private agents are started for nodes without one, and over SSH.
 
-    Without addresses, this machine's node is sampled, through its agent if there is one. Private agents stop when
+    Without addresses, this machine's node is recorded, through its agent if there is one. Private agents stop when
     `stack` is closed. Raises CasstatError if the only node has no agent, and none can be started.
     """
     if not addresses and _has_agent(clients.client(LOCAL_AGENT)):

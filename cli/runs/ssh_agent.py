@@ -1,7 +1,7 @@
 """Agents that `record` starts on other machines, through the system's ssh.
 
 An ssh process runs `casstat spool` there (see `remote_spool`) and forwards a UNIX socket of this machine to the
-agent's. If the connection breaks, it is made again, and the agent goes on meanwhile.
+agent's. If the connection breaks, a new one is made; in the meantime, the agent keeps recording.
 """
 
 import os
@@ -37,9 +37,9 @@ SILENT_S = 3.0
 # How long to wait for the first response through the forwarded socket.
 PROBE_S = 10.0
 SOCKET = "agent"
-# Of the characters in paths, these have no special meaning in ssh's options.
+# The characters that have no special meaning in a path in ssh's options.
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
-# Linux limits the path of a UNIX socket to 107 bytes, and ssh appends some while it creates one.
+# Linux limits the path of a UNIX socket to 107 bytes, including the names below this directory.
 MAX_PATH_CHARS = 60
 
 
@@ -50,7 +50,7 @@ class SshAgent:
     """
 
     def __init__(self, address: SshAddress, run: Path, spool: str = "") -> None:
-        """Begin to start the agent for the run in the directory `run`; with `spool`, on one that exists already.
+        """Start the agent in the background for the run in the directory `run`; with `spool`, use this existing spool.
 
         Raises CasstatError.
         """
@@ -92,7 +92,7 @@ class SshAgent:
         """Wait until the agent serves its API, and return the API's address. Raises CasstatError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_serving or self._failure, START_S):
-                self._failure = f"casstat has not started there within {START_S:g} s"
+                self._failure = f"casstat did not start there within {START_S:g} s"
         if self._failure:
             self.begin_stop()
             raise CasstatError(self._failure)
@@ -196,7 +196,7 @@ class SshAgent:
         if not self._is_serving and not _responds(self._folder / SOCKET):
             for _ in session.messages(self._wake_end, 0.0):
                 pass
-            hint = "sshd_config there must allow it: AllowStreamLocalForwarding"
+            hint = "set 'AllowStreamLocalForwarding yes' in sshd_config there"
             self._failure = f"ssh cannot forward a socket: {session.last_line()} (hint: {hint})"
             self.begin_stop()
             return

@@ -24,15 +24,15 @@ OPTIONS = {
     # A shared connection would go on forwarding the socket after the run.
     "ControlMaster": "no",
     "ControlPath": "none",
-    # Of the user's own forwardings for this host, some may be in use by another ssh.
+    # Some of the user's own forwardings for this host may already be in use by another ssh.
     "ExitOnForwardFailure": "no",
     "StreamLocalBindUnlink": "yes",
     "RemoteCommand": "none",
-    # Below this level, ssh does not say why a login has failed.
+    # At lower levels, ssh does not print why a login failed.
     "LogLevel": "INFO",
 }
 CHUNK_BYTES = 1 << 14
-# Of what ssh prints, this much is kept.
+# How much of ssh's output is kept.
 MAX_KEPT_BYTES = 1 << 14
 # How long ssh may take to end by itself.
 EXIT_S = 2.0
@@ -41,7 +41,7 @@ SSH_FAILED, NOT_FOUND, UNKNOWN_COMMAND = 255, 127, 2
 
 
 def ssh_command(address: SshAddress, sockets: tuple[str, str], words: Sequence[str]) -> list[str]:
-    """Return ssh's command line; `sockets` are the one here and the one there to which it leads.
+    """Return ssh's command line; `sockets` are the local socket, and the remote one to which it is forwarded.
 
     The words are a command for the login shell there.
     """
@@ -52,10 +52,10 @@ def ssh_command(address: SshAddress, sockets: tuple[str, str], words: Sequence[s
 class SshSession:
     """A running ssh. The other side sends messages, a JSON object per line.
 
-    has_ended  the other side sends no more.
+    has_ended  the other side will send nothing more.
     was_cut    the connection has ended although the other side had answered; known after `close`.
 
-    ssh has a session of its own, so that Ctrl-C does not end it. If this process dies, its standard input ends.
+    ssh has a session of its own, so that Ctrl-C does not end it. If this process dies, ssh's standard input ends.
     """
 
     def __init__(self, address: SshAddress, command: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ class SshSession:
         self.was_cut = False
 
     def send(self, data: bytes) -> None:
-        """Send data to the command there; they are lost if the connection has ended."""
+        """Send data to the command there; it is lost if the connection has ended."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe was requested
         with contextlib.suppress(OSError):
             self._process.stdin.write(data)
@@ -126,7 +126,7 @@ class SshSession:
             process.wait(EXIT_S)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
-                # A jump host has a process of its own.
+                # For a jump host, ssh runs another process.
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         while _readable((process.stderr.fileno(),), 0.0):
@@ -145,20 +145,20 @@ class SshSession:
         if self._has_answered:
             return text.removeprefix("casstat: ") or "the connection was closed"
         if status == NOT_FOUND:
-            return f"casstat is not installed there, or not in the PATH of ssh (hint: '{test}' must work)"
+            return f"casstat is not installed there, or not in the PATH of ssh (hint: make sure that '{test}' works)"
         if status == UNKNOWN_COMMAND:
             return f"the casstat there does not support ssh:// (hint: install version {version('casstat')} there)"
         if "Host key verification failed" in text:
             return f"{text} (hint: run '{self._address.command_line()}' and compare the host's key)"
         if "Permission denied" in text:
-            return f"{text} (hint: ssh must log in with a key and without a prompt)"
+            return f"{text} (hint: set up a key so that ssh needs no prompt)"
         if status == SSH_FAILED:
-            return text.removeprefix("ssh: ") or "ssh has failed"
+            return text.removeprefix("ssh: ") or "ssh failed"
         return f"casstat does not answer there: {text}" if text else "casstat does not answer there"
 
 
 def _readable(descriptors: Sequence[int], timeout_s: float) -> set[int]:
-    """Return the descriptors that can be read, or are at their end, within a time."""
+    """Wait up to `timeout_s`; return the descriptors that can be read or are at their end."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

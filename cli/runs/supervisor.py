@@ -26,7 +26,7 @@ GRACE_S = 5.0
 # How long processes that are just ending may take.
 ENDING_S = 0.25
 POLL_S = 0.05
-# Signals that a terminal sends to all its processes; the owner decides about them.
+# Signals that this program ignores; the owner decides which signals the command gets.
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP)
 # Signals that Python ignores.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)

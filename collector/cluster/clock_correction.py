@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 # An offset that changes faster than this, in seconds per second, is not due to drift: the kernel changes a clock's
-# frequency by at most 500 ppm, and a clock without time service is typically accurate to 100 ppm.
+# frequency by at most 500 ppm, and an unsynchronised clock is typically accurate to 100 ppm.
 MAX_DRIFT = 0.001
 
 

@@ -63,7 +63,7 @@ class Merged(Generic[Product]):
 class Job(Generic[Product]):
     """The parameters of a merge.
 
-    clocks      the corrections of the nodes' clocks; a node without one has the reference clock.
+    clocks      the corrections of the nodes' clocks; a node without one uses the reference clock.
     wanted      the metrics, and individual series of other metrics, that `make` needs.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.

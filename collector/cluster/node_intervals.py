@@ -65,14 +65,14 @@ class _Builder:
 
 
 def _shared(head: Header, clock: ClockCorrection, sample: Sample) -> Sample:
-    """Return the sample with the names and event times that all nodes share."""
+    """Return the sample with names shared by all nodes, and event times on the reference clock."""
     values: dict[Series, Derived] = {shared_name(head, series): value for series, value in sample.values.items()}
     events = tuple(with_reference_time(event, clock) for event in sample.events)
     return replace(sample, values=values, events=events)
 
 
 def with_reference_time(event: Event, clock: ClockCorrection) -> Event:
-    """Return the event; if it has a time of its own, that is corrected."""
+    """Return the event; if it has a time of its own, correct it."""
     return event if event.time_s is None else replace(event, time_s=clock.reference_s(event.time_s))
 
 

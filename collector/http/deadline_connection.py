@@ -32,7 +32,7 @@ class DeadlineConnection(http.client.HTTPConnection):
         self._unix_path = unix_path
 
     def shut_down(self) -> None:
-        """Let the current operation fail at once; may be called from any thread. Name lookup is not interrupted."""
+        """Make the current operation fail at once; may be called from any thread. Name lookup is not interrupted."""
         stream = self._stream
         if stream is not None:
             with suppress(OSError):

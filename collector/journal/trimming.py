@@ -1,6 +1,6 @@
 """Cuts a journal's file to a time range. The result is a complete file of its own, with a footer.
 
-The file is read twice, so that memory does not depend on its size: `extent_of` finds the frames to keep, and `trimmed`
+The file is read twice, to bound the use of memory: `extent_of` finds the frames to keep, and `trimmed`
 copies them.
 """
 
@@ -26,7 +26,7 @@ LOOK_BACK_INTERVALS = 2
 
 
 def look_back_s(interval_s: float) -> float:
-    """Return how long before a time range ticks are kept, so that rates are known from its first tick on."""
+    """Return how long before a time range the kept ticks begin, so that rates are known from its first tick on."""
     return max(LOOK_BACK_S, LOOK_BACK_INTERVALS * interval_s)
 
 
@@ -49,7 +49,7 @@ class TickSpan:
 
 
 Position = tuple[int, int]
-"""A record's position: the file offset of its zstd frame, and the number of readable records before it there."""
+"""A record's position: the file offset of its zstd frame, and the number of readable records before it in the frame."""
 
 
 @dataclass
@@ -172,7 +172,7 @@ def _add(extent: Extent, frame: _Frame, previous: _Frame | None, record: _Record
 
 
 def trimmed(path: Path, extent: Extent, check: Callable[[], None] = _ignore) -> Iterator[bytes]:
-    """Yield the bytes of a file that contains what is to be kept of the file; nothing if that is nothing.
+    """Yield the bytes of the trimmed file; nothing if no tick is to be kept.
 
     Ticks lost through damage remain recognisable as lost, because sequence numbers are kept. `check` is as for
     `extent_of`. Raises OSError, and one of the errors in MALFORMED or RecursionError if a header cannot be written.

@@ -20,9 +20,9 @@ from collector.http.failures import Failure, Reason
 # Maximum time for a JSON response, and between two parts of a download.
 TIMEOUT_S = 10.0
 MAX_JSON_BYTES = 16 << 20
-# A file that is being written may have grown since its size was asked for.
+# A file that is being written may have grown since the agent listed its size.
 MAX_GROWTH_BYTES = 16 << 20
-# A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S.
+# A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's patience.
 MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
 # A download fails after this many attempts without progress, that is, fewer than MIN_PROGRESS_BYTES.
 MAX_ATTEMPTS = 5
@@ -113,7 +113,7 @@ class AgentClient:
     ) -> None:
         """Create the client without connecting.
 
-        For `patience_s`, requests without side effects are repeated while the agent cannot be reached.
+        Requests without side effects are repeated for up to `patience_s` while the agent cannot be reached.
         """
         self.address = address
         self._patience_s = patience_s
@@ -186,10 +186,10 @@ class AgentClient:
             for chunk in self._body(response, download.deadline_s):
                 download.write(chunk)
                 if download.file.tell() > max_bytes:
-                    raise AgentError(self._text(Failure("the file is larger than the agent's list of files states")))
+                    raise AgentError(self._text(Failure("the file is larger than its listed size")))
 
     def interrupt(self) -> None:
-        """Let the current request, and all later ones, raise ClientInterruptedError; may be called from any thread."""
+        """Make the current request, and all later ones, raise ClientInterruptedError; may be called from any thread."""
         self._interrupted.set()
         connection = self._connection
         if connection is not None:

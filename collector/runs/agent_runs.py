@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from collector.cluster.live.agent_connection import AgentError
 from collector.runs.agent_client import AgentClient, AgentStatusError
 
-# A client may miss several renewals, for example while an agent restarts.
+# A lease outlasts several missed renewals, for example while an agent restarts.
 LEASE_S, RENEW_EVERY_S = 60.0, 10.0
 MAX_PARALLEL = 16
 
@@ -20,8 +20,8 @@ class _EndedEarlyError(Exception):
 class AgentRuns:
     """The same run on several agents. Agents that refuse to begin it are left out; the run goes on without them.
 
-    An agent that fails later is silent: it receives no marks until it answers again, because each attempt may take long
-    and would delay the marks for the other agents.
+    An agent that fails later counts as silent: it receives no marks until it answers again, because each attempt may
+    take a long time and would delay the marks for the other agents.
     """
 
     def __init__(self, clients: Sequence[AgentClient], report: Callable[[str], None]) -> None:
@@ -44,7 +44,7 @@ class AgentRuns:
             self._ids[client] = str(content["id"])
 
         with self._lock:
-            self._for_each(self._clients, begin, "cannot begin the run there")
+            self._for_each(self._clients, begin, "cannot begin the run")
         self._renewing.start()
 
     def mark(self, text: str) -> None:
@@ -54,14 +54,14 @@ class AgentRuns:
             client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})
 
         with self._lock:
-            self._for_each(self._answering(), mark, "cannot mark the run there")
+            self._for_each(self._answering(), mark, "cannot mark the run")
 
     def end(self) -> None:
         """End the run on all agents."""
         self._ended.set()
         if self._renewing.is_alive():
             self._renewing.join()
-        problem = "cannot end the run there; its lease will expire"
+        problem = "cannot end the run before its lease expires"
         with self._lock:
             self._for_each(list(self._ids), lambda client: self._change(client, "end"), problem)
         for client in self._clients:

@@ -1,4 +1,4 @@
-"""The offset of an agent's clock, estimated from exchanges of time stamps as NTP does."""
+"""The offset of an agent's clock, estimated from exchanges of timestamps as NTP does."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class ClockOffset:
 def offset_of(exchanges: Iterable[ClockExchange]) -> ClockOffset:
     """Return the offset according to the possible exchange with the shortest round trip.
 
-    The agent received the request between sending and receiving. So the offset is that of the middle of the round trip,
+    The agent received the request at some point in the round trip. The offset is computed for the middle of that time,
     and its error is at most half the round trip (RFC 5905, section 8). Raises ClockOffsetError if there
     is no possible exchange, or if the offset is more than MAX_OFFSET_S.
     """

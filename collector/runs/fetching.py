@@ -45,7 +45,7 @@ class FetchRange:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The nodes, in the order of their agents; `error` has ended the fetch early, if it is set."""
+    """The nodes, in the order of their agents; `error`, if set, is what ended the fetch early."""
 
     nodes: tuple[RunNode, ...]
     error: OSError | KeyboardInterrupt | None = None
@@ -53,7 +53,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class _File:
-    """A file in an agent's journal; `is_written` states whether the journal is being written to it."""
+    """A file in an agent's journal; `is_written` states whether it is still being written."""
 
     name: str
     size_bytes: int
@@ -102,7 +102,7 @@ def fetched(
     nodes = [_settled(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
     for client in clients:
         client.close()
-    # Without any ticks, nothing is left of what the fetch created.
+    # If there are no ticks, remove the directories that the fetch created.
     for folder in created:
         with suppress(OSError):
             folder.rmdir()
@@ -304,7 +304,7 @@ def _files(client: AgentClient, begin_s: float, end_s: float, problems: _Problem
         if _is_file_name(name):
             files.setdefault(name, _File(name, entry["size_bytes"], entry.get("written") is True))
         else:
-            problems.add(f"{url}: '{name[:MAX_NAME_BYTES]}' is not the name of a journal's file")
+            problems.add(f"{url}: '{name[:MAX_NAME_BYTES]}' is not the name of a journal file")
     return list(files.values())
 
 

@@ -40,7 +40,7 @@ def _with_different_names(phases: Sequence[RunPhase]) -> tuple[RunPhase, ...]:
     names: set[str] = set()
     renamed = []
     for phase in phases:
-        # A mark may have the text of a name that has a meaning.
+        # A mark's text may be a reserved name.
         reserved = {TOTAL, *((WARM_UP, COOL_DOWN) if phase.measured else ())}
         name, number = phase.name, 1
         while name in names | reserved:

@@ -23,7 +23,7 @@ MAX_BYTES = 16 << 20
 
 
 class RunFileError(ValueError):
-    """A run's file is missing, malformed or of an unknown version; the message is one line without the path."""
+    """A run's file is malformed or of an unknown version; the message is one line without the path."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class RunPhase:
 
 @dataclass(frozen=True)
 class RunMark:
-    """A note at a time of a run."""
+    """A point in time in a run, with a text."""
 
     time_s: float
     text: str
@@ -142,7 +142,7 @@ class Run:
 
 
 def write_run(folder: Path, run: Run) -> None:
-    """Write the run's file to its directory. Raises OSError; the former file then remains."""
+    """Write the run's file to its directory. Raises OSError; the previous file then remains."""
     text = json.dumps(run.content(), indent=1, ensure_ascii=False, allow_nan=False)
     lines = (printable_json(line) + "\n" for line in text.split("\n"))
     replace_file(folder / FILE, "".join(lines).encode())
@@ -243,15 +243,15 @@ def _phase(content: Mapping[str, Any]) -> RunPhase:
 def _clock(content: Mapping[str, Any]) -> NodeClock:
     clock = NodeClock(_number(content["at_s"]), _number(content["offset_s"]), _number(content["error_s"]))
     if abs(clock.offset_s) > MAX_OFFSET_S:
-        raise ValueError(f"offset of {clock.offset_s:g} s")
+        raise ValueError(f"clock offset {clock.offset_s:g} s is out of range")
     return clock
 
 
 def _folder(value: Any) -> str:
-    """Return a path below the run's directory, or "". Raises TypeError and ValueError."""
+    """Return a path inside the run's directory, or "". Raises TypeError and ValueError."""
     path = PurePosixPath(_text(value))
     if value and (not path.parts or path.is_absolute() or ".." in path.parts or not value.isprintable()):
-        raise ValueError(f"'{value[:40]}' is not a directory below the run's")
+        raise ValueError(f"'{value[:40]}' is not a path inside the run's directory")
     return str(value)
 
 

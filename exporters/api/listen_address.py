@@ -78,7 +78,7 @@ def bind(listen: str) -> socket.socket:
 
 
 def release(listener: socket.socket) -> None:
-    """Close a listening socket; that of a UNIX socket is removed from its directory."""
+    """Close a listening socket; the file of a UNIX socket is deleted."""
     name = listener.getsockname()
     listener.close()
     if isinstance(name, str):

@@ -15,7 +15,7 @@ from exporters.api.responses import error_response, json_response, no_store, to_
 
 MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 1000
 MAX_LISTED = 1000
-# The limits of a lease. Its client should be able to miss a renewal, and the run of a dead client should end within an
+# The limits of a lease: a client should be able to miss a renewal, and the run of a dead client should end within an
 # hour.
 MIN_LEASE_S, MAX_LEASE_S = 5.0, 3600.0
 # A page ends with the run that brings it to this size.
@@ -23,7 +23,7 @@ PAGE_BYTES = 1 << 20
 
 
 async def list_runs(agent: AgentApi, request: Request) -> Response:
-    """Return a page of runs, oldest first, with a link to the next page; with `active=true`, only runs without an end.
+    """Return a page of runs, oldest first, with a link to the next page; with `active=true`, only active runs.
 
     Raises ValueError if `limit` or `active` is invalid.
     """
@@ -32,7 +32,7 @@ async def list_runs(agent: AgentApi, request: Request) -> Response:
         raise ValueError(f"limit must be a whole number from 1 to {MAX_LISTED}")
     if active not in (None, "true"):
         raise ValueError("active must be true")
-    # The run named by `after` may have ended since, so it is looked for in all runs.
+    # The run named by `after` may have ended since then, so it is looked up among all runs.
     later = _later(agent.runs(), request.query_params.get("after", ""))
     runs = [run for run in later if active is None or run["end_s"] is None]
     page: list[bytes] = []

@@ -16,7 +16,7 @@ _OPERATION_COLUMNS = (
     ("_p999_ms", "p99.9", 2),
     ("_max_ms", "max", 2),
 )
-# The number of columns with texts.
+# The number of text columns.
 _TEXTS = 3
 _PEAK_LABELS = {
     "cpu_busy_pct": ("CPU", "{:.0f}%"),

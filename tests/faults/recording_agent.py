@@ -21,7 +21,7 @@ READS = 10
 
 
 class RecordingAgent(Scripted):
-    """An agent whose journal contains ticks up to now, and already those of the next minutes."""
+    """An agent whose journal contains the ticks up to now, and even those of the next two minutes."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)

@@ -43,7 +43,7 @@ class SshServer:
         self._write_client()
 
     def configure(self, environ: Mapping[str, str], *lines: str) -> None:
-        """Set the variables of commands and further lines of the configuration, for the next start."""
+        """Set the environment of commands and additional lines of the configuration, for the next start."""
         scripts = Path(sys.executable).parent
         variables = {"PATH": f"{scripts}:/usr/bin:/bin", **environ}
         settings = (

@@ -138,7 +138,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
     monkeypatch.setattr(command_runner, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     class SlowReader(OutputObserver):
-        """Reads nothing until the command has ended, and then needs much time."""
+        """Reads nothing until the command has ended, and then takes a long time."""
 
         def before_output(self, data: bytes, _stream: int) -> None:
             nonlocal now_s
@@ -227,7 +227,7 @@ def test_ctrl_c_long_after_the_last_one_interrupts_again(monkeypatch: pytest.Mon
 def test_an_interrupt_after_the_end_has_no_effect() -> None:
     runner = CommandRunner(["true"], io.BytesIO(), os.environ)
     runner.run()
-    # The runner's descriptors are used again.
+    # These pipes reuse the runner's descriptors.
     pipes = [os.pipe() for _ in range(8)]
     runner.interrupt()
     assert select.select([ours for ours, _ in pipes], [], [], 0)[0] == []
@@ -320,7 +320,7 @@ class Terminal:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def type(self, keys: bytes) -> None:
-        """Type keys, and read output meanwhile."""
+        """Type keys, and read output in the meantime."""
         os.set_blocking(self._master, False)
         ends_s = time.monotonic() + PATIENCE_S
         while keys:

@@ -269,10 +269,10 @@ def test_an_empty_directory_in_which_nothing_was_fetched_is_kept(
     [
         ((), "use either --last or --from"),
         (("--last", "1h", "--from", "10:00"), "specify either --last or --from"),
-        (("--from", "-inf"), "the period begins at an impossible time"),
-        (("--from", "1e15"), "the period begins at an impossible time"),
-        (("--from", "5", "--until", "inf"), "the period ends at an impossible time"),
-        (("--last", "9999999d"), "the period begins at an impossible time"),
+        (("--from", "-inf"), "the beginning of the period is out of range"),
+        (("--from", "1e15"), "the beginning of the period is out of range"),
+        (("--from", "5", "--until", "inf"), "the end of the period is out of range"),
+        (("--last", "9999999d"), "the beginning of the period is out of range"),
         (("--last", "1h", "--until", "10:00"), "--last cannot be combined with --until"),
         (("--from", "100", "--until", "50"), "--until is before --from"),
         (("--last", "soon"), "is not a duration"),
@@ -372,7 +372,7 @@ WRONG: dict[str, tuple[dict[str, bytes], str]] = {
         {"node": NODE, "time": b'{"received_s": "1700000000", "sent_s": 1700000000}'},
         "does not describe a node",
     ),
-    "a time as truth": ({"node": NODE, "time": b'{"received_s": true, "sent_s": true}'}, "does not describe a node"),
+    "a boolean as time": ({"node": NODE, "time": b'{"received_s": true, "sent_s": true}'}, "does not describe a node"),
     "a distant clock": ({"node": NODE, "time": b'{"received_s": 1e308, "sent_s": 1e308}'}, "a century off"),
     "a clock that runs backwards": (
         {"node": NODE, "time": b'{"received_s": 1700000000, "sent_s": 1600000000}'},
@@ -384,7 +384,7 @@ WRONG: dict[str, tuple[dict[str, bytes], str]] = {
     "a list of numbers": ({"node": NODE, "time": TIME, "journal": b"[1]"}, "is not a list of journal files"),
     "a foreign path": (
         {"node": NODE, "time": TIME, "journal": b'[{"name": "../../etc/x.jsonl.zst", "size_bytes": 1}]'},
-        "'../../etc/x.jsonl.zst' is not the name of a journal's file",
+        "'../../etc/x.jsonl.zst' is not the name of a journal file",
     ),
     "no sizes": ({"node": NODE, "time": TIME, "journal": b'[{"name": "a.jsonl.zst"}]'}, "is not a list of journal"),
     "too many files": ({"node": NODE, "time": TIME, "journal": MANY}, "more than 10000 files in the time range"),
@@ -446,7 +446,7 @@ def test_connections_of_nodes_with_a_problem_are_closed(tmp_path: Path) -> None:
 
 
 def dribble(handler: BaseHTTPRequestHandler) -> None:
-    """Send a body in single bytes without end."""
+    """Send a very long body, one byte at a time."""
     handler.send_response(200)
     handler.send_header("Content-Length", str(1 << 30))
     handler.end_headers()
@@ -483,7 +483,7 @@ def test_a_file_that_is_larger_than_listed_is_an_error(
     with closing(FakeAgentServer(agent_paths(journal=LIST, **{f"journal/{GONE}": bytes(5101)}))) as fake:
         code, _, errors = fetch(capsys, fake.address, "--last", "1h", "-o", str(tmp_path / "run"))
     assert code == 1
-    assert "the file is larger than the agent's list of files states" in errors
+    assert "the file is larger than its listed size" in errors
 
 
 def one_more_byte(handler: BaseHTTPRequestHandler) -> None:
@@ -561,7 +561,7 @@ FAKE_BEGIN_S = 1_700_000_000.0
 
 
 def recorded_file(tmp_path: Path, ticks: int = 400) -> bytes:
-    """Return a journal file with ticks from the fake agent's time on."""
+    """Return a journal file whose ticks begin at the fake agent's time."""
     (file,) = journal_files(record(tmp_path / "fake", busy("n1", ticks, begin_s=FAKE_BEGIN_S)))
     return file.read_bytes()
 
@@ -593,7 +593,7 @@ def test_a_file_with_an_unusable_name_is_skipped_with_a_problem(
         code, out, errors = fetch(capsys, fake.address, *fake_period(-10, 500), "-o", str(tmp_path / "run"))
     assert code == 1
     assert "n1: 400 ticks" in out
-    assert "'.hidden.jsonl.zst' is not the name of a journal's file" in errors
+    assert "'.hidden.jsonl.zst' is not the name of a journal file" in errors
     assert re.search(r" \(and \d more\)\n", errors)
     (node,) = read_run(tmp_path / "run").nodes
     assert len(node.problem) <= 200
@@ -713,7 +713,7 @@ def test_ctrl_c_ends_a_fetch_from_an_agent_that_stalls(
         code, out, _ = fetch(capsys, fake.address, "--last", "1h", "-o", str(tmp_path / "run"))
     assert (code, out) == (130, "")
     assert not (tmp_path / "run").exists()
-    # Much less than the deadline of a request.
+    # The fetch ended long before a request would have timed out.
     assert time.monotonic() - begun_s < agent_client.TIMEOUT_S / 2
 
 

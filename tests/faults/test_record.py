@@ -1,4 +1,4 @@
-"""`casstat record` runs a command, and keeps everything that was measured meanwhile, whatever happens."""
+"""`casstat record` runs a command, and keeps everything that was measured while it ran, whatever happens."""
 
 import json
 import os
@@ -135,7 +135,7 @@ def test_a_command_that_cannot_run_is_an_error_before_anything_is_created(
         (["--mark-regex", "a{99999999999}", "--", "true"], "the repetition number is too large"),
         (["--mark-regex", "(" * 5000 + ")" * 5000, "--", "true"], "is not a regular expression"),
         (["--mark-regex", "\udcff(", "--", "true"], "is not a regular expression: missing )"),
-        # An invalid byte is itself a pattern, and so is a large number of repetitions.
+        # A byte that is not valid UTF-8 is a valid pattern, and so is a large number of repetitions.
         (["--mark-regex", "\udcff", f"{HOST}:1", "-o", "run", "--", "true"], "no node can be recorded"),
         (["--mark-regex", "a{9999999}", f"{HOST}:1", "-o", "run", "--", "true"], "no node can be recorded"),
         (["::bad::", "-o", "run", "--", "true"], "is not a valid node address"),
@@ -222,7 +222,7 @@ def test_an_agent_that_refuses_writes_is_recorded(
     agent.disk = OSError(28, "No space left on device")
     code, _, errors = recorded(capfd, address, "-o", tmp_path / "run", "--", "sleep", "1.5")
     assert code == 0
-    assert "cannot begin the run there" in errors
+    assert "cannot begin the run: " in errors
     assert read_run(tmp_path / "run").nodes[0].ticks
 
 
@@ -472,7 +472,7 @@ def test_output_in_another_encoding_passes_unchanged_and_its_marks_are_readable(
     """The pattern's group does not participate in the match, so the mark is the whole match."""
     output = b"\xff level \xe4 7\n\xc3"
     Path(tmp_path / "output").write_bytes(output)
-    # What the shell passes on for the byte 0xE4.
+    # The byte 0xE4 in an argument, as Python decodes it.
     options = ("--mark-regex", "(rate )?level \udce4 .", "-o", str(tmp_path / "run"))
     assert main(["record", node[1], *options, "--", "cat", str(tmp_path / "output")]) == 0
     printed = capfdbinary.readouterr()
@@ -612,7 +612,7 @@ def test_an_agent_whose_journal_has_been_deleted_is_a_gap_with_a_reason(
 
 @contextmanager
 def full_disk(monkeypatch: pytest.MonkeyPatch, writes: int) -> Iterator[None]:
-    """Let a run's file be written only so many times until the end of the block, as if the disk were full then."""
+    """Allow a run's file to be written only `writes` times in the block, as if the disk were full after that."""
     remaining = iter(range(writes))
 
     def replace_or_fail(path: Path, content: bytes) -> None:

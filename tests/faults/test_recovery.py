@@ -1,4 +1,4 @@
-"""`casstat fetch --recover` completes a run, and loses nothing of what is already there, whatever happens."""
+"""`casstat fetch --recover` completes a run, and loses nothing that is already there, whatever happens."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def test_only_the_incomplete_nodes_are_fetched_again(
         (TICKS - 1, True, ""),
         # As many ticks as before, but now they are known to be all.
         (TICKS, True, ""),
-        # The agent has deleted some of them meanwhile.
+        # The agent has deleted some of them in the meantime.
         (TICKS + 1, False, "cut"),
     ],
 )
@@ -149,7 +149,7 @@ def is_gone(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def interrupts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the agents press Ctrl-C when they are asked for their journals, and respond after that has had its effect."""
+    """Make the agents send SIGINT when their journals are requested, and respond only after it has taken effect."""
     interrupted = threading.Event()
     interrupt = AgentClient.interrupt
 
@@ -199,7 +199,7 @@ def test_nothing_is_lost_if_the_agent_fails(
 
 @pytest.mark.parametrize("limit", [100, 3000])
 def test_nothing_is_lost_if_the_disk_is_full(limit: int, case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    """The lower limit concerns all files, the higher one all but the run's."""
+    """The lower limit affects all files, the higher one all but the run's file."""
     one, two = case.complete.nodes
     case.change(replace(one, ticks=2, problem="cut"), two)
     assert (case.folder / run_file.FILE).stat().st_size < 3000
@@ -222,7 +222,7 @@ def killed(case: Case) -> Run:
 
 
 def private(case: Case, name: str = ".agents/1") -> RunNode:
-    """Let the first node's recorder have written its journal to the run's directory; return the node."""
+    """Write a private agent's journal for the first node, and stop the node's own agent; return the node."""
     record_around_now(case.folder / name, "n1")
     (case.folder / name / "agent.log").touch()
     case.stop[0]()
@@ -233,7 +233,7 @@ def private(case: Case, name: str = ".agents/1") -> RunNode:
 def test_a_run_whose_recorder_was_killed_ends_when_the_recorder_was_last_alive(
     written_s: float | None, case: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`written_s` is the time of the command's end after the beginning of the run, if it has ended."""
+    """`written_s` is the time from the run's beginning to the command's end; None if the command has not ended."""
     run = killed(case)
     assert run.command is not None
     begin_s = run.begin_s
@@ -355,7 +355,7 @@ def test_damage_in_a_private_journal_is_a_problem_and_the_journal_is_kept(
     case.change(private(case), case.complete.nodes[1])
     (file,) = journal_files(case.folder / ".agents/1")
     content = file.read_bytes()
-    # The end, in which the ticks of the future are.
+    # Damage the second half, which contains only ticks after the end of the run.
     file.write_bytes(content[: len(content) // 2] + b"\xff" * 50 + content[len(content) // 2 :])
     code, errors = recovered(capsys, case.folder)
     assert code == 1

@@ -81,7 +81,7 @@ def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fet
     server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
-    # Start-up files of a shell may print something, and the version there may be another one.
+    # A shell's start-up files may print something, and the version there may differ.
     casstat = Path(sys.executable).with_name("casstat")
     other_version = """sed -u 's/"casstat": "[^"]*"/"casstat": "9.0"/'"""
     with_program(server, tmp_path, f'echo Welcome; {casstat} "$@" | {other_version}')
@@ -134,7 +134,7 @@ def test_a_cut_connection_is_made_again_and_leaves_no_gap(
     assert node.begin_s is not None
     assert node.end_s is not None
     span_s = node.end_s - node.begin_s
-    # The machine may be busy for a tick, but the connection was cut for more ticks.
+    # The machine may be too busy for one tick, but the connection was cut for longer than that.
     assert span_s >= 3
     assert node.ticks >= span_s
 
@@ -162,7 +162,7 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
     with tempfile.TemporaryDirectory() as sockets, Recorder(impatient, folder, sockets).process as process:
         spool = node_of(folder, impatient).spool
         time.sleep(2)
-        # The connection lasts, but nothing is sent.
+        # The connection stays open, but nothing is sent.
         clients = [child for child in psutil.Process(process.pid).children() if child.name() == "ssh"]
         for client in clients:
             client.suspend()
@@ -186,7 +186,7 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
     assert node.ticks >= 2
     assert not Path(spool).exists()
     assert not processes_of(spool)
-    # A spool that has been deleted is not made again.
+    # A spool that has been deleted is not created again.
     write_run(folder, replace(read_run(folder), nodes=(replace(node, ticks=0, folder="", spool=spool),)))
     for _ in range(2):
         assert main(["fetch", "--recover", str(folder)]) == 1
@@ -288,9 +288,9 @@ def without_forwarding(server: SshServer, _: Path) -> None:
 @pytest.mark.parametrize(
     ("break_server", "message"),
     [
-        (refusing_key, "Permission denied (publickey). (hint: ssh must log in with a key and without a prompt)"),
+        (refusing_key, "Permission denied (publickey). (hint: set up a key so that ssh needs no prompt)"),
         (with_unknown_host_key, "Host key verification failed. (hint: run 'ssh "),
-        (without_casstat, "casstat is not installed there, or not in the PATH of ssh (hint: 'ssh "),
+        (without_casstat, "casstat is not installed there, or not in the PATH of ssh (hint: make sure that 'ssh "),
         (with_old_casstat, "the casstat there does not support ssh:// (hint: install version "),
         (with_other_version, "casstat 9.0 there does not work with "),
         (with_nothing_to_record, "casstat does not answer there: This account is currently not available."),

@@ -174,7 +174,7 @@ def recorded(run: Path) -> Iterator[None]:
 
 
 def assert_counts_every_operation(run: Path, cluster: Cluster) -> None:
-    """Assert that the tables count the increases of every uninterrupted stretch of every node, and a gap."""
+    """Assert that the tables count the increases in every uninterrupted stretch of every node, and show a gap."""
     with (run / "merged" / "rows.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     nodes = read_run(run).nodes
@@ -211,7 +211,7 @@ def increases(journal: Path, begin_s: float, end_s: float) -> float:
 
 
 def watch_an_outage(node: Node) -> None:
-    """Kill and start a node, and look at the outage on two screens."""
+    """Kill and restart a node, and watch the outage on two screens."""
     shown = ("top", "--seed", ADDRESSES[0])
     with Screen(80, 24, *shown) as small, Screen(120, 40, *shown) as large:
         for screen in (small, large):

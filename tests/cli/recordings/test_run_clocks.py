@@ -16,7 +16,7 @@ from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
 TICKS = 61
 STEP_S = 10.0
 END_S = BEGIN_S + STEP_S * (TICKS - 1)
-# An interval of 0.1 s has the effect that a tick belongs to another interval if its time is wrong by 0.1 s.
+# With an interval of 0.1 s, a tick belongs to another interval if its time is wrong by 0.1 s.
 INTERVAL_S = 0.1
 
 

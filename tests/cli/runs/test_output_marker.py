@@ -10,7 +10,7 @@ from cli.runs.output_marker import MAX_LINE_BYTES, OutputMarker
 
 
 def marks(folder: Path, pattern: bytes, *parts: tuple[bytes, int]) -> list[str]:
-    """Return the marks that the parts of the output of streams make."""
+    """Return the marks made by parts of output, each given with its stream."""
     marker = OutputMarker(re.compile(pattern), folder)
     for data, stream in parts:
         marker.before_output(data, stream)

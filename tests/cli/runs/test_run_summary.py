@@ -88,7 +88,7 @@ def test_ticks_lost_in_the_phases_are_counted(tmp_path: Path) -> None:
     write_run(tmp_path, run)
     summary = summary_of(tmp_path, run)
     assert summary.lost == {"n1": 2}
-    # No operation is lost, because counters went on.
+    # No operation is lost, because the counters kept increasing.
     assert summary.phases[0].values["reads"] == 20 * 10
 
 

@@ -78,7 +78,7 @@ def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatc
     for _ in range(3):
         runs.mark("more")
     assert (failing.changes.count("marks"), active.changes.count("marks")) == (1, 3)
-    assert reports == ["cannot mark the run there: refused"]
+    assert reports == ["cannot mark the run: refused"]
     failing.errors.clear()
     assert failing.renewed.wait(30)
     failing.renewed.clear()
@@ -112,5 +112,5 @@ def test_other_failures_of_renewals_are_not_reported_because_the_next_one_may_su
     runs.begin("ramp")
     assert active.renewed.wait(30)
     runs.end()
-    assert reports == ["cannot end the run there; its lease will expire: refused"]
+    assert reports == ["cannot end the run before its lease expires: refused"]
     assert failing.changes[-1] == "end"

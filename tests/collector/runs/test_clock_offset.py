@@ -29,7 +29,7 @@ class Clocks:
         return 5000.0 + self.now_s
 
     def ask(self) -> tuple[float, float]:
-        """Exchange two messages: the request's delay, the agent's, and the response's."""
+        """Exchange two messages; the next delays are those of the request, the agent and the response."""
         request_s, agent_s, response_s = next(self._delays)
         received_s = START_S + self.now_s + request_s + self._offset_s
         self.now_s += request_s + agent_s + response_s

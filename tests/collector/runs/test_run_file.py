@@ -1,4 +1,4 @@
-"""A run's metadata is read back as written; a malformed file is an error of one line."""
+"""A run's metadata is read back as written; a malformed file is a one-line error."""
 
 import json
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_a_run_with_an_infinite_number_is_not_written(tmp_path: Path) -> None:
 def test_a_directory_outside_the_run_is_an_error(folder: str) -> None:
     content = RUN.content()
     content["nodes"][0]["folder"] = folder
-    with pytest.raises(RunFileError, match="is not a directory below the run's") as error:
+    with pytest.raises(RunFileError, match="is not a path inside the run's directory") as error:
         run_of(content)
     assert str(error.value) == one_line(error.value)
 
