@@ -303,7 +303,7 @@ class _Recorder:
                 casstat=after.casstat or before.casstat,
                 clocks=(*before.clocks, *after.clocks),
                 journal=before.journal if after.problem else "",
-                spool=before.spool if after.problem else "",
+                spool=before.spool,
             )
             for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
         )

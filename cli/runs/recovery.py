@@ -96,6 +96,10 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     """
     wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
+    for node in run.nodes:
+        if node.spool and not _is_missing(node):
+            # It has been fetched, but perhaps not deleted there.
+            stack.enter_context(_ssh_agent(folder, node)).begin_stop()
     missing = [_with_leftover(folder, run, node, wanted) for node in run.nodes if _is_missing(node)]
     agents = _agents(folder, [node for node in missing if not node.journal], stack)
     remote = [(node, agent) for node, agent in agents if isinstance(agent, NodeAddress)]
@@ -117,8 +121,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
             progress.end()
         error = result.error
         for (before, _), after in zip(remote, result.nodes, strict=True):
-            spool = before.spool if after.problem else ""
-            after = replace(after, clocks=(*before.clocks, *after.clocks), spool=spool)
+            after = replace(after, clocks=(*before.clocks, *after.clocks), spool=before.spool)
             source = folder / RECOVERY_FOLDER / after.folder
             is_better = _is_better(before, after)
             completed[before.address] = _moved(folder, before, after, source) if is_better else _kept(before, after)
@@ -142,8 +145,7 @@ def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tu
     try:
         for node in nodes:
             if node.spool:
-                agent = SshAgent(parse_ssh_address(node.address), folder, node.spool)
-                over_ssh[node.address] = stack.enter_context(agent)
+                over_ssh[node.address] = stack.enter_context(_ssh_agent(folder, node))
         for agent in over_ssh.values():
             # All stop at the same time.
             stack.callback(agent.begin_stop)
@@ -152,9 +154,17 @@ def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tu
                 agents.append((node, _started(over_ssh[node.address], node)))
             else:
                 agents.append((node, parse_address(node.address)))
-    except (NodeAddressError, SshAddressError) as error:
+    except NodeAddressError as error:
         raise CasstatError(f"{folder / FILE}: {error}") from None
     return agents
+
+
+def _ssh_agent(folder: Path, node: RunNode) -> SshAgent:
+    """Return an agent for the directory in which a node was recorded over SSH. Raises CasstatError."""
+    try:
+        return SshAgent(parse_ssh_address(node.address), folder, node.spool)
+    except SshAddressError as error:
+        raise CasstatError(f"{folder / FILE}: {error}") from None
 
 
 def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:

@@ -11,6 +11,8 @@ import socket
 import tempfile
 import threading
 import time
+from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +25,7 @@ from cli.runs.ssh_session import SshSession, ssh_command
 from collector.cluster.live.node_address import NodeAddress, Tunnel
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.printable import one_line
-from collector.runs.run_file import Run, RunFileError, is_run, read_run
+from collector.runs.run_file import Run, RunFileError, RunNode, is_run, read_run, write_run
 
 BEAT_S = 2.0
 # How long the other machine may take to connect and to start the agent.
@@ -46,7 +48,8 @@ MAX_PATH_CHARS = 60
 class SshAgent:
     """An agent on another machine that records to a temporary directory there, its spool.
 
-    The spool is deleted at the end, unless the run's file says that it has not been fetched.
+    The spool is deleted at the end, unless the run's file says that it has not been fetched. The file names it until
+    it has been deleted.
     """
 
     def __init__(self, address: SshAddress, run: Path, spool: str = "") -> None:
@@ -123,7 +126,9 @@ class SshAgent:
                 os.close(self._wake)
                 os.close(self._wake_end)
             shutil.rmtree(self._folder, ignore_errors=True)
-            if self._is_serving and self._wants_deletion and not self.is_deleted:
+            if self.is_deleted:
+                _forget(self._run, self._spool)
+            elif self._wants_deletion and (self._is_serving or self._must_exist):
                 hint = self._address.command_line(f"rm -r {self._spool}")
                 note(f"{self._address.url}: {self._spool} could not be deleted there (hint: run '{hint}')")
 
@@ -222,7 +227,7 @@ class SshAgent:
 def report_spools(run: Run) -> None:
     """Print which recordings of a run are still on other machines."""
     for node in run.nodes:
-        if node.spool:
+        if node.spool and _is_wanted(node):
             note(one_line(f"{node.address}: its recording is still in {node.spool} there"))
 
 
@@ -238,9 +243,24 @@ def _is_needed(run: Path, spool: str) -> bool:
     if not is_run(run):
         return False
     try:
-        return any(node.spool == spool for node in read_run(run).nodes)
+        return any(node.spool == spool and _is_wanted(node) for node in read_run(run).nodes)
     except (OSError, RunFileError):
         return True
+
+
+def _is_wanted(node: RunNode) -> bool:
+    """Return whether a node's recording has not been fetched completely."""
+    return bool(node.problem or not node.folder)
+
+
+def _forget(folder: Path, spool: str) -> None:
+    """Remove a spool that has been deleted from a run's file, if that can be written."""
+    if not is_run(folder):
+        return
+    with suppress(OSError, RunFileError):
+        run = read_run(folder)
+        nodes = tuple(replace(node, spool="") if node.spool == spool else node for node in run.nodes)
+        write_run(folder, replace(run, nodes=nodes))
 
 
 def _responds(path: Path) -> bool:

@@ -51,7 +51,7 @@ class RunNode:
     journal         the directory, relative to the run's, to which the recorder wrote the node's journal; "" if an agent
                     has it, or if it has been fetched.
     spool           the directory on the node's machine to which the recorder recorded over SSH; "" if there is none, or
-                    if it has been fetched.
+                    if it has been deleted.
     """
 
     name: str

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from cli.main import main
+from cli.runs.remote_spool import HEARTBEAT
 from cli.runs.ssh_address import parse_ssh_address
 from cli.runs.ssh_agent import SshAgent
 from collector.runs.agent_runs import AgentRuns
@@ -219,6 +220,24 @@ def test_a_recording_that_is_not_fetched_because_of_ctrl_c_is_reported_and_can_b
     node = node_of(folder, server)
     assert (node.problem, node.spool) == ("", "")
     assert node.ticks
+    assert not spool.exists()
+    assert not processes_of(str(spool))
+
+
+def test_a_directory_that_may_not_have_been_deleted_is_named_until_a_recovery_has_deleted_it(
+    server: SshServer, spool: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr("cli.runs.ssh_agent.DELETE_S", 0.5)
+        patch.setattr("cli.runs.remote_spool.DELETE", HEARTBEAT)
+        code, _, errors = recorded(capfd, server.url, "-o", folder, "--", "sleep", "1.5")
+    assert code == 0
+    assert f"{server.url}: {spool} could not be deleted there (hint: run 'ssh " in errors
+    node = node_of(folder, server)
+    assert (node.problem, node.spool) == ("", str(spool))
+    assert main(["fetch", "--recover", str(folder)]) == 0
+    assert node_of(folder, server) == replace(node, spool="")
     assert not spool.exists()
     assert not processes_of(str(spool))
 
