@@ -34,7 +34,7 @@ START_S = 90.0
 MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
 # How long to try to delete the recording there.
 DELETE_S = 60.0
-# After this time, the user is told what is being waited for.
+# After this time, a note states what the program is waiting for.
 SILENT_S = 3.0
 # How long to wait for the first response through the forwarded socket.
 PROBE_S = 10.0

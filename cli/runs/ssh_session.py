@@ -34,7 +34,7 @@ OPTIONS = {
 CHUNK_BYTES = 1 << 14
 # How much of ssh's output is kept.
 MAX_KEPT_BYTES = 1 << 14
-# How long ssh may take to end by itself.
+# How long ssh may take to end without a signal.
 EXIT_S = 2.0
 # Exit statuses: of ssh, of a shell that does not find the command, and of casstat for a command that it does not know.
 SSH_FAILED, NOT_FOUND, UNKNOWN_COMMAND = 255, 127, 2

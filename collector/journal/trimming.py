@@ -126,8 +126,8 @@ def extent_of(
     extent = Extent(to_s, is_last)
     frame: _Frame | None = None
     previous: _Frame | None = None
-    # The damaged sections since the last readable record, which is before the ticks to keep (-1), one of them or later.
-    damaged, place = 0, -1
+    # The damaged sections since the last readable record, and where that record is (see `_side_of`).
+    damaged, side = 0, -1
     for record in _records(path, 0, check, growing=growing):
         if isinstance(record, Damage):
             damaged += 1
@@ -143,16 +143,16 @@ def extent_of(
             if frame is not None:
                 _add(extent, frame, previous, record, from_s)
                 # Damage between two earlier records, or between two later ones, contains nothing to keep.
-                former, place = place, _place(extent, frame, record, from_s)
-                if former != place or place == 0:
+                before, side = side, _side_of(extent, frame, record, from_s)
+                if before != side or side == 0:
                     extent.damaged += damaged
             damaged = 0
-    if place == 0 or frame is None:
+    if side == 0 or frame is None:
         extent.damaged += damaged
     return extent
 
 
-def _place(extent: Extent, frame: _Frame, record: _Record, from_s: float) -> int:
+def _side_of(extent: Extent, frame: _Frame, record: _Record, from_s: float) -> int:
     """Return -1 for a record before the ticks to keep, 0 for one of them, and 1 for a later one."""
     if record.time_s > extent.to_s:
         return 1
@@ -164,7 +164,7 @@ def _add(extent: Extent, frame: _Frame, previous: _Frame | None, record: _Record
     frame.last = record.number
     if from_s <= record.time_s <= extent.to_s:
         extent.span.add(record.time_s)
-    if _place(extent, frame, record, from_s) == 0:
+    if _side_of(extent, frame, record, from_s) == 0:
         frame.kept = record.number, record.position
         if extent.first is None:
             extent.first, extent.before = frame, previous
@@ -232,7 +232,7 @@ def _line(record: _Record, first: _Frame, begin: int) -> bytes:
 
 
 def _footer(extent: Extent, last: _Frame, begin: int, span: TickSpan, size: int) -> Footer:
-    """Return the footer of a file of `size` bytes with the ticks `span`, of which `begin` should be the first."""
+    """Return the footer of a file of `size` bytes with the ticks `span`; the first should have the number `begin`."""
     end, more = last.last + 1, False
     following, footer = extent.following, extent.footer
     if last.kept is not None and last.kept[0] < last.last:

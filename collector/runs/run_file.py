@@ -149,7 +149,7 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def problem_text(problems: Sequence[str], count: int) -> str:
-    """Return `count` problems, of which the first are known, as one line of at most 200 characters; "" if none."""
+    """Return `count` problems as one line of at most 200 characters; `problems` are the first. "" if there are none."""
     for shown in range(len(problems), 0, -1):
         suffix = f" (and {count - shown} more)" if count > shown else ""
         text = one_line("; ".join(problems[:shown]))

@@ -250,7 +250,7 @@ with serving(Path({str(journal)!r}), "n2") as (_, address):
     assert errors.count(f"casstat: the run is incomplete (hint: run 'casstat fetch --recover {folder}')\n") == 1
     nodes = read_run(folder).nodes
     assert [bool(node.problem) for node in nodes] == [False, True]
-    # What the agent said before the command is known.
+    # The agent's response before the command is known.
     assert {(node.interval_s, node.casstat) for node in nodes} == {(1.0, "0.1.0")}
 
 

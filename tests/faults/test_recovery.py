@@ -356,8 +356,8 @@ def test_damage_in_a_private_journal_is_a_problem_and_the_journal_is_kept(
     (file,) = journal_files(case.folder / ".agents/1")
     content = file.read_bytes()
     # The ticks just before the run are kept as well.
-    place = len(content) // 16
-    file.write_bytes(content[:place] + b"\xff" * 50 + content[place:])
+    offset = len(content) // 16
+    file.write_bytes(content[:offset] + b"\xff" * 50 + content[offset:])
     code, errors = recovered(capsys, case.folder)
     assert code == 1
     assert "n1: 1 damaged section in its journal" in errors

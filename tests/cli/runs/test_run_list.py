@@ -1,4 +1,4 @@
-"""Runs are listed with their results; other files, and runs without results, do no harm."""
+"""Runs are listed with their results; other files, and runs without results, are tolerated."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is known about the agents of a run before it begins."""
+"""The agents of a run and their states before it begins."""
 
 import ssl
 from collections.abc import Sequence
