@@ -47,7 +47,7 @@ class SshAddress:
         yield from ("--", self.host)
 
     def command_line(self, command: str = "") -> str:
-        """Return a command line for the user, which runs a command there."""
+        """Return the ssh command line that runs `command` at this address, for display to the user."""
         port = "" if self.port is None else f"-p {self.port} "
         user = f"{self.user}@" if self.user else ""
         return f"ssh {port}{user}{self.host} {command}".rstrip()

@@ -73,7 +73,7 @@ class _Frame:
 class Extent:
     """What to keep of a file.
 
-    span               the ticks in the time range; those that are kept before it do not count.
+    span               the ticks in the time range, not including earlier ticks that are also kept.
     damaged            the number of sections that cannot be read and may have contained ticks to keep.
     first, last        the first and the last frame to keep; None if no frame is kept.
     before, following  the readable frames before and after them, if any.

@@ -104,7 +104,7 @@ class Delivery:
         return False
 
     def _require_lasting_refusal(self, error: RefusedError) -> None:
-        """Raise UnavailableError unless the store has refused every point for GIVE_UP_AFTER_S, for the same reason."""
+        """Raise UnavailableError until the store has refused every point, for the same reason, for GIVE_UP_AFTER_S."""
         reason, now_s = DETAILS.sub("", str(error)), self._monotonic_s()
         if reason != self._reason:
             self._reason, self._refused_since_s = reason, now_s

@@ -373,7 +373,7 @@ def test_a_run_whose_recorder_was_killed_can_be_recovered(
     folder = tmp_path / "run"
     with started_recorder(folder, node[1]) as process:
         began_s = read_run(folder).begin_s
-        # The recorder shows that it is alive.
+        # Wait until the recorder has updated its lock file.
         eventually(lambda: (folder / LOCK_FILE).stat().st_mtime > began_s + 1)
         process.kill()
     alive_s = (folder / LOCK_FILE).stat().st_mtime

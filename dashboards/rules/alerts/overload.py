@@ -56,7 +56,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraHintsNotDelivered",
         "hints_failed",
-        f"Delivery of {_VALUE} hints per second from {WHERE} is failing.",
+        f"{_VALUE} hint deliveries per second from {WHERE} are failing.",
     ),
     *signal_alerts(
         "CassandraExceptions",

@@ -65,7 +65,7 @@ def ticks(file: Path) -> dict[int, Snapshot]:
     return {entry.number: entry.snapshot for entry in entries(read(file))}
 
 
-# Steps of the clock between ticks; it may be set back.
+# Clock steps between ticks; the clock may also be set back.
 STEPS = st.lists(st.sampled_from([1.0, 1.0, 1.0, 2.0, 60.0, -90.0]), min_size=1, max_size=30)
 
 
