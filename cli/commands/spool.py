@@ -15,7 +15,7 @@ def command(folder: str, existing: bool, keep: bool, lease: float | None) -> Non
 
     `casstat record ssh://HOST` runs this command on HOST.
     """
-    from cli.runs import remote_spool
+    from cli.runs.ssh import remote_spool
 
     if not remote_spool.FOLDER.fullmatch(folder):
         raise click.UsageError("DIR is not the name of a temporary directory of casstat")

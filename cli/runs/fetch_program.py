@@ -13,7 +13,7 @@ import click
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.time_types import TimeOfDay
-from cli.runs.agent_clients import agent_clients
+from cli.runs.agents.agent_clients import agent_clients
 from cli.safe_echo import echo
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.validation import MAX_TIME_S

@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.runs.agent_clients import agent_clients
+from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
@@ -43,16 +43,16 @@ class ListedRun:
     values: Mapping[str, Cell]
 
 
-def listed_runs(places: Sequence[str], agent: JolokiaSettings) -> list[ListedRun]:
+def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[ListedRun]:
     """Return the runs in directories or on agents, oldest first. Raises CasstatError and click.UsageError."""
     runs: list[ListedRun] = []
     clients = agent_clients(agent)
-    for place in places or (str(RUNS_FOLDER),):
-        folder = Path(place)
-        if folder.is_dir() or not places:
+    for location in locations or (str(RUNS_FOLDER),):
+        folder = Path(location)
+        if folder.is_dir() or not locations:
             runs += _in_folder(folder)
             continue
-        (address,) = clients.addresses([place])
+        (address,) = clients.addresses([location])
         client = clients.client(address)
         try:
             runs += [_of_agent(content, address.authority) for content in client.json("/api/v1/runs")]

@@ -22,8 +22,10 @@ from typing import IO
 import psutil
 import pytest
 
-from cli.runs import command_runner
-from cli.runs.command_runner import CommandResult, CommandRunner, OutputObserver
+from cli.runs.command import command_runner
+from cli.runs.command.command_runner import CommandRunner
+from cli.runs.command.output_observer import OutputObserver
+from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult
 
 PATIENCE_S = 20.0
 FOREVER_S = 1e9
@@ -31,7 +33,7 @@ CTRL_C = b"\x03"
 # Runs a command as `record` does, and then prints the result.
 OWNER = """
 import io, os, sys
-from cli.runs.command_runner import CommandRunner
+from cli.runs.command.command_runner import CommandRunner
 log = io.BytesIO()
 result = CommandRunner(sys.argv[1:], log, os.environ).run()
 print("result", result.exit_code, len(log.getvalue()), result.problem, file=sys.stderr)
@@ -266,7 +268,7 @@ def test_the_supervisor_does_not_depend_on_the_kernel_or_on_the_python_path(
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     assert CommandRunner(["true"], io.BytesIO(), environ).run() == CommandResult(0)
-    *python, file = command_runner.SUPERVISOR
+    *python, file = SUPERVISOR
     code = "import os, runpy, sys; vars(os).pop('pidfd_open', None); del sys.argv[0]"
     code += "; runpy.run_path(sys.argv[0], run_name='__main__')"
     monkeypatch.setattr(command_runner, "SUPERVISOR", (*python, "-c", code, file))
@@ -373,7 +375,7 @@ def test_the_copy_of_a_terminals_output_has_no_added_carriage_returns() -> None:
 
 
 def test_a_slow_terminal_gets_the_end_of_the_output() -> None:
-    prelude = "from cli.runs import command_runner; command_runner.DRAIN_S = 0.01\n"
+    prelude = "from cli.runs.command import command_runner; command_runner.DRAIN_S = 0.01\n"
     with Terminal("sh", "-c", "head -c 100000 /dev/zero; echo end", prelude=prelude) as terminal:
         while b"end" not in terminal.output:
             assert terminal.read(2048)
@@ -421,7 +423,7 @@ print("got", sys.stdin.readline())
 
 
 def test_an_interactive_program_can_be_interrupted_many_times() -> None:
-    prelude = "from cli.runs import command_runner; command_runner.SUCCESSIVE_KEYS_S = 0\n"
+    prelude = "from cli.runs.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = 0\n"
     with Terminal(sys.executable, "-c", INTERACTIVE, prelude=prelude) as terminal:
         terminal.read_until(b"ready\r\n")
         for presses in range(1, 5):
@@ -457,7 +459,7 @@ while True:
 
 
 def test_pressing_ctrl_c_repeatedly_kills_all_processes_of_the_command() -> None:
-    prelude = f"from cli.runs import command_runner; command_runner.SUCCESSIVE_KEYS_S = {FOREVER_S}\n"
+    prelude = f"from cli.runs.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = {FOREVER_S}\n"
     # Otherwise, Ctrl-C also discards output.
     command = ("sh", "-c", 'stty noflsh; exec "$@"', "sh", sys.executable, "-c", STUBBORN)
     with Terminal(*command, prelude=prelude) as terminal:

@@ -23,7 +23,8 @@ import pytest
 from starlette.applications import Starlette
 
 from cli.main import main
-from cli.runs import output_marker, record_program, run_folder
+from cli.runs import command_session, record_program, recorder, run_folder
+from cli.runs.command import output_marker
 from cli.runs.finish import finish
 from cli.runs.run_folder import LOCK_FILE, is_being_recorded, recording
 from collector.atomic_file import replace_file
@@ -292,8 +293,8 @@ def test_a_private_agent_receives_no_credentials(
         request(connection, method, path, body, headers)
 
     monkeypatch.setenv("CASSTAT_AGENT_PASSWORD", "secret")
-    monkeypatch.setattr(record_program, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
-    monkeypatch.setattr(record_program, "LiveFrames", NoFrames)
+    monkeypatch.setattr(command_session, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
+    monkeypatch.setattr(command_session, "LiveFrames", NoFrames)
     monkeypatch.setattr(HTTPConnection, "request", noted)
     arguments = (node[1], fake.url, "--agent-user", "me", "-o", tmp_path / "run", "--", "sleep", "1.5")
     code, _, errors = recorded(capfd, *arguments)
@@ -684,8 +685,8 @@ def interrupted(function: Callable[..., None], call: int = 1) -> Callable[..., N
     [
         (LiveFrames, "stop", 1),
         (AgentRuns, "end", 1),
-        (record_program, "write_run", 2),
-        (record_program, "write_run", 3),
+        (recorder, "write_run", 2),
+        (recorder, "write_run", 3),
     ],
 )
 def test_ctrl_c_at_the_end_leaves_a_run_that_can_be_recovered(
@@ -699,7 +700,7 @@ def test_ctrl_c_at_the_end_leaves_a_run_that_can_be_recovered(
 ) -> None:
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(record_program, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
+        patch.setattr(command_session, "os", SimpleNamespace(isatty=lambda _: True, environ=os.environ))
         patch.setattr(owner, name, interrupted(getattr(owner, name), call))
         code, _, errors = recorded(capfd, node[1], "-o", folder, "--", "sleep", "1.5")
     assert code == 130
@@ -718,7 +719,7 @@ def test_a_disk_that_is_full_during_the_fetch_leaves_a_run_that_can_be_recovered
             return fetched(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(record_program, "fetched", limited)
+        patch.setattr(recorder, "fetched", limited)
         code, _, errors = recorded(capfd, node[1], "-o", folder, "--", "sleep", "1.5")
     assert code == 125
     assert errors.endswith(f": File too large (hint: run 'casstat fetch --recover {folder}')\n")
@@ -753,7 +754,7 @@ def test_a_log_and_marks_that_cannot_be_written_are_reported_and_the_command_con
     def full(folder: Path, _: str) -> None:
         raise OSError(ENOSPC, "No space left on device", str(folder / "marks.jsonl"))
 
-    monkeypatch.setattr(record_program, "LOG_FILE", "/dev/full")
+    monkeypatch.setattr(command_session, "LOG_FILE", "/dev/full")
     monkeypatch.setattr(output_marker, "append_mark", full)
     script = "echo level 1; yes | head -c 100000; exit 3"
     arguments = (node[1], "--mark-regex", "level .", "-o", tmp_path / "run", "--", "sh", "-c", script)

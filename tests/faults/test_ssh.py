@@ -18,9 +18,9 @@ import psutil
 import pytest
 
 from cli.main import main
-from cli.runs.remote_spool import HEARTBEAT
-from cli.runs.ssh_address import parse_ssh_address
-from cli.runs.ssh_agent import SshAgent
+from cli.runs.ssh.remote_spool import HEARTBEAT
+from cli.runs.ssh.ssh_address import parse_ssh_address
+from cli.runs.ssh.ssh_agent import SshAgent
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.run_file import RunNode, read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
@@ -55,7 +55,7 @@ def impatient(server: SshServer) -> SshServer:
 def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory on the other machine that this process will choose."""
     name = uuid4().hex
-    monkeypatch.setattr("cli.runs.ssh_agent.secrets.token_hex", lambda _: name)
+    monkeypatch.setattr("cli.runs.ssh.ssh_agent.secrets.token_hex", lambda _: name)
     return Path(f"/tmp/casstat-{name}")  # noqa: S108 - the directory that casstat uses
 
 
@@ -229,8 +229,8 @@ def test_a_directory_that_may_not_have_been_deleted_is_named_until_a_recovery_ha
 ) -> None:
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("cli.runs.ssh_agent.DELETE_S", 0.5)
-        patch.setattr("cli.runs.remote_spool.DELETE", HEARTBEAT)
+        patch.setattr("cli.runs.ssh.ssh_agent.DELETE_S", 0.5)
+        patch.setattr("cli.runs.ssh.remote_spool.DELETE", HEARTBEAT)
         code, _, errors = recorded(capfd, server.url, "-o", folder, "--", "sleep", "1.5")
     assert code == 0
     assert f"{server.url}: {spool} could not be deleted there (hint: run 'ssh " in errors
@@ -252,8 +252,8 @@ def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_nothing_here(
         if "waiting" in text:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("cli.runs.ssh_agent.note", interrupting)
-    monkeypatch.setattr("cli.runs.ssh_agent.SILENT_S", 0.0)
+    monkeypatch.setattr("cli.runs.ssh.ssh_agent.note", interrupting)
+    monkeypatch.setattr("cli.runs.ssh.ssh_agent.SILENT_S", 0.0)
     agent = SshAgent(parse_ssh_address(impatient.url), tmp_path / "run")
     sockets = Path(agent.address().socket).parent
     impatient.stop()

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from cli.runs.status_line import COLUMNS
+from cli.runs.command.status_line import COLUMNS
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress, Tunnel

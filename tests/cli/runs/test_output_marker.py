@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.runs.command.output_marker import MAX_LINE_BYTES, OutputMarker
 from cli.runs.marks_file import MarksReader
-from cli.runs.output_marker import MAX_LINE_BYTES, OutputMarker
 
 
 def marks(folder: Path, pattern: bytes, *parts: tuple[bytes, int]) -> list[str]:

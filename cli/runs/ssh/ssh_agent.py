@@ -19,9 +19,9 @@ from types import TracebackType
 from typing import Any
 
 from cli.errors import CasstatError, note
-from cli.runs import remote_spool
-from cli.runs.ssh_address import SSH_PORT, SshAddress
-from cli.runs.ssh_session import SshSession, ssh_command
+from cli.runs.ssh import remote_spool
+from cli.runs.ssh.ssh_address import SSH_PORT, SshAddress
+from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.cluster.live.node_address import NodeAddress, Tunnel
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.printable import one_line

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from cli.runs.command_runner import OutputObserver
+from cli.runs.command.output_observer import OutputObserver
 from exporters.live.frame import Frame
 from exporters.live.history import History
 from exporters.live.live_columns import value

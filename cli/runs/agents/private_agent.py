@@ -11,7 +11,7 @@ from types import TracebackType
 
 import cli
 from cli.errors import CasstatError
-from cli.runs.command_runner import SUPERVISOR
+from cli.runs.command.supervisor_reports import SUPERVISOR
 from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.printable import one_line
 

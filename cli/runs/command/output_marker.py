@@ -4,7 +4,7 @@ from pathlib import Path
 from re import Pattern
 
 from cli.errors import note
-from cli.runs.command_runner import OutputObserver
+from cli.runs.command.output_observer import OutputObserver
 from cli.runs.marks_file import append_mark, mark_text
 
 # The pattern is applied to at most this much of a line.

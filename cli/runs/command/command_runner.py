@@ -9,35 +9,27 @@ The carriage returns that a pseudoterminal adds at the ends of lines are not par
 
 import contextlib
 import errno
-import json
 import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Protocol
 
-from cli.runs import supervisor as supervisor_program
-from cli.runs.pseudoterminal import Pseudoterminal, is_in_foreground, raw_mode
-from cli.runs.route import Route
+from cli.runs.command.output_observer import IDLE_S, OutputObserver
+from cli.runs.command.pseudoterminal import Pseudoterminal, is_in_foreground, raw_mode
+from cli.runs.command.route import Route
+from cli.runs.command.standard_streams import new_pipe, open_standard_streams
+from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult, lost_supervisor, merged_reports, result_in
 
-SUPERVISOR = (sys.executable, "-IS", str(supervisor_program.__file__))
-"""Starts the supervisor.
-
-It is isolated from PYTHONPATH, and not started as a module, because a directory `cli` in the working directory would be
-used instead.
-"""
 REPORT_BYTES = 1 << 12
 # After the command has ended, this much time is spent waiting for output of processes that it left in the background.
 DRAIN_S = 0.5
-# How often an observer is called while there is no output.
-IDLE_S = 0.25
 # How much typed input is kept for a command that does not read it.
 TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
@@ -46,26 +38,9 @@ INTERRUPT = b"\x03"
 ESCALATION = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 SUCCESSIVE_S = 10.0
 SUCCESSIVE_KEYS_S = 2.0
-# The exit code if the supervisor fails, and that of `casstat record` for other failures.
-FAILED = 125
 OUTPUT_NAMES = ("standard output", "standard error")
 # A closed pipe or terminal is not a problem; the command continues without it.
 READER_IS_GONE = (errno.EPIPE, errno.EIO)
-
-
-@dataclass(frozen=True)
-class CommandResult:
-    """How the command ended.
-
-    exit_code  as a shell reports it: 128 plus the number of a signal, 127 if the command was not found, or 126 if it
-               is not executable; FAILED if its supervisor failed.
-    problem    why the command could not be run, or its output could not be passed through or kept; "" if all went well.
-    left       whether processes of the command are still running in the background.
-    """
-
-    exit_code: int
-    problem: str = ""
-    left: bool = False
 
 
 class OutputLog(Protocol):
@@ -73,19 +48,6 @@ class OutputLog(Protocol):
 
     def write(self, data: bytes, /) -> object:
         """Append output. If this raises OSError, the command goes on, and the log receives nothing more."""
-
-
-class OutputObserver:
-    """Follows the output of a command; all methods are called in the runner's thread. By default, they do nothing."""
-
-    def before_output(self, data: bytes, stream: int) -> None:
-        """Receive output that is about to be passed through; `stream` is the descriptor to which it is written."""
-
-    def after_output(self) -> None:
-        """Act after output has been passed through, and at least every IDLE_S unless its reader is slow."""
-
-    def end(self) -> None:
-        """Act when there is no more output."""
 
 
 class CommandRunner:
@@ -117,7 +79,7 @@ class CommandRunner:
         """Run the command until it has ended. Raises OSError if its supervisor cannot be started."""
         open_standard_streams()
         with ExitStack() as ours, ExitStack() as theirs:
-            status, status_end = _pipe(ours, theirs)
+            status, status_end = new_pipe(ours, theirs)
             control_end, self._control = os.pipe()
             theirs.callback(os.close, control_end)
             ours.callback(self._close_control)
@@ -144,7 +106,7 @@ class CommandRunner:
                 ours.enter_context(raw_mode(0))
             reports = self._relay(status)
             self._close_control()
-            result = _result_in(reports) or _lost(reports, supervisor.wait())
+            result = result_in(reports) or lost_supervisor(reports, supervisor.wait())
             self._drain()
             self._observer.end()
         return replace(result, problem="; ".join(filter(None, [result.problem, *self._problems])))
@@ -181,7 +143,7 @@ class CommandRunner:
             stdin = os.open(os.devnull, os.O_RDONLY)
             theirs.callback(os.close, stdin)
         if not os.isatty(1):
-            (out, out_end), (errors, errors_end) = _pipe(ours, theirs), _pipe(ours, theirs)
+            (out, out_end), (errors, errors_end) = new_pipe(ours, theirs), new_pipe(ours, theirs)
             self._outputs = [Route(out, 1), Route(errors, 2)]
             return stdin, out_end, errors_end
         self._terminal = Pseudoterminal(ours, theirs)
@@ -226,8 +188,8 @@ class CommandRunner:
             if status in ready:
                 report = os.read(status, REPORT_BYTES)
                 received += report
-                reports = _merged(received)
-                if not report or _result_in(reports) is not None:
+                reports = merged_reports(received)
+                if not report or result_in(reports) is not None:
                     return reports
             if self._keys is not None:
                 self._keys.add(self._scanned(self._keys.read(ready)))
@@ -312,47 +274,3 @@ class CommandRunner:
             if number != signal.SIGINT:
                 self._send(number)
         return keys[keys.rindex(INTERRUPT) :]
-
-
-def open_standard_streams() -> None:
-    """Open /dev/null for each standard stream that is closed; otherwise, another file would get its descriptor."""
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            # The lowest free descriptor is used.
-            os.open(os.devnull, os.O_RDWR)
-
-
-def _pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
-    """Return a new pipe's end to read from, which `ours` closes, and its end to write to, which `theirs` closes."""
-    read_end, write_end = os.pipe()
-    ours.callback(os.close, read_end)
-    theirs.callback(os.close, write_end)
-    return read_end, write_end
-
-
-def _merged(received: bytes) -> dict[str, Any]:
-    """Return the contents of all complete reports of the supervisor."""
-    complete, _, _ = received.rpartition(b"\n")
-    return {name: value for line in complete.splitlines() for name, value in json.loads(line).items()}
-
-
-def _result_in(reports: Mapping[str, Any]) -> CommandResult | None:
-    """Return the result in the supervisor's reports, or None if there is none."""
-    if "failed" in reports:
-        return CommandResult(int(reports["code"]), str(reports["failed"]))
-    if "ended" in reports:
-        code = int(reports["ended"])
-        return CommandResult(code if code >= 0 else 128 - code, left=bool(reports["left"]))
-    return None
-
-
-def _lost(reports: Mapping[str, Any], status: int) -> CommandResult:
-    """Kill the command whose supervisor ended with `status`, as returned by Popen.wait; return the result."""
-    how = f"exit status {status}" if status >= 0 else f"signal {-status}"
-    problem = f"the command's supervisor ended unexpectedly ({how})"
-    if "pid" in reports:
-        supervisor_program.send(int(reports["pid"]), signal.SIGKILL)
-        problem += "; the command has been killed"
-    return CommandResult(FAILED, problem)

@@ -10,10 +10,10 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.runs.agent_clients import AgentClients
-from cli.runs.private_agent import PrivateAgent
-from cli.runs.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
-from cli.runs.ssh_agent import SshAgent
+from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.agents.private_agent import PrivateAgent
+from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
+from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
 from collector.printable import count_text, one_line

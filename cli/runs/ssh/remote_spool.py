@@ -28,7 +28,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.runs.private_agent import PACKAGES, START_S, PrivateAgent
+from cli.runs.agents.private_agent import PACKAGES, START_S, PrivateAgent
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.journal.writer import SUFFIX
 from collector.printable import one_line

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from cli.runs.ssh_address import SshAddress
+from cli.runs.ssh.ssh_address import SshAddress
 from collector.printable import one_line
 
 OPTIONS = {

@@ -1,0 +1,1 @@
+"""The agents of a run: those that the user names, and private ones."""

@@ -1,0 +1,1 @@
+"""Runs the command of a run, and follows its output."""

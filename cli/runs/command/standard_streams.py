@@ -1,0 +1,22 @@
+"""Pipes for a command, and the standard streams of this process."""
+
+import os
+from contextlib import ExitStack
+
+
+def open_standard_streams() -> None:
+    """Open /dev/null for each standard stream that is closed; otherwise, another file would get its descriptor."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free descriptor is used.
+            os.open(os.devnull, os.O_RDWR)
+
+
+def new_pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
+    """Return a new pipe's end to read from, which `ours` closes, and its end to write to, which `theirs` closes."""
+    read_end, write_end = os.pipe()
+    ours.callback(os.close, read_end)
+    theirs.callback(os.close, write_end)
+    return read_end, write_end

@@ -1,0 +1,60 @@
+"""Starts the supervisor of a command, and interprets its reports."""
+
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.runs.command import supervisor as supervisor_program
+
+SUPERVISOR = (sys.executable, "-IS", str(supervisor_program.__file__))
+"""Starts the supervisor.
+
+It is isolated from PYTHONPATH, and not started as a module, because a directory `cli` in the working directory would be
+used instead.
+"""
+# The exit code if the supervisor fails, and that of `casstat record` for other failures.
+FAILED = 125
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How the command ended.
+
+    exit_code  as a shell reports it: 128 plus the number of a signal, 127 if the command was not found, or 126 if it
+               is not executable; FAILED if its supervisor failed.
+    problem    why the command could not be run, or its output could not be passed through or kept; "" if all went well.
+    left       whether processes of the command are still running in the background.
+    """
+
+    exit_code: int
+    problem: str = ""
+    left: bool = False
+
+
+def merged_reports(received: bytes) -> dict[str, Any]:
+    """Return the contents of all complete reports of the supervisor."""
+    complete, _, _ = received.rpartition(b"\n")
+    return {name: value for line in complete.splitlines() for name, value in json.loads(line).items()}
+
+
+def result_in(reports: Mapping[str, Any]) -> CommandResult | None:
+    """Return the result in the supervisor's reports, or None if there is none."""
+    if "failed" in reports:
+        return CommandResult(int(reports["code"]), str(reports["failed"]))
+    if "ended" in reports:
+        code = int(reports["ended"])
+        return CommandResult(code if code >= 0 else 128 - code, left=bool(reports["left"]))
+    return None
+
+
+def lost_supervisor(reports: Mapping[str, Any], status: int) -> CommandResult:
+    """Kill the command whose supervisor ended with `status`, as returned by Popen.wait; return the result."""
+    how = f"exit status {status}" if status >= 0 else f"signal {-status}"
+    problem = f"the command's supervisor ended unexpectedly ({how})"
+    if "pid" in reports:
+        supervisor_program.send(int(reports["pid"]), signal.SIGKILL)
+        problem += "; the command has been killed"
+    return CommandResult(FAILED, problem)

@@ -1,0 +1,55 @@
+"""Runs the command of a run with its log, its marks and the status line."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from re import Pattern
+from typing import NoReturn
+
+from cli.runs import run_folder
+from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.command.command_log import CommandLog
+from cli.runs.command.command_runner import CommandRunner
+from cli.runs.command.output_marker import OutputMarker
+from cli.runs.command.output_observer import OutputObserver, OutputObservers
+from cli.runs.command.status_line import COLUMNS, StatusLine
+from cli.runs.command.supervisor_reports import CommandResult
+from collector.cluster.live.live_cluster import Plan
+from collector.cluster.live.node_address import NodeAddress
+from exporters.live.live_frames import LiveFrames, Wanted
+
+LOG_FILE = "command.log"
+
+
+def run_command(
+    command: Sequence[str], run_name: str, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None
+) -> CommandResult:
+    """Run the command of the run in `folder`; with a plan for live nodes, show a status line if this is a terminal."""
+    environ = {
+        **os.environ,
+        run_folder.RUN_VARIABLE: run_name,
+        run_folder.FOLDER_VARIABLE: str(folder.absolute()),
+    }
+    with ExitStack() as stack:
+        observers: list[OutputObserver] = []
+        if mark_regex is not None:
+            observers.append(OutputMarker(mark_regex, folder))
+        if plan is not None and os.isatty(1) and os.isatty(2):
+            frames = LiveFrames(plan, Wanted(COLUMNS))
+            frames.start()
+            stack.callback(frames.stop)
+            status = StatusLine(frames, 2)
+            stack.callback(status.erase)
+            observers.append(status)
+        log = stack.enter_context(CommandLog(folder / LOG_FILE))
+        return CommandRunner(command, log, environ, OutputObservers(observers)).run()
+
+
+def live_plan(agents: Sequence[NodeAddress], clients: AgentClients) -> Plan:
+    """Return the plan for showing a run's agents while its command runs."""
+
+    def connect(_: str) -> NoReturn:
+        raise AssertionError("private agents replace Jolokia agents")
+
+    return Plan(tuple(agents), (), 1.0, clients.access_to(*agents), clients.tls, connect)

@@ -1,0 +1,83 @@
+"""Checks the agents of a run before its command starts."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cli.errors import CasstatError, note
+from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.agents.run_nodes import AgentState, RunAgents, states_of
+from collector.printable import count_text, one_line
+from collector.runs.agent_client import AgentClient
+from collector.runs.fetching import introductions
+from collector.runs.run_file import RunNode
+
+# How long an agent may take from its start until Cassandra answers it.
+FIRST_TICK_S = 5.0
+POLL_S = 0.1
+
+Nodes = tuple[RunNode, ...]
+OtherRuns = tuple[str, ...]
+
+
+def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) -> tuple[Nodes, OtherRuns]:
+    """Ask every agent for its node, clock and active runs, and print problems.
+
+    Returns the run's nodes, those of `agents.journals` first and in their order, and the active runs as `NAME on
+    ADDRESS`. Raises CasstatError if no node can be recorded, or one cannot and `require_all` is set.
+    """
+    connections = [clients.client(agent) for agent in agents.journals]
+    nodes = introductions(connections)
+    states = _states(connections, nodes)
+    if any(agents.journals.values()):
+        # A private agent knows its node's name only after its first tick.
+        nodes = introductions(connections)
+    for client in connections:
+        client.close()
+    problems = [
+        node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer")
+        for node, state in zip(nodes, states, strict=True)
+    ]
+    _report_problems([*problems, *(node.problem for node in agents.failed)], require_all=require_all)
+    runs = tuple(run for state in states for run in state.runs)
+    for run in runs:
+        note(f"another run is active: {run}")
+    for node in nodes:
+        _warn_about_clock(node)
+    # Until the journals of private agents are fetched, they can be read where they are written.
+    located = (
+        replace(node, journal=journal, spool=agent.tunnel.spool if agent.tunnel else "")
+        for (agent, journal), node in zip(agents.journals.items(), nodes, strict=True)
+    )
+    return (*located, *agents.failed), runs
+
+
+def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[AgentState]:
+    """Return the agents' states; agents that have just started get some time for their first tick."""
+    ends_s = time.monotonic() + FIRST_TICK_S
+    while True:
+        states = states_of(clients)
+        are_final = all(state.answers or node.problem for state, node in zip(states, nodes, strict=True))
+        if are_final or time.monotonic() >= ends_s:
+            return states
+        time.sleep(POLL_S)
+
+
+def _report_problems(problems: Sequence[str], *, require_all: bool) -> None:
+    """Print the problems of all nodes, "" for a node without one. Raises CasstatError if too many nodes have one."""
+    failures = [problem for problem in problems if problem]
+    for problem in failures:
+        note(one_line(problem))
+    if len(failures) == len(problems):
+        raise CasstatError("no node can be recorded (hint: run 'casstat doctor' on the node)")
+    if failures and require_all:
+        raise CasstatError(f"{len(failures)} of {count_text(len(problems), 'node')} cannot be recorded")
+
+
+def _warn_about_clock(node: RunNode) -> None:
+    for clock in node.clocks:
+        if node.interval_s is not None and clock.error_s > node.interval_s / 2:
+            note(
+                f"{one_line(node.name)}: the offset of its clock is uncertain by {clock.error_s:.2f} s,"
+                f" more than half an interval"
+            )

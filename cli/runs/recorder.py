@@ -1,0 +1,173 @@
+"""Records a run: begins and ends it on its agents, runs its command, and fetches the recordings."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from cli.errors import CasstatError, note
+from cli.runs import run_folder
+from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.fetch_program import Progress
+from cli.runs.marks_file import MarksReader
+from collector.cluster.live.node_address import NodeAddress
+from collector.printable import one_line
+from collector.runs.agent_client import AgentClient
+from collector.runs.agent_runs import AgentRuns
+from collector.runs.fetching import FetchRange, fetched, last_tick_s
+from collector.runs.phases import phases_of
+from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, write_run
+
+MARKS_EVERY_S = 0.5
+# How long to wait until every agent has recorded the tick after the command's end.
+LAST_TICK_S = 5.0
+POLL_S = 0.1
+
+
+class Recorder:
+    """Records a run in `folder` on its agents.
+
+    `run` contains the nodes of the agents, in their order, followed by those that cannot be recorded.
+    """
+
+    def __init__(self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path) -> None:
+        self._run = run
+        self._agents = tuple(agents)
+        self._nodes = run.nodes[: len(agents)]
+        self._failed = run.nodes[len(agents) :]
+        self._clients = clients
+        self._folder = folder
+        self._marks = MarksReader(folder)
+
+    def run(self, words: Sequence[str], execute: Callable[[], CommandResult], cool_down_s: float) -> CommandResult:
+        """Run the command `words` with `execute` between the run's beginning and end on the agents."""
+        reached = [agent for agent, node in zip(self._agents, self._nodes, strict=True) if not node.problem]
+        runs = AgentRuns(self._new_clients(reached), note)
+        ended = threading.Event()
+        forwarding = threading.Thread(target=self._forward_marks, args=(runs, ended), name="marks")
+        with ExitStack() as stack:
+            stack.callback(runs.end)
+            runs.begin(self._run.name)
+            begin_s = time.time()
+            command = RunCommand(tuple(words), begin_s)
+            self._write(replace(self._run, begin_s=begin_s, command=command))
+            forwarding.start()
+            stack.callback(forwarding.join)
+            stack.callback(ended.set)
+            result = execute()
+            if result.problem:
+                note(result.problem)
+            if result.left:
+                note("processes of the command are still running in the background; the run ends without them")
+            command_end_s = time.time()
+            command = replace(command, end_s=command_end_s, exit_code=result.exit_code)
+            self._write(replace(self._run, command=command))
+            _wait(cool_down_s)
+            self._wait_for_last_tick(reached, command_end_s)
+            end_s = time.time()
+        marks = tuple(self._marks.marks)
+        phases = phases_of(begin_s, command_end_s, end_s, self._run.warm_up_s, marks)
+        self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks))
+        return result
+
+    def fetch(self) -> Run:
+        """Fetch the recordings of the run's time range; return the run. Raises CasstatError and KeyboardInterrupt."""
+        progress = Progress()
+        run = self._run
+        wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
+        try:
+            clients = [self._clients.fetching_client(agent) for agent in self._agents]
+            result = fetched(clients, wanted, self._folder, progress.add)
+        finally:
+            progress.end()
+        nodes = tuple(
+            replace(
+                after,
+                name=after.name or before.name,
+                interval_s=after.interval_s or before.interval_s,
+                casstat=after.casstat or before.casstat,
+                clocks=(*before.clocks, *after.clocks),
+                journal=before.journal if after.problem else "",
+                spool=before.spool,
+            )
+            for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
+        )
+        self._write(replace(run, nodes=(*nodes, *self._failed)))
+        for node in nodes:
+            if node.problem:
+                note(one_line(node.problem))
+            _warn_about_clock(node)
+        if isinstance(result.error, OSError):
+            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror}")
+        if result.error is not None:
+            raise result.error
+        return self._run
+
+    def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
+        """Send marks to the agents until the run has ended, and show that this process is alive."""
+        is_last = False
+        while not is_last:
+            is_last = ended.wait(MARKS_EVERY_S)
+            run_folder.show_alive(self._folder)
+            for mark in self._marks.new_marks():
+                runs.mark(mark.text)
+
+    def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
+        """Wait until every agent has recorded a tick after the command's end, so that all operations are recorded."""
+        clocks = {node.address: node.clock_correction() for node in self._nodes}
+        clients = self._new_clients(agents)
+        waiting = list(clients)
+        slowest_s = max((node.interval_s or 0.0 for node in self._nodes), default=0.0)
+        ends_s = time.monotonic() + LAST_TICK_S + 2 * slowest_s
+        try:
+            while time.monotonic() < ends_s:
+                waiting = [
+                    client
+                    for client in waiting
+                    # An agent that does not answer is not waited for.
+                    if (tick_s := last_tick_s(client)) is not None
+                    and clocks[client.address.url].reference_s(tick_s) < command_end_s
+                ]
+                if not waiting:
+                    break
+                time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            note("interrupted; the last tick may be missing")
+        finally:
+            for client in clients:
+                client.close()
+
+    def _new_clients(self, agents: Iterable[NodeAddress]) -> list[AgentClient]:
+        return [self._clients.client(agent) for agent in agents]
+
+    def _write(self, run: Run) -> None:
+        """Write the run's file. Raises CasstatError."""
+        self._run = run
+        try:
+            write_run(self._folder, run)
+        except OSError as error:
+            raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
+
+
+def _change_s(clocks: Sequence[NodeClock]) -> float:
+    """Return how far a clock moved relative to the local one between its first and last measurement."""
+    return clocks[-1].offset_s - clocks[0].offset_s if clocks else 0.0
+
+
+def _warn_about_clock(node: RunNode) -> None:
+    change_s = _change_s(node.clocks)
+    if node.interval_s is not None and abs(change_s) > node.interval_s / 2:
+        note(
+            f"{one_line(node.name)}: its clock changed by {change_s:+.2f} s during the run, so its rows may be shifted"
+        )
+
+
+def _wait(seconds: float) -> None:
+    """Wait for the cool-down; Ctrl-C ends it."""
+    try:
+        time.sleep(seconds)
+    except KeyboardInterrupt:
+        note("cool-down interrupted")
