@@ -11,10 +11,10 @@ SHOW = "show"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("places", nargs=-1, metavar="[DIR|NODE]...")
+@click.argument("locations", nargs=-1, metavar="[DIR|NODE]...")
 @click.option("--format", "output", type=click.Choice(("text", "json")), default="text", help="Output format.  [text]")
 @agent_options
-def command(places: tuple[str, ...], output: str, agent: Any) -> None:
+def command(locations: tuple[str, ...], output: str, agent: Any) -> None:
     """List runs, or show one of them
 
     Lists the runs in directories (casstat-runs by default), or on nodes given by the addresses of their agents, oldest
@@ -22,9 +22,9 @@ def command(places: tuple[str, ...], output: str, agent: Any) -> None:
     """
     from cli.runs.run_list import listed_runs, print_runs, show_run
 
-    if places and places[0] == SHOW:
-        if len(places) != 2:
+    if locations and locations[0] == SHOW:
+        if len(locations) != 2:
             raise click.UsageError("show takes one run (hint: use 'casstat runs show DIR')")
-        show_run(Path(places[1]), output)
+        show_run(Path(locations[1]), output)
         return
-    print_runs(listed_runs(places, agent), output)
+    print_runs(listed_runs(locations, agent), output)
