@@ -19,7 +19,8 @@ from collector.cluster.live.node_address import NodeAddress
 from collector.journal.validation import MAX_TIME_S
 from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
-from collector.runs.fetching import INTERRUPTED, FetchRange, fetched
+from collector.runs.agent_nodes import INTERRUPTED
+from collector.runs.fetching import FetchRange, fetched
 from collector.runs.run_file import Run, RunNode, write_run
 
 SHOWN_EVERY_S = 0.5

@@ -9,7 +9,7 @@ from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.run_nodes import AgentState, RunAgents, states_of
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
-from collector.runs.fetching import introductions
+from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.run_file import RunNode
 
 # How long an agent may take from its start until Cassandra answers it.
@@ -27,11 +27,11 @@ def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) ->
     ADDRESS`. Raises CasstatError if no node can be recorded, or one cannot and `require_all` is set.
     """
     connections = [clients.client(agent) for agent in agents.journals]
-    nodes = introductions(connections)
+    nodes = nodes_of_agents(connections)
     states = _states(connections, nodes)
     if any(agents.journals.values()):
         # A private agent knows its node's name only after its first tick.
-        nodes = introductions(connections)
+        nodes = nodes_of_agents(connections)
     for client in connections:
         client.close()
     problems = [

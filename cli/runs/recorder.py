@@ -16,8 +16,9 @@ from cli.runs.marks_file import MarksReader
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
 from collector.runs.agent_client import AgentClient
+from collector.runs.agent_nodes import last_tick_s
 from collector.runs.agent_runs import AgentRuns
-from collector.runs.fetching import FetchRange, fetched, last_tick_s
+from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
 from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, write_run
 

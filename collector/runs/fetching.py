@@ -1,37 +1,23 @@
 """Fetches the journals of a time range from agents into a run's directory."""
 
-import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 from collector.cluster.live.agent_connection import AgentError
-from collector.journal.header import DAY_S
-from collector.journal.trimming import Extent, TickSpan, extent_of, look_back_s, trimmed
-from collector.journal.validation import MALFORMED
-from collector.journal.writer import SUFFIX, folder_name
+from collector.journal.trimming import Extent, TickSpan, look_back_s
+from collector.journal.writer import folder_name
 from collector.printable import count_text, one_line
-from collector.runs import clock_offset
 from collector.runs.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
-from collector.runs.clock_offset import ClockOffsetError
-from collector.runs.run_file import NODES_FOLDER, NodeClock, RunNode, is_finite, problem_text
+from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
+from collector.runs.journal_download import fetch_file, journal_files
+from collector.runs.run_file import NODES_FOLDER, NodeClock, RunNode, problem_text
 
-MAX_PARALLEL = 16
-HINT = "(hint: check the agent's address)"
-INTERRUPTED = "interrupted"
-# Linux limits file names to this number of bytes.
-MAX_NAME_BYTES = 255
-MAX_NODE_CHARS, MAX_VERSION_CHARS = 255, 100
-MAX_FILES, MAX_FILE_BYTES = 10_000, 1 << 40
-MIN_INTERVAL_S, MAX_INTERVAL_S = 1e-3, DAY_S
-# The number of problems of a node whose texts are kept.
+# The maximum number of problems of a node whose texts are kept.
 MAX_PROBLEMS = 10
-# How often all clients are interrupted again, because a thread may just have opened a connection.
+# After the fetch has been stopped, all clients are interrupted this often: a thread may have opened a connection since.
 INTERRUPT_EVERY_S = 0.1
 
 
@@ -45,19 +31,10 @@ class FetchRange:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The nodes, in the order of their agents; `error`, if set, is what ended the fetch early."""
+    """The result of a fetch: the nodes, in the order of their agents, and the error that ended it early, if any."""
 
     nodes: tuple[RunNode, ...]
     error: OSError | KeyboardInterrupt | None = None
-
-
-@dataclass(frozen=True)
-class _File:
-    """A file in an agent's journal; `is_written` states whether it is still being written."""
-
-    name: str
-    size_bytes: int
-    is_written: bool
 
 
 @dataclass
@@ -83,26 +60,26 @@ def fetched(
 ) -> Fetched:
     """Fetch the ticks in a time range from all agents in parallel, and close the clients.
 
-    `earlier` contains earlier measurements of each client's clock, if there are any: the clock may have been changed.
+    `earlier` contains, for each client, earlier measurements of the agent's clock, which may have been changed since.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
-    directory cannot be written, the nodes that are not complete yet are interrupted. Calls `progress` with the number
-    of downloaded bytes, from several threads.
+    directory cannot be written, the fetch of the nodes that are not complete yet is interrupted. Calls `progress` with
+    the number of downloaded bytes, from several threads.
     """
     created = [folder for folder in (run / NODES_FOLDER, run) if not folder.exists()]
     fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
-    nodes = _with_folders(fetch.in_parallel(lambda client, _: introduced(client), map(_unknown, clients)))
+    nodes = _with_folders(fetch.in_parallel(lambda client, _: node_of_agent(client), map(_unknown, clients)))
     try:
-        # Directories are created before the threads start and removed after they have ended.
+        # Directories are created before the downloads start, and removed after they have ended.
         for node in nodes:
             if node.folder:
                 (run / node.folder).mkdir(parents=True)
     except OSError as error:
         fetch.stop(error)
-    nodes = [_settled(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
+    nodes = [_without_empty_folder(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
     for client in clients:
         client.close()
-    # If there are no ticks, remove the directories that the fetch created.
+    # If no ticks were fetched, remove the directories that the fetch created; a directory with files remains.
     for folder in created:
         with suppress(OSError):
             folder.rmdir()
@@ -128,13 +105,13 @@ class _Fetch:
         self.error: OSError | KeyboardInterrupt | None = None
 
     def stop(self, error: OSError | KeyboardInterrupt) -> None:
-        """End the fetch because of `error`; the first one counts."""
+        """End the fetch because of `error`; if it is called again, the first error is kept."""
         self.error = self.error or error
         for client in self._clients:
             client.interrupt()
 
     def in_parallel(self, act: Callable[[AgentClient, RunNode], RunNode], nodes: Iterable[RunNode]) -> list[RunNode]:
-        """Return the results of `act` for each client and its node. After `stop`, requests in `act` are interrupted."""
+        """Return the result of `act` for each client and its node. After `stop`, requests of `act` are interrupted."""
         tasks = list(zip(self._clients, nodes, strict=True))
         futures: list[Future[RunNode]] = []
         with ThreadPoolExecutor(MAX_PARALLEL) as pool:
@@ -177,25 +154,19 @@ class _Fetch:
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
     def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
-        """Fetch a node's files and yield what has been kept of each.
+        """Fetch a node's files, and yield the extent that has been kept of each.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        # A tick at either end may be in the time range, because the offset has an error.
+        # The offset has an error, so ticks shortly before and after the time range may belong to it.
         clocks = (*self._earlier.get(client, ()), *node.clocks)
         begin_s = self._wanted.begin_s + min(clock.offset_s - clock.error_s for clock in clocks)
         end_s = self._wanted.end_s + max(clock.offset_s + clock.error_s for clock in clocks)
-        files = _files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems)
+        files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.add)
         for file in files:
             try:
-                yield _fetch_file(
-                    client,
-                    file,
-                    (begin_s, end_s),
-                    self._run / node.folder,
-                    self._progress,
-                    is_last=file is files[-1],
-                )
+                folder, is_last = self._run / node.folder, file is files[-1]
+                yield fetch_file(client, file, (begin_s, end_s), folder, self._progress, is_last=is_last)
             except AgentUnavailableError:
                 raise
             except AgentError as error:
@@ -203,66 +174,12 @@ class _Fetch:
                 problems.add(f"{file.name}: {error}")
 
 
-def introductions(clients: Sequence[AgentClient]) -> list[RunNode]:
-    """Return the nodes behind several agents (see `introduced`)."""
-    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        return list(pool.map(introduced, clients))
-
-
-def last_tick_s(client: AgentClient) -> float | None:
-    """Return the time of an agent's last tick, on its clock; None if it is unknown."""
-    try:
-        tick_s = client.json("/api/v1/node")["tick_s"]
-    except (AgentError, ClientInterruptedError, KeyError, TypeError):
-        return None
-    return float(tick_s) if is_finite(tick_s) else None
-
-
-def introduced(client: AgentClient) -> RunNode:
-    """Return the node behind an agent with its clock's offset, or with a `problem`."""
-    url = client.address.url
-    try:
-        content = client.json("/api/v1/node")
-        name, version, interval_s = (content[key] for key in ("node", "casstat", "interval_s"))
-        if not _is_text(name or "", MAX_NODE_CHARS) or not _is_text(version, MAX_VERSION_CHARS):
-            raise TypeError
-        if not is_finite(interval_s) or not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
-            raise TypeError
-        clock = clock_offset.measured(lambda: _agent_times(client), time.time, time.monotonic)
-    except AgentError as error:
-        return RunNode("", url, problem=one_line(error))
-    except ClientInterruptedError:
-        return RunNode("", url, problem=INTERRUPTED)
-    except ClockOffsetError as error:
-        return RunNode("", url, problem=one_line(f"{url}: {error}"))
-    except (KeyError, TypeError):
-        return RunNode("", url, problem=one_line(f"{url}: the response does not describe a node {HINT}"))
-    clocks = (NodeClock(clock.at_s, clock.offset_s, clock.error_s),)
-    return RunNode(name or client.address.host, url, interval_s=float(interval_s), casstat=version, clocks=clocks)
-
-
 def _unknown(client: AgentClient) -> RunNode:
     return RunNode("", client.address.url)
 
 
-def _is_text(value: Any, max_chars: int) -> bool:
-    return isinstance(value, str) and len(value) <= max_chars
-
-
-def _agent_times(client: AgentClient) -> tuple[float, float]:
-    """Return when the agent received a request and when it answered, on its clock.
-
-    Raises AgentError, ClientInterruptedError, KeyError and TypeError.
-    """
-    content = client.json("/api/v1/time")
-    received_s, sent_s = content["received_s"], content["sent_s"]
-    if not is_finite(received_s) or not is_finite(sent_s):
-        raise TypeError
-    return float(received_s), float(sent_s)
-
-
 def _with_folders(nodes: Iterable[RunNode]) -> list[RunNode]:
-    """Return the nodes with a directory each; nodes with the same name have different directories."""
+    """Return the nodes; each one without a problem has a directory, different from those of all other nodes."""
     folders: set[str] = set()
     placed = []
     for node in nodes:
@@ -275,8 +192,8 @@ def _with_folders(nodes: Iterable[RunNode]) -> list[RunNode]:
     return placed
 
 
-def _settled(node: RunNode, run: Path) -> RunNode:
-    """Return the node; if it has no ticks in the time range, remove its directory, which may have earlier ticks."""
+def _without_empty_folder(node: RunNode, run: Path) -> RunNode:
+    """Return the node; if it has no ticks in the time range, remove its directory, even if that has earlier ticks."""
     if node.ticks or not node.folder:
         return node
     with suppress(OSError):
@@ -284,72 +201,3 @@ def _settled(node: RunNode, run: Path) -> RunNode:
             path.unlink()
         (run / node.folder).rmdir()
     return replace(node, folder="")
-
-
-def _files(client: AgentClient, begin_s: float, end_s: float, problems: _Problems) -> list[_File]:
-    """Return the journal's files that may have ticks in a time range.
-
-    Adds a problem for each file whose name could refer to another directory. Raises AgentError and
-    ClientInterruptedError.
-    """
-    entries: Any = client.json(f"/api/v1/journal?from={begin_s:.6f}&to={end_s:.6f}")
-    url = client.address.url
-    if not isinstance(entries, list) or not all(map(_is_file, entries)):
-        raise AgentError(f"{url}: the response is not a list of journal files {HINT}")
-    if len(entries) > MAX_FILES:
-        raise AgentError(f"{url}: more than {MAX_FILES} files in the time range (hint: choose a shorter one)")
-    files: dict[str, _File] = {}
-    for entry in entries:
-        name = entry["name"]
-        if _is_file_name(name):
-            files.setdefault(name, _File(name, entry["size_bytes"], entry.get("written") is True))
-        else:
-            problems.add(f"{url}: '{name[:MAX_NAME_BYTES]}' is not the name of a journal file")
-    return list(files.values())
-
-
-def _is_file(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        return False
-    size_bytes = entry.get("size_bytes")
-    return type(size_bytes) is int and 0 <= size_bytes <= MAX_FILE_BYTES
-
-
-def _is_file_name(name: str) -> bool:
-    """Return whether a name that an agent returned is that of a file in its journal; users may have renamed it."""
-    if not name.endswith(SUFFIX) or name.startswith(".") or "/" in name or not name.isprintable():
-        return False
-    return len(name.encode()) <= MAX_NAME_BYTES
-
-
-def _fetch_file(
-    client: AgentClient,
-    file: _File,
-    range_s: tuple[float, float],
-    folder: Path,
-    progress: Callable[[int], None],
-    *,
-    is_last: bool,
-) -> Extent:
-    """Download a file, and write what is to be kept of it for a time range; `is_last` is as in `Extent`.
-
-    Raises AgentError, ClientInterruptedError and OSError.
-    """
-    download, result = folder / ".download", folder / ".new"
-    try:
-        with download.open("wb") as whole:
-            client.download(f"/api/v1/journal/{quote(file.name)}", file.size_bytes, whole, progress)
-        try:
-            extent = extent_of(download, *range_s, growing=file.is_written, is_last=is_last, check=client.check)
-            if extent.first is not None:
-                with result.open("wb") as part:
-                    part.writelines(trimmed(download, extent, client.check))
-                    part.flush()
-                    os.fsync(part.fileno())
-                result.replace(folder / file.name)
-        except (*MALFORMED, RecursionError) as error:
-            raise AgentError(f"{client.address.url}: malformed record: {one_line(error)}") from None
-        return extent
-    finally:
-        download.unlink(missing_ok=True)
-        result.unlink(missing_ok=True)

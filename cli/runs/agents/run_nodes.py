@@ -18,7 +18,7 @@ from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
-from collector.runs.fetching import MAX_PARALLEL
+from collector.runs.agent_nodes import MAX_PARALLEL
 from collector.runs.run_file import RunNode
 
 PRIVATE_FOLDER = ".agents"
