@@ -19,7 +19,7 @@ from cli.runs.marks_file import MarksReader
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
-from collector.journal.trimming import TickSpan, extent_of
+from collector.journal.trim_extent import TickSpan, extent_of
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.runs.fetching import FetchRange, fetched

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from collector.cluster.live.agent_connection import AgentError
-from collector.journal.trimming import Extent, extent_of, trimmed
+from collector.journal.trim_extent import Extent, extent_of
+from collector.journal.trimming import trimmed
 from collector.journal.validation import MALFORMED
 from collector.journal.writer import SUFFIX
 from collector.printable import one_line

@@ -21,7 +21,8 @@ from collector.journal.header import Header
 from collector.journal.reader import Entry, entries, read, read_lines
 from collector.journal.record_lines import sealed
 from collector.journal.tick_order import Integrity, TickOrder
-from collector.journal.trimming import LOOK_BACK_S, Extent, TickSpan, extent_of, trimmed
+from collector.journal.trim_extent import LOOK_BACK_S, Extent, TickSpan, extent_of
+from collector.journal.trimming import trimmed
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
