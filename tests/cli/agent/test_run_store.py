@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.agent.run_records import Run
 from cli.agent.run_store import (
     FILE,
     MAX_BYTES,
@@ -13,7 +14,6 @@ from cli.agent.run_store import (
     MAX_RUN_BYTES,
     SHOWN,
     SHOWN_MARKS,
-    Run,
     RunStore,
 )
 from exporters.api.agent_api import TooManyChangesError
