@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
-from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
@@ -18,8 +17,8 @@ import click
 from cli.errors import CasstatError, note
 from cli.install_hint import install_command
 from cli.parameters.output_folder import output_folder
-from cli.parameters.time_types import bounds
-from cli.recordings.merge_options import MAX_S, MergeSettings
+from cli.recordings.merge_grid import grid_of
+from cli.recordings.merge_options import MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
 from cli.recordings.run_defaults import clocks_of, recordings_in, run_at
 from collector.journal.read_limits import TooManySeriesError
@@ -28,7 +27,7 @@ from collector.printable import one_line
 if TYPE_CHECKING:
     from collector.cluster.clock_correction import ClockCorrection
     from collector.cluster.grid import Grid
-    from collector.cluster.merge_job import Merged, NodeRun
+    from collector.cluster.merge_job import Job, Merged, NodeRun
     from collector.cluster.recordings import Recording
     from collector.model.metric import Series
     from collector.runs.run_file import Run
@@ -37,9 +36,8 @@ if TYPE_CHECKING:
     Make = Callable[[Choice, NodeRun], "Product"]
 
 Product = TypeVar("Product")
-USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
-# With this many nodes or fewer, a merge finishes too quickly for a progress bar.
-MIN_NODES_FOR_PROGRESS = 8
+# A merge of this many nodes or fewer finishes too quickly for a progress bar.
+MAX_NODES_WITHOUT_PROGRESS = 8
 
 
 class NoDataError(CasstatError):
@@ -54,100 +52,76 @@ def merged(
     grid: "Grid | None" = None,
     quiet: bool = False,
 ) -> "tuple[Merged[Product], Choice]":
-    """Merge the recordings; return the merged run, with the result of `make` for each node, and the chosen operations.
+    """Merge the recordings; return the merged run, with the result of `make` for each node, and the rows' operations.
 
     more   the metrics that are needed in addition to those in the rows.
     grid   the intervals, instead of those that follow from the settings.
     quiet  whether to omit notes about the recordings.
 
-    Raises NoDataError if the time range contains no tick, other CasstatErrors and click.UsageError.
+    Raises NoDataError if the time range contains no tick, other CasstatErrors, TooManySeriesError and click.UsageError.
     """
-    from collector.cluster.merge import merge
     from collector.cluster.merge_job import Job
-    from collector.journal.summary import without_open_session
-    from collector.journal.tick_order import Integrity
-    from exporters.files.merged_rows import Choice, table_of
+    from exporters.files.merged_rows import table_of
 
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=quiet)
-    all_sessions = [session for recording in node_recordings for session in recording.sessions]
-    files = (file for session in all_sessions for file in session.files)
-    check_names(settings.keyspace, settings.table, files, settings.max_series)
-    local = all(session.head.way == "nodetool" for session in all_sessions)
-    choice = Choice(settings.keyspace, settings.table, local)
+    choice = _choice(settings, node_recordings)
     job = Job(
-        grid or _grid(settings, node_recordings, source),
+        grid or grid_of(settings, node_recordings, source),
         _clocks(settings, node_recordings, source, quiet=quiet),
         table_of(choice).needs | more,
         partial(make, choice),
         settings.max_series,
     )
-    has_progress = len(node_recordings) > MIN_NODES_FOR_PROGRESS and sys.stderr.isatty()
+    run = _merge(node_recordings, job)
+    if not run.indices:
+        raise NoDataError("no data in this time range")
+    if not quiet:
+        _report_defects(settings, node_recordings, run)
+    return run, choice
+
+
+def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
+    """Return the reads and writes that the rows show. Raises CasstatError, click.UsageError and TooManySeriesError."""
+    from exporters.files.merged_rows import Choice
+
+    sessions = [session for recording in node_recordings for session in recording.sessions]
+    files = (file for session in sessions for file in session.files)
+    check_names(settings.keyspace, settings.table, files, settings.max_series)
+    local = all(session.head.way == "nodetool" for session in sessions)
+    return Choice(settings.keyspace, settings.table, local)
+
+
+def _merge(node_recordings: list["Recording"], job: "Job[Product]") -> "Merged[Product]":
+    """Merge the recordings; show the progress if there are many nodes. Raises CasstatError and TooManySeriesError."""
+    from collector.cluster.merge import merge
+
+    has_progress = len(node_recordings) > MAX_NODES_WITHOUT_PROGRESS and sys.stderr.isatty()
     with click.progressbar(
         length=len(node_recordings), label="nodes", file=sys.stderr if has_progress else io.StringIO()
     ) as bar:
         try:
-            run = merge(node_recordings, job, os.cpu_count() or 1, bar.update)
+            return merge(node_recordings, job, os.cpu_count() or 1, bar.update)
         except OSError as error:
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    if not run.indices:
-        raise NoDataError("no data in this time range")
-    if quiet:
-        return run, choice
+
+
+def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
+    """Print a note about each node whose recording has defects."""
+    from collector.journal.summary import without_open_session
+    from collector.journal.tick_order import Integrity
+
     is_directory = all(path.is_dir() for path in settings.paths)
     for node, recording in zip(run.nodes, node_recordings, strict=True):
         integrity, _ = without_open_session(node.integrity, recording.sessions[-1].folder, is_directory=is_directory)
         if integrity != Integrity():
             note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
-    return run, choice
-
-
-def _grid(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> "Grid":
-    """Return the intervals that follow from the settings. Raises click.UsageError."""
-    from collector.cluster.grid import Grid
-
-    all_sessions = [session for recording in node_recordings for session in recording.sessions]
-    first_s, last_s = min(session.begin_s for session in all_sessions), max(session.end_s for session in all_sessions)
-    begin_s, end_s = _span(settings, source, first_s, last_s)
-    return Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
-
-
-def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:
-    """Return the time range to merge; the recordings range from `first_s` to `last_s`. Raises click.UsageError."""
-    begin, end = settings.begin, settings.end
-    limits = _limits(settings, source)
-    if limits is not None:
-        # The journals of a run begin before it, so that rates are known from its first tick on.
-        begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
-    begin_s, end_s = bounds(begin, end, first_s, last_s)
-    if source is None or settings.phase is not None:
-        return begin_s, end_s
-    # Ticks are often exactly at the limits, and must not be left out because of the error of a clock's offset.
-    error_s = max((clock.error_s for node in source.nodes for clock in node.clocks), default=0.0)
-    return begin_s - error_s, end_s + error_s
-
-
-def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float | None] | None:
-    """Return the time range of the run or of its phase; None if there is no run. Raises click.UsageError."""
-    if settings.phase is None:
-        return None if source is None else (source.begin_s, source.end_s)
-    if source is None:
-        raise click.UsageError("--phase requires the directory of a run")
-    try:
-        phase = source.phase(settings.phase)
-    except KeyError:
-        names = one_line(", ".join(phase.name for phase in source.phases))
-        hint = f"choose from {names}" if names else "omit --phase, because the run has no phases"
-        raise click.BadParameter(
-            f"unknown phase '{one_line(settings.phase)}' (hint: {hint})", param_hint="--phase"
-        ) from None
-    return phase.begin_s, phase.end_s
 
 
 def merge_into(settings: MergeSettings, folder: Path, *, quiet: bool = False) -> list[Path]:
     """Merge the recordings into tables in a directory; return the tables' paths.
 
-    Prints notes about the recordings, unless `quiet` is set. Raises CasstatError.
+    Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `merged`.
     """
     from exporters.files.merged_rows import table_of
     from exporters.files.tsv_csv import header_text, join, rows_text, write_part
@@ -172,7 +146,10 @@ def run_name(settings: MergeSettings) -> str:
 
 
 def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
-    """Write all recorded values to Parquet files in a directory; yield the files' paths. Raises CasstatError."""
+    """Write all recorded values to Parquet files in a directory; yield the files' paths.
+
+    Raises CasstatError and click.UsageError.
+    """
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
         raise CasstatError(
             f"--series requires numpy and pyarrow (hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')"
@@ -209,6 +186,10 @@ def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, P
 
 
 def _recordings(settings: MergeSettings, source: "Run | None", *, quiet: bool = False) -> list["Recording"]:
+    """Return the chosen nodes' recordings; print notes about all recordings, unless `quiet` is set.
+
+    Raises CasstatError.
+    """
     from collector.cluster.recordings import recordings
     from collector.cluster.sessions import sessions
 
@@ -240,7 +221,10 @@ def _names(node_recordings: list["Recording"]) -> str:
 def _clocks(
     settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None", *, quiet: bool = False
 ) -> "dict[str, ClockCorrection]":
-    """Return the correction of every node's clock; --clock takes precedence over the run's measurements."""
+    """Return the correction of every node's clock; --clock takes precedence over the run's measurements.
+
+    Prints a note if clocks seem to be wrong, unless `quiet` is set. Raises click.BadParameter.
+    """
     from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 
     for node, _ in settings.clocks:
@@ -263,29 +247,3 @@ def _clocks(
         overlap = f"overlap by only {shared_s:.0f} s" if shared_s > 0 else "have no common time range"
         note(f"the recordings {overlap} (hint: if a clock was wrong, correct it with --clock NODE=SECONDS)")
     return clocks
-
-
-def _interval(settings: MergeSettings, node_recordings: list["Recording"], length_s: float) -> float:
-    sessions = [
-        (session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions
-    ]
-    slowest_s, slowest = max(sessions, key=itemgetter(0))
-    if settings.interval is None:
-        return max(slowest_s, _usual(settings.points, length_s))
-    if settings.interval < slowest_s:
-        why = f"shorter than the interval of {one_line(slowest)}'s recording, {slowest_s:g} s"
-        raise click.BadParameter(why, param_hint="--interval")
-    return settings.interval
-
-
-def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest interval in USUAL_S that fits at most `points` times into `length_s`, or MAX_S if none does.
-
-    Returns the default interval if `points` is None.
-    """
-    from collector.cluster.merge_job import DEFAULT_S
-
-    if points is None:
-        return DEFAULT_S
-    enough = (interval_s for interval_s in USUAL_S if length_s / interval_s <= points)
-    return next(enough, MAX_S)

@@ -1,0 +1,90 @@
+"""The time range and the interval of a merge."""
+
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.parameters.time_types import bounds
+from cli.recordings.merge_options import MAX_S, MergeSettings
+from collector.printable import one_line
+
+if TYPE_CHECKING:
+    from collector.cluster.grid import Grid
+    from collector.cluster.recordings import Recording
+    from collector.runs.run_file import Run
+
+# The intervals, in seconds, among which one is chosen for a maximum number of points.
+USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+
+
+def grid_of(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> "Grid":
+    """Return the intervals that follow from the settings and, if the recordings are those of a run, from the run.
+
+    Raises click.UsageError.
+    """
+    from collector.cluster.grid import Grid
+
+    sessions = [session for recording in node_recordings for session in recording.sessions]
+    first_s, last_s = min(session.begin_s for session in sessions), max(session.end_s for session in sessions)
+    begin_s, end_s = _span(settings, source, first_s, last_s)
+    return Grid(_interval(settings, node_recordings, min(end_s, last_s) - max(begin_s, first_s)), begin_s, end_s)
+
+
+def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:
+    """Return the time range to merge; the recordings range from `first_s` to `last_s`. Raises click.UsageError."""
+    begin, end = settings.begin, settings.end
+    limits = _limits(settings, source)
+    if limits is not None:
+        # The journals of a run begin before it, so that rates are known from its first tick on.
+        begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
+    begin_s, end_s = bounds(begin, end, first_s, last_s)
+    if source is None or settings.phase is not None:
+        return begin_s, end_s
+    # Ticks are often exactly at the limits, and must not be left out because of the error of a clock's offset.
+    error_s = max((clock.error_s for node in source.nodes for clock in node.clocks), default=0.0)
+    return begin_s - error_s, end_s + error_s
+
+
+def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float | None] | None:
+    """Return the time range of the run or of its phase; None if there is no run. Raises click.UsageError."""
+    if settings.phase is None:
+        return None if source is None else (source.begin_s, source.end_s)
+    if source is None:
+        raise click.UsageError("--phase requires the directory of a run")
+    try:
+        phase = source.phase(settings.phase)
+    except KeyError:
+        names = one_line(", ".join(phase.name for phase in source.phases))
+        hint = f"choose from {names}" if names else "omit --phase, because the run has no phases"
+        raise click.BadParameter(
+            f"unknown phase '{one_line(settings.phase)}' (hint: {hint})", param_hint="--phase"
+        ) from None
+    return phase.begin_s, phase.end_s
+
+
+def _interval(settings: MergeSettings, node_recordings: list["Recording"], length_s: float) -> float:
+    """Return the interval, in seconds, for a time range of `length_s`. Raises click.BadParameter."""
+    sessions = [
+        (session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions
+    ]
+    slowest_s, slowest = max(sessions, key=itemgetter(0))
+    if settings.interval is None:
+        return max(slowest_s, _usual(settings.points, length_s))
+    if settings.interval < slowest_s:
+        why = f"shorter than the interval of {one_line(slowest)}'s recording, {slowest_s:g} s"
+        raise click.BadParameter(why, param_hint="--interval")
+    return settings.interval
+
+
+def _usual(points: int | None, length_s: float) -> float:
+    """Return the shortest interval in USUAL_S that fits at most `points` times into `length_s`, or MAX_S if none does.
+
+    Returns the default interval if `points` is None.
+    """
+    from collector.cluster.merge_job import DEFAULT_S
+
+    if points is None:
+        return DEFAULT_S
+    enough = (interval_s for interval_s in USUAL_S if length_s / interval_s <= points)
+    return next(enough, MAX_S)
