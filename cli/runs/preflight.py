@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cli.errors import CasstatError, note
 from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.agents.run_nodes import AgentState, RunAgents, states_of
+from cli.runs.run_nodes import AgentState, RunAgents, states_of
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import nodes_of_agents

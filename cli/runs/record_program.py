@@ -16,12 +16,12 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import agent_clients
-from cli.runs.agents.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, with_peers
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.command_session import live_plan, run_command
 from cli.runs.finish import finish
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
+from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, with_peers
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
 from collector.runs.run_file import Run, RunFileError, is_run, read_run

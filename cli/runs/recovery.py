@@ -12,10 +12,10 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.run_defaults import run_at
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
-from cli.runs.agents.run_nodes import PRIVATE_FOLDER
 from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
+from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address

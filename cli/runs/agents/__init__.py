@@ -1,1 +1,1 @@
-"""The agents of a run: those that the user names, and private ones."""
+"""Clients for the agents of a run, and private agents."""

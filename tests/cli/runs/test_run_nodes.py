@@ -10,10 +10,10 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.runs.agents import run_nodes
+from cli.runs import run_nodes
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
-from cli.runs.agents.run_nodes import AgentState, agents_of, states_of, with_peers
+from cli.runs.run_nodes import AgentState, agents_of, states_of, with_peers
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.http.access import Access
