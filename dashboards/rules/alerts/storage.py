@@ -46,13 +46,13 @@ ALERTS = (
     *signal_alerts(
         "CassandraTombstones",
         "tombstones_per_read_p99",
-        f"1% of the reads of {_NAME} scan {_VALUE} tombstones or more.",
+        f"1% of the reads of {_NAME} scan {_VALUE} or more tombstones.",
         by=TABLE,
     ),
     *signal_alerts(
         "CassandraSSTablesPerRead",
         "sstables_per_read_p99",
-        f"1% of the reads of {_NAME} touch {_VALUE} SSTables or more.",
+        f"1% of the reads of {_NAME} touch {_VALUE} or more SSTables.",
         by=TABLE,
     ),
     *signal_alerts(
