@@ -1,4 +1,4 @@
-"""Record to a temporary directory for casstat on another machine"""
+"""Record to a spool for casstat on another host"""
 
 from pathlib import Path
 
@@ -7,18 +7,18 @@ import click
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("folder", metavar="DIR")
-@click.option("--existing", is_flag=True, help="Use only a directory that exists.")
-@click.option("--keep", is_flag=True, help="Run the agent, without a client.")
+@click.option("--existing", is_flag=True, help="Do not create DIR if it does not exist.")
+@click.option("--keep", is_flag=True, help="Run the agent without a client.")
 @click.option("--lease", type=float, metavar="SECONDS", help="Time without a heartbeat after which the agent stops.")
 def command(folder: str, existing: bool, keep: bool, lease: float | None) -> None:
-    """Record to a temporary directory for casstat on another machine
+    """Record to a spool for casstat on another host
 
     `casstat record ssh://HOST` runs this command on HOST.
     """
     from cli.runs.ssh import remote_spool
 
     if not remote_spool.FOLDER.fullmatch(folder):
-        raise click.UsageError("DIR is not the name of a temporary directory of casstat")
+        raise click.UsageError("DIR is not the name of a spool")
     lease_s = remote_spool.LEASE_S if lease is None else lease
     if keep:
         remote_spool.keep(Path(folder), lease_s)

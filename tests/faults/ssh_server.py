@@ -1,4 +1,4 @@
-"""A real sshd on a loopback address, for which an `ssh` with a configuration of its own is first in PATH."""
+"""A real sshd on a loopback address, and an `ssh` that is configured for it."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or "ss
 
 
 class SshServer:
-    """An sshd that runs commands with this user's casstat and the variables `environ`."""
+    """An sshd whose commands have this user's casstat in PATH, and the environment variables `environ`."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class SshServer:
         self._write_client()
 
     def configure(self, environ: Mapping[str, str], *lines: str) -> None:
-        """Set the environment of commands and additional lines of the configuration, for the next start."""
+        """Set the environment of commands, and additional lines of the configuration, for the next start."""
         scripts = Path(sys.executable).parent
         variables = {"PATH": f"{scripts}:/usr/bin:/bin", **environ}
         settings = (
@@ -79,7 +79,7 @@ class SshServer:
 
     @property
     def path(self) -> str:
-        """The value of PATH with the client."""
+        """A value of PATH in which the configured `ssh` is first."""
         return f"{self._folder / 'bin'}:{os.environ['PATH']}"
 
     @property
@@ -89,7 +89,7 @@ class SshServer:
     def start(self) -> None:
         """Start the server, and wait until it accepts connections."""
         if os.geteuid() == 0:
-            # sshd requires it, and a boot script usually creates it.
+            # sshd requires this directory, which a boot script usually creates.
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         with self._log.open("ab") as log:
             self._server = subprocess.Popen(
@@ -109,7 +109,7 @@ class SshServer:
             return client.connect_ex((HOST, self.port)) == 0
 
     def stop(self) -> None:
-        """Kill the server and its connections, but not the commands that these run."""
+        """Kill the server and its connections, but not the commands that are running."""
         server, self._server = self._server, None
         if server is None:
             return

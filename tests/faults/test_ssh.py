@@ -45,7 +45,7 @@ def environ_for(fake: FakeJolokia) -> dict[str, str]:
 
 @pytest.fixture
 def impatient(server: SshServer) -> SshServer:
-    """A server on which agents soon end without heartbeats."""
+    """A server on which agents end after a few seconds without heartbeats."""
     server.configure({**server.environ, "CASSTAT_SPOOL_LEASE": str(LEASE_S)})
     server.restart()
     return server
@@ -53,7 +53,7 @@ def impatient(server: SshServer) -> SshServer:
 
 @pytest.fixture
 def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory on the other machine that this process will choose."""
+    """The spool that this process will create on the remote host."""
     name = uuid4().hex
     monkeypatch.setattr("cli.runs.ssh.ssh_agent.secrets.token_hex", lambda _: name)
     return Path(f"/tmp/casstat-{name}")  # noqa: S108 - the directory that casstat uses
@@ -67,22 +67,22 @@ def recorded(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple
 
 
 def node_of(folder: Path, server: SshServer) -> RunNode:
-    """Return a run's node that was recorded on a server."""
+    """Return the node of a run that was recorded on `server`."""
     (node,) = (node for node in read_run(folder).nodes if node.address == server.url)
     return node
 
 
 def processes_of(spool: str) -> list[psutil.Process]:
-    """Return the processes with the name of a directory in their command lines."""
+    """Return the processes whose command lines contain the path of a spool."""
     processes = psutil.process_iter(["cmdline"])
     return [process for process in processes if any(spool in word for word in process.info["cmdline"] or [])]
 
 
-def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fetch(
+def test_a_node_is_recorded_in_a_private_spool_that_is_deleted_after_the_fetch(
     server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
-    # A shell's start-up files may print something, and the version there may differ.
+    # A shell's start-up files may print something, and the remote version may differ.
     casstat = Path(sys.executable).with_name("casstat")
     other_version = """sed -u 's/"casstat": "[^"]*"/"casstat": "9.0"/'"""
     with_program(server, tmp_path, f'echo Welcome; {casstat} "$@" | {other_version}')
@@ -95,7 +95,9 @@ def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fet
     )
     code, out, errors = recorded(capfd, server.url, "-o", folder, "--", sys.executable, "-c", script)
     assert code == 0, errors
-    assert f"casstat: {server.url}: casstat 9.0 there, {version('casstat')} here\n" in errors
+    assert (
+        f"casstat: {server.url}: casstat 9.0 on the remote host, casstat {version('casstat')} on this host\n" in errors
+    )
     spool, directory_mode, socket_mode, _ = out.split()
     assert (directory_mode, socket_mode) == ("0o40700", "0o140600")
     (node,) = read_run(folder).nodes
@@ -110,7 +112,7 @@ def test_a_node_is_recorded_in_a_private_directory_that_is_deleted_after_the_fet
     assert not processes_of(spool)
 
 
-def test_a_cut_connection_is_made_again_and_leaves_no_gap(
+def test_a_broken_connection_is_restored_without_a_gap(
     server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder, cut = tmp_path / "run", tmp_path / "cut"
@@ -135,13 +137,13 @@ def test_a_cut_connection_is_made_again_and_leaves_no_gap(
     assert node.begin_s is not None
     assert node.end_s is not None
     span_s = node.end_s - node.begin_s
-    # The machine may be too busy for one tick, but the connection was cut for longer than that.
+    # One tick may be missing on a busy machine; a gap as long as the interruption would be longer.
     assert span_s >= 3
     assert node.ticks >= span_s
 
 
 class Recorder:
-    """A recorder in a process of its own, whose command has begun; one of its nodes cannot be reached."""
+    """A recorder in a separate process, whose command has begun; one of its two nodes cannot be reached."""
 
     def __init__(self, server: SshServer, folder: Path, sockets: str) -> None:
         command = ("sh", "-c", "echo up; sleep 60")
@@ -192,8 +194,8 @@ def test_an_agent_whose_client_is_silent_ends_and_its_recording_can_be_recovered
     for _ in range(2):
         assert main(["fetch", "--recover", str(folder)]) == 1
         errors = capfd.readouterr().err
-        assert f"{impatient.url}: {spool} does not exist there any more" in errors
-        assert "its recording is still in" not in errors
+        assert f"{impatient.url}: {spool} no longer exists on the remote host" in errors
+        assert "the recording is still in" not in errors
         assert node_of(folder, impatient).spool == ""
         assert not Path(spool).exists()
 
@@ -212,7 +214,7 @@ def test_a_recording_that_is_not_fetched_because_of_ctrl_c_is_reported_and_can_b
     code, _, errors = recorded(capfd, server.url, "-o", folder, "--", "sleep", "1.5")
     assert code == 130
     assert errors.splitlines() == [
-        f"casstat: {server.url}: its recording is still in {spool} there",
+        f"casstat: {server.url}: the recording is still in {spool} on the remote host",
         f"casstat: the run is incomplete (hint: run 'casstat fetch --recover {folder}')",
     ]
     assert spool.is_dir()
@@ -224,7 +226,7 @@ def test_a_recording_that_is_not_fetched_because_of_ctrl_c_is_reported_and_can_b
     assert not processes_of(str(spool))
 
 
-def test_a_directory_that_may_not_have_been_deleted_is_named_until_a_recovery_has_deleted_it(
+def test_the_runs_file_names_a_spool_until_a_recovery_has_deleted_it(
     server: SshServer, spool: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "run"
@@ -233,7 +235,7 @@ def test_a_directory_that_may_not_have_been_deleted_is_named_until_a_recovery_ha
         patch.setattr("cli.runs.ssh.remote_spool.DELETE", HEARTBEAT)
         code, _, errors = recorded(capfd, server.url, "-o", folder, "--", "sleep", "1.5")
     assert code == 0
-    assert f"{server.url}: {spool} could not be deleted there (hint: run 'ssh " in errors
+    assert f"{server.url}: cannot delete {spool} (hint: run 'ssh " in errors
     node = node_of(folder, server)
     assert (node.problem, node.spool) == ("", str(spool))
     assert main(["fetch", "--recover", str(folder)]) == 0
@@ -242,7 +244,7 @@ def test_a_directory_that_may_not_have_been_deleted_is_named_until_a_recovery_ha
     assert not processes_of(str(spool))
 
 
-def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_nothing_here(
+def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_no_local_files(
     impatient: SshServer, spool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes: list[str] = []
@@ -260,9 +262,9 @@ def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_nothing_here(
     with pytest.raises(KeyboardInterrupt):
         agent.stop()
     assert not sockets.exists()
-    assert f"{impatient.url}: waiting for the connection, to delete {spool} there" in notes
-    assert notes[-1].startswith(f"{impatient.url}: {spool} could not be deleted there (hint: run 'ssh ")
-    # This process lasts, so the directory is deleted there later.
+    assert f"{impatient.url}: waiting for a connection, to delete {spool}" in notes
+    assert notes[-1].startswith(f"{impatient.url}: cannot delete {spool} (hint: run 'ssh ")
+    # The agent's thread is still running, and deletes the spool when it has reconnected.
     impatient.start()
     eventually(lambda: not spool.exists())
 
@@ -288,7 +290,7 @@ def with_other_version(server: SshServer, folder: Path) -> None:
     with_program(server, folder, f"echo 'Welcome!'; echo '{hello}'; cat >/dev/null")
 
 
-def with_nothing_to_record(server: SshServer, folder: Path) -> None:
+def with_disabled_account(server: SshServer, folder: Path) -> None:
     with_program(server, folder, "echo 'This account is currently not available.'; exit 1")
 
 
@@ -309,15 +311,15 @@ def without_forwarding(server: SshServer, _: Path) -> None:
     [
         (refusing_key, "Permission denied (publickey). (hint: set up a key so that ssh needs no prompt)"),
         (with_unknown_host_key, "Host key verification failed. (hint: run 'ssh "),
-        (without_casstat, "casstat is not installed there, or not in the PATH of ssh (hint: make sure that 'ssh "),
-        (with_old_casstat, "the casstat there does not support ssh:// (hint: install version "),
-        (with_other_version, "casstat 9.0 there does not work with "),
-        (with_nothing_to_record, "casstat does not answer there: This account is currently not available."),
+        (without_casstat, "casstat is not installed on the remote host, or not in its PATH (hint: make sure 'ssh "),
+        (with_old_casstat, "casstat on the remote host does not support ssh:// (hint: install version "),
+        (with_other_version, "casstat 9.0 on the remote host does not work with casstat "),
+        (with_disabled_account, "casstat on the remote host does not answer: This account is currently not available."),
         (without_forwarding, "ssh cannot forward a socket: "),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_machine_that_cannot_be_used_is_an_error_of_one_line(
+def test_a_host_that_cannot_be_used_is_a_one_line_error(
     break_server: Callable[[SshServer, Path], None],
     message: str,
     server: SshServer,
@@ -348,7 +350,7 @@ def test_a_run_that_does_not_begin_leaves_nothing_behind(
     assert not processes_of(str(spool))
 
 
-def test_without_a_server_or_ssh_there_is_an_error(
+def test_a_missing_server_or_a_missing_ssh_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, _, errors = recorded(capfd, UNREACHABLE, "-o", tmp_path / "run", "--", "true")

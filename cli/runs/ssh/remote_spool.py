@@ -1,14 +1,14 @@
-"""The side of `casstat record ssh://…` that runs on the node's machine.
+"""The part of `casstat record ssh://…` that runs on the node's host.
 
-A spool is a directory in /tmp with the journal of an agent that serves its API on a UNIX socket there. A keeper
-process, detached from the SSH session, runs the agent for as long as heartbeats arrive; the journal survives the agent,
-so that `casstat fetch --recover` can fetch it later. The client chooses the directory's name, so it can repeat the
-command after a broken connection, and knows the socket before the agent exists.
+A spool is a directory in /tmp with the journal of an agent, which serves its API on a UNIX socket in the spool. A
+keeper process, detached from the SSH session, runs the agent while heartbeats arrive. The journal outlives the agent,
+so `casstat fetch --recover` can fetch it later. The client chooses the spool's name; it can therefore repeat the
+command after a broken connection, and knows the socket's path before the agent exists.
 
-The protocol on the SSH session's standard streams: this side sends what `hello` returns, and does nothing before it has
-received a heartbeat. Once the agent is serving, it sends `{"serving": true}`. Each later byte is a heartbeat, except
-DELETE, which stops the agent, deletes the spool and is answered with `{"deleted": true}`; that is also the answer if a
-spool that should exist does not.
+The protocol on the SSH session's standard streams: this side sends what `hello` returns, and does nothing until it
+receives a heartbeat. When the agent serves its API, this side sends `{"serving": true}`. Each later byte is a
+heartbeat, except DELETE: it stops the agent, deletes the spool and is answered with `{"deleted": true}`. The answer is
+the same if the client expects an existing spool, and there is none.
 """
 
 import fcntl
@@ -34,10 +34,10 @@ from collector.journal.writer import SUFFIX
 from collector.printable import one_line
 
 PROTOCOL = 1
-"""The version of the command's arguments and of what it sends and receives."""
+"""The version of the command's arguments and of the protocol."""
 HEARTBEAT, DELETE = b"\n", b"d"
 LEASE_S = 60.0
-"""The agent stops if there has been no heartbeat for this time."""
+"""The agent stops after this time without a heartbeat."""
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
 SOCKET = "socket"
 _JOURNAL, _HEARTBEAT_FILE, _LOCK_FILE, _LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
@@ -54,7 +54,7 @@ def hello() -> dict[str, object]:
 
 
 def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
-    """Have an agent record to `folder`, and pass the client's heartbeats on, until the client is gone.
+    """Have an agent record to `folder`, and pass on the client's heartbeats, until the client is gone.
 
     Raises CasstatError.
     """
@@ -83,7 +83,7 @@ def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
 
 
 def keep(folder: Path, lease_s: float) -> None:
-    """Run the agent until there is no heartbeat for `lease_s`, or the spool is to be deleted. Raises CasstatError."""
+    """Run the agent until no heartbeat arrives for `lease_s`, or the spool is to be deleted. Raises CasstatError."""
     _require_spool(folder)
     with _lock(folder) as is_first, suppress(_EndedError):
         if not is_first:
@@ -120,7 +120,7 @@ class _Heartbeats:
     def wait(self, timeout_s: float) -> bool:
         """Wait for heartbeats, and pass them on; return whether the client still sends them.
 
-        If the client's network has failed, sshd does not notice that the client is gone, but heartbeats stop.
+        If the client's network fails, sshd does not notice that the client is gone, but the heartbeats stop.
         """
         if select.select([0], [], [], timeout_s)[0]:
             received = os.read(0, select.PIPE_BUF)
@@ -140,7 +140,7 @@ class _Heartbeats:
 
 
 def _open(folder: Path) -> bool:
-    """Create a spool, unless it exists; return whether it is new. Raises CasstatError."""
+    """Create a spool unless it exists; return whether it is new. Raises CasstatError."""
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:

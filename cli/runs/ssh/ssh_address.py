@@ -25,7 +25,7 @@ class SshAddressError(ValueError):
 
 @dataclass(frozen=True)
 class SshAddress:
-    """A machine that is reached through ssh; without `user` and `port`, ssh's configuration determines them."""
+    """A host to reach through ssh; ssh's configuration determines `user` and `port` if they are not set."""
 
     host: str
     user: str = ""
@@ -54,7 +54,7 @@ class SshAddress:
 
 
 def is_ssh(text: str) -> bool:
-    """Return whether an address is meant to be one of this form."""
+    """Return whether a text begins like an address of this form."""
     return text.startswith(SCHEME)
 
 

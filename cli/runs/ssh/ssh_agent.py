@@ -1,7 +1,7 @@
-"""Agents that `record` starts on other machines, through the system's ssh.
+"""Agents that `record` starts on remote hosts through the system's ssh.
 
-An ssh process runs `casstat spool` there (see `remote_spool`) and forwards a UNIX socket of this machine to the
-agent's. If the connection breaks, a new one is made; in the meantime, the agent keeps recording.
+An ssh process runs `casstat spool` on the remote host (see `remote_spool`) and forwards a local UNIX socket to the
+agent's socket. If the connection breaks, the agent keeps recording while this side reconnects.
 """
 
 import os
@@ -28,11 +28,11 @@ from collector.printable import one_line
 from collector.runs.run_file import Run, RunFileError, RunNode, is_run, read_run, write_run
 
 BEAT_S = 2.0
-# How long the other machine may take to connect and to start the agent.
+# How long to wait for the connection and for the agent to start.
 START_S = 90.0
-# The delay before a new connection; it is doubled after each failure.
+# The delay before reconnecting; it is doubled after each failure.
 MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
-# How long to try to delete the recording there.
+# How long to try to delete the spool.
 DELETE_S = 60.0
 # After this time, a note states what the program is waiting for.
 SILENT_S = 3.0
@@ -41,26 +41,26 @@ PROBE_S = 10.0
 SOCKET = "agent"
 # The characters that have no special meaning in a path in ssh's options.
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
-# Linux limits the path of a UNIX socket to 107 bytes, including the names below this directory.
+# The maximum length of the parent directory's path: Linux limits the path of a UNIX socket to 107 bytes.
 MAX_PATH_CHARS = 60
 
 
 class SshAgent:
-    """An agent on another machine that records to a temporary directory there, its spool.
+    """An agent on a remote host that records to a spool, a temporary directory on that host.
 
-    The spool is deleted at the end, unless the run's file says that it has not been fetched. The file names it until
-    it has been deleted.
+    The spool is deleted at the end, unless the run's file says that it has not been fetched. The run's file names the
+    spool until it has been deleted.
     """
 
     def __init__(self, address: SshAddress, run: Path, spool: str = "") -> None:
-        """Start the agent in the background for the run in the directory `run`; with `spool`, use this existing spool.
+        """Start the agent in the background for the run in the directory `run`; `spool` is an existing spool to use.
 
         Raises CasstatError.
         """
         if shutil.which("ssh") is None:
             raise CasstatError("ssh: command not found (hint: install OpenSSH's client)")
         if spool and not remote_spool.FOLDER.fullmatch(spool):
-            raise CasstatError(f"'{one_line(spool)}' is not a temporary directory of casstat")
+            raise CasstatError(f"'{one_line(spool)}' is not the name of a spool")
         self._address = address
         self._run = run
         self._must_exist = bool(spool)
@@ -77,7 +77,7 @@ class SshAgent:
         self._is_begun = bool(spool)
         self._wants_deletion = False
         self.is_deleted = False
-        """Whether the spool does not exist there any more."""
+        """Whether the spool no longer exists."""
         # A byte in this pipe wakes the thread.
         self._wake_end, self._wake = os.pipe()
         self._thread = threading.Thread(target=self._follow, name="ssh", daemon=True)
@@ -95,7 +95,7 @@ class SshAgent:
         """Wait until the agent serves its API, and return the API's address. Raises CasstatError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_serving or self._failure, START_S):
-                self._failure = f"casstat did not start there within {START_S:g} s"
+                self._failure = f"casstat did not start on the remote host within {START_S:g} s"
         if self._failure:
             self.begin_stop()
             raise CasstatError(self._failure)
@@ -119,7 +119,7 @@ class SshAgent:
         try:
             self._thread.join(SILENT_S)
             if self._thread.is_alive():
-                note(f"{self._address.url}: waiting for the connection, to delete {self._spool} there")
+                note(f"{self._address.url}: waiting for a connection, to delete {self._spool}")
                 self._thread.join()
         finally:
             if not self._thread.is_alive():
@@ -130,7 +130,7 @@ class SshAgent:
                 _forget(self._run, self._spool)
             elif self._wants_deletion and (self._is_serving or self._must_exist):
                 hint = self._address.command_line(f"rm -r {self._spool}")
-                note(f"{self._address.url}: {self._spool} could not be deleted there (hint: run '{hint}')")
+                note(f"{self._address.url}: cannot delete {self._spool} (hint: run '{hint}')")
 
     def _follow(self) -> None:
         """Stay connected until the end."""
@@ -158,7 +158,7 @@ class SshAgent:
         return self.is_deleted or not self._wants_deletion or time.monotonic() >= self._ends_s
 
     def _session(self) -> tuple[str, bool]:
-        """Connect until the connection ends, or is not needed any more; return why, and whether it was cut."""
+        """Stay connected until the connection ends or is no longer needed; return why, and whether it broke."""
         existing = ["--existing"] if self._must_exist or self._wants_deletion else []
         sockets = str(self._folder / SOCKET), f"{self._spool}/{remote_spool.SOCKET}"
         command = ssh_command(self._address, sockets, ["casstat", "spool", *existing, self._spool])
@@ -174,7 +174,7 @@ class SshAgent:
         return problem or reason, session.was_cut
 
     def _exchange(self, session: SshSession) -> str:
-        """Exchange messages until the session ends, or is not needed any more; return a problem other than its end."""
+        """Exchange messages until the session ends or is no longer needed; return any problem other than its end."""
         is_compatible = asked_for_deletion = False
         while not session.has_ended and not self._is_over():
             for message in session.messages(self._wake_end, BEAT_S):
@@ -186,7 +186,7 @@ class SshAgent:
                 elif "deleted" in message:
                     self.is_deleted = True
                     if not self._ending.is_set():
-                        return f"{self._spool} does not exist there any more"
+                        return f"{self._spool} no longer exists on the remote host"
                 elif "serving" in message:
                     self._take_agent(session)
             if is_compatible:
@@ -197,11 +197,11 @@ class SshAgent:
         return ""
 
     def _take_agent(self, session: SshSession) -> None:
-        """Use the agent, which serves its API now."""
+        """Begin to use the agent, which now serves its API."""
         if not self._is_serving and not _responds(self._folder / SOCKET):
             for _ in session.messages(self._wake_end, 0.0):
                 pass
-            hint = "set 'AllowStreamLocalForwarding yes' in sshd_config there"
+            hint = "set 'AllowStreamLocalForwarding yes' in the remote host's sshd_config"
             self._failure = f"ssh cannot forward a socket: {session.last_line()} (hint: {hint})"
             self.begin_stop()
             return
@@ -213,22 +213,23 @@ class SshAgent:
             self._changed.notify_all()
 
     def _version_problem(self, message: dict[str, Any]) -> str:
-        """Return why the casstat there cannot be used, or ""; print a note if it is merely of another version."""
-        there, here = one_line(message.get("casstat")), version("casstat")
+        """Return why the remote casstat cannot be used, or ""; print a note if only its version differs."""
+        remote, local = one_line(message.get("casstat")), version("casstat")
         journal_format = message.get("journal_format")
         is_readable = isinstance(journal_format, int) and journal_format <= JOURNAL_FORMAT
         if message["protocol"] != remote_spool.PROTOCOL or not is_readable:
-            return f"casstat {there} there does not work with {here} here (hint: install the same version on both)"
-        if there != here and not self._is_serving:
-            note(f"{self._address.url}: casstat {there} there, {here} here")
+            problem = f"casstat {remote} on the remote host does not work with casstat {local} on this host"
+            return f"{problem} (hint: install the same version on both)"
+        if remote != local and not self._is_serving:
+            note(f"{self._address.url}: casstat {remote} on the remote host, casstat {local} on this host")
         return ""
 
 
 def report_spools(run: Run) -> None:
-    """Print which recordings of a run are still on other machines."""
+    """Print which recordings of a run are still on remote hosts."""
     for node in run.nodes:
         if node.spool and _is_wanted(node):
-            note(one_line(f"{node.address}: its recording is still in {node.spool} there"))
+            note(one_line(f"{node.address}: the recording is still in {node.spool} on the remote host"))
 
 
 def _temporary_folder() -> Path:
@@ -254,7 +255,7 @@ def _is_wanted(node: RunNode) -> bool:
 
 
 def _forget(folder: Path, spool: str) -> None:
-    """Remove a spool that has been deleted from a run's file, if that can be written."""
+    """Remove the name of a deleted spool from a run's file, if the file can be written."""
     if not is_run(folder):
         return
     with suppress(OSError, RunFileError):

@@ -1,4 +1,4 @@
-"""One connection of the system's ssh to `casstat spool` on another machine."""
+"""One connection of the system's ssh to `casstat spool` on a remote host."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from cli.runs.ssh.ssh_address import SshAddress
 from collector.printable import one_line
 
 OPTIONS = {
-    # There is nobody to answer a prompt.
+    # Nobody can answer a prompt.
     "BatchMode": "yes",
     "ConnectTimeout": "10",
     # ssh ends a connection on which nothing has arrived for 15 s.
@@ -24,7 +24,7 @@ OPTIONS = {
     # A shared connection would go on forwarding the socket after the run.
     "ControlMaster": "no",
     "ControlPath": "none",
-    # Some of the user's own forwardings for this host may already be in use by another ssh.
+    # Another ssh may already use a forwarding that the user has configured for this host.
     "ExitOnForwardFailure": "no",
     "StreamLocalBindUnlink": "yes",
     "RemoteCommand": "none",
@@ -34,28 +34,28 @@ OPTIONS = {
 CHUNK_BYTES = 1 << 14
 # How much of ssh's output is kept.
 MAX_KEPT_BYTES = 1 << 14
-# How long ssh may take to end without a signal.
+# How long ssh may take to end before it is killed.
 EXIT_S = 2.0
-# Exit statuses: of ssh, of a shell that does not find the command, and of casstat for a command that it does not know.
+# The exit statuses of ssh, of a shell that does not find a command, and of casstat for an unknown command.
 SSH_FAILED, NOT_FOUND, UNKNOWN_COMMAND = 255, 127, 2
 
 
 def ssh_command(address: SshAddress, sockets: tuple[str, str], words: Sequence[str]) -> list[str]:
     """Return ssh's command line; `sockets` are the local socket, and the remote one to which it is forwarded.
 
-    The words are a command for the login shell there.
+    `words` are a command for the remote login shell.
     """
     options = [word for name, value in OPTIONS.items() for word in ("-o", f"{name}={value}")]
     return ["ssh", "-T", "-a", "-x", *options, "-L", ":".join(sockets), *address.words(), shlex.join(words)]
 
 
 class SshSession:
-    """A running ssh. The other side sends messages, a JSON object per line.
+    """A running ssh process. The remote side sends messages, one JSON object per line.
 
-    has_ended  the other side will send nothing more.
-    was_cut    the connection has ended although the other side had answered; known after `close`.
+    has_ended  whether the remote side will send nothing more.
+    was_cut    whether the connection broke after the remote side had answered; known after `close`.
 
-    ssh has a session of its own, so that Ctrl-C does not end it. If this process dies, ssh's standard input ends.
+    ssh runs in a new session, so that Ctrl-C does not end it. If this process dies, ssh reads the end of its input.
     """
 
     def __init__(self, address: SshAddress, command: Sequence[str]) -> None:
@@ -76,15 +76,15 @@ class SshSession:
         self.was_cut = False
 
     def send(self, data: bytes) -> None:
-        """Send data to the command there; it is lost if the connection has ended."""
+        """Send data to the remote command; the data is lost if the connection has ended."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe was requested
         with contextlib.suppress(OSError):
             self._process.stdin.write(data)
 
     def messages(self, wake: int, timeout_s: float) -> Iterator[dict[str, Any]]:
-        """Wait until something arrives, or a byte can be read from `wake`; yield the messages that are complete.
+        """Wait up to `timeout_s` for output of ssh or a byte from `wake`, and yield the messages that are now complete.
 
-        Other lines are skipped: a shell's start-up files may print some.
+        Skips lines that are not messages: a shell's start-up files may print some.
         """
         assert self._process.stdout is not None  # noqa: S101 - pipes were requested
         assert self._process.stderr is not None  # noqa: S101
@@ -110,12 +110,12 @@ class SshSession:
                 self._errors = (self._errors + line + b"\n")[-MAX_KEPT_BYTES:]
 
     def last_line(self) -> str:
-        """Return the last line that ssh, or the other side before its first message, has printed."""
+        """Return the last line printed by ssh, or by the remote side before its first message."""
         lines = [line.strip() for line in self._errors.decode(errors="replace").splitlines()]
         return one_line(next(filter(None, reversed(lines)), ""))
 
     def close(self) -> str:
-        """End ssh; return why it has ended, if this side did not request it."""
+        """End ssh unless it has already ended; return why it ended, if this side did not end it."""
         process = self._process
         assert process.stdin is not None  # noqa: S101 - pipes were requested
         assert process.stdout is not None  # noqa: S101
@@ -126,7 +126,7 @@ class SshSession:
             process.wait(EXIT_S)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
-                # For a jump host, ssh runs another process.
+                # With a jump host, ssh runs another process.
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         while _readable((process.stderr.fileno(),), 0.0):
@@ -145,16 +145,17 @@ class SshSession:
         if self._has_answered:
             return text.removeprefix("casstat: ") or "the connection was closed"
         if status == NOT_FOUND:
-            return f"casstat is not installed there, or not in the PATH of ssh (hint: make sure that '{test}' works)"
+            return f"casstat is not installed on the remote host, or not in its PATH (hint: make sure '{test}' works)"
         if status == UNKNOWN_COMMAND:
-            return f"the casstat there does not support ssh:// (hint: install version {version('casstat')} there)"
+            hint = f"install version {version('casstat')} on the remote host"
+            return f"casstat on the remote host does not support ssh:// (hint: {hint})"
         if "Host key verification failed" in text:
-            return f"{text} (hint: run '{self._address.command_line()}' and compare the host's key)"
+            return f"{text} (hint: run '{self._address.command_line()}' and verify the host key)"
         if "Permission denied" in text:
             return f"{text} (hint: set up a key so that ssh needs no prompt)"
         if status == SSH_FAILED:
             return text.removeprefix("ssh: ") or "ssh failed"
-        return f"casstat does not answer there: {text}" if text else "casstat does not answer there"
+        return "casstat on the remote host does not answer" + (f": {text}" if text else "")
 
 
 def _readable(descriptors: Sequence[int], timeout_s: float) -> set[int]:

@@ -1,4 +1,4 @@
-"""Addresses of machines that are reached through ssh."""
+"""Addresses of hosts that are reached through ssh."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_addresses_are_parsed_and_shown(text: str, address: SshAddress) -> None:
         "ssh://" + "a" * 254,
     ],
 )
-def test_what_could_be_an_option_or_a_command_is_rejected(text: str) -> None:
+def test_an_address_that_could_be_an_option_or_a_command_is_rejected(text: str) -> None:
     with pytest.raises(SshAddressError) as raised:
         parse_ssh_address(text)
     assert str(raised.value).isprintable()
