@@ -1,10 +1,10 @@
-# All targets install their dependencies, also on a new machine.
+# Every target installs its dependencies, even on a new machine.
 PYTHON ?= python3
 export PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
-# The demo needs no development tools. If these are installed, their environment is used.
+# The demo does not need the development tools, but uses their environment if it exists.
 RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/runnable)
 
 .PHONY: help demo grafana test check soak bench metrics dashboards clean
@@ -16,7 +16,7 @@ help:
 	@echo "make check      check lint, types and layers, and run unit tests (under a minute)"
 	@echo "make soak       run an agent for an hour with one fault per minute"
 	@echo "make bench      measure CPU, memory and latency on real nodes (two hours)"
-	@echo "make acceptance-NAME   run a script of acceptance/"
+	@echo "make acceptance-NAME   run a script in acceptance/"
 	@echo "make metrics    regenerate docs/metrics.md from the catalogue"
 	@echo "make dashboards regenerate the Grafana dashboards and Prometheus rules"
 
@@ -34,7 +34,7 @@ demo: $(RUNNABLE)
 
 test: check
 	sh tools/prepare test
-# Tests of faults mostly wait, so four run at a time, together with the downloads and builds for tests/real.
+# Fault tests mostly wait, so four run at a time, together with the downloads and builds for tests/real.
 	nice -n 19 $(BIN)/python -m tests.real.fetch > $(VENV)/fetch.log 2>&1 & fetch=$$!; \
 	$(BIN)/pytest tests/faults -m "not alone" --numprocesses 4 --dist worksteal; code=$$?; \
 	wait $$fetch || { cat $(VENV)/fetch.log; exit 1; }; exit $$code

@@ -1,8 +1,8 @@
 """Kill `casstat record` with SIGKILL at random moments, and recover each run with `casstat fetch --recover`.
 
-A demo cluster of two nodes runs under load. One of them has an agent; for the other, `record` starts an agent of its
-own. After each kill, none of the run's processes may be left, the run must be recoverable with every tick until the
-kill, and at the end the agent must have no active run, because all leases have expired. Takes about ten minutes.
+A demo cluster of two nodes runs under load. One node has an agent; for the other, `record` starts a private agent.
+After each kill, no process of the run may be left, and the run must be recoverable with every tick until the kill. At
+the end, the agent must have no active run, because all leases have expired. Takes about ten minutes.
 """
 
 import json
@@ -66,7 +66,7 @@ def killed(nodes: tuple[str, str], folder: Path, after_s: float) -> float:
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Return the command lines of processes that belong to a run: arguments or environment contain its directory."""
+    """Return the command lines of processes of a run, which have its directory in their arguments or environment."""
     lines = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -87,7 +87,7 @@ def state_of(folder: Path) -> tuple[str, Run | None]:
 
 
 def checked(folder: Path, killed_s: float) -> Result:
-    """Recover a run, and check what is left and what is recovered."""
+    """Recover a run, and check for leftover processes and missing data."""
     ends_s = time.monotonic() + END_S
     while (left := processes_of(folder)) and time.monotonic() < ends_s:
         time.sleep(0.1)
@@ -100,7 +100,7 @@ def checked(folder: Path, killed_s: float) -> Result:
     run = read_run(folder)
     until_s = killed_s if before.end_s is None else before.end_s
     is_long = until_s - run.begin_s > TICK_S
-    # A run that is shorter than an interval may have no ticks, which is an error.
+    # Recovering a run that is shorter than an interval may fail, because it may have no ticks.
     if (is_long and done.returncode) or "Traceback" in done.stderr:
         defects.append(f"fetch --recover: exit status {done.returncode}: {done.stderr.strip()[-300:]}")
     for node in run.nodes:
@@ -119,7 +119,7 @@ def active_runs(agent: str) -> list[str]:
 
 
 def wait_for_leases(agent: str) -> tuple[float, list[str]]:
-    """Wait until the agent has no active run; return the time that took, and the runs that are still active."""
+    """Wait until the agent has no active run; return how long that took, and the runs that are still active."""
     began_s = time.monotonic()
     while (active := active_runs(agent)) and time.monotonic() - began_s < LEASE_S + END_S:
         time.sleep(0.5)
@@ -140,7 +140,7 @@ def main() -> None:
             ticks = " and ".join(map(str, result.ticks)) or "no"
             print(f"killed after {after_s:4.1f} s: {result.state}, {ticks} ticks; {'; '.join(result.defects) or 'ok'}")
         waited_s, active = wait_for_leases(nodes[0])
-        print(f"{len(active)} runs are active {waited_s:.0f} s after the last kill")
+        print(f"active runs {waited_s:.0f} s after the last kill: {len(active)}")
     print(f"{KILLS} kills, {failed} with defects")
     raise SystemExit(bool(failed or active))
 

@@ -17,7 +17,7 @@ NODES, TICKS = 3, 4200
 HOUR_S, RUN_S = 3600, 600
 MAX_FETCH_S, MAX_FINISH_S = 3.0, 10.0
 SERVING = re.compile(r"serving (\S+)")
-# Nothing listens there: the agents record ticks without values while they serve the earlier ones.
+# Nothing listens at this address: the agents record ticks without values while they serve earlier ones.
 NO_JOLOKIA = "http://127.0.0.1:1/jolokia"
 
 

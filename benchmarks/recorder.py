@@ -55,7 +55,7 @@ def _recorder(node: Node) -> float:
 
 
 def _tree_s(process: psutil.Process) -> float:
-    """Return the CPU time of a process and its children."""
+    """Return the CPU time of a process and its descendants."""
     used_s = 0.0
     for member in (process, *process.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):
@@ -69,7 +69,7 @@ def _record(node: Node, folder: Path, command: Sequence[str]) -> list[str]:
 
 
 def _differences(node: Node) -> Iterator[Figure]:
-    """Run the load at full speed in pairs, one recorded and one not, in random order, and compare the pairs."""
+    """Run the load at full speed in pairs, one run recorded and one not, in random order, and compare each pair."""
     order = random.Random(1)  # noqa: S311 - not for secrets
     throughputs, p99s = [], []
     _loaded(node, recorded=False)
