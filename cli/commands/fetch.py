@@ -11,7 +11,7 @@ from cli.parameters.time_types import Duration, range_options
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="NODE...")
-@click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period that ends now.")
+@click.option("--last", type=Duration(1.0), metavar="DURATION", help="Length of the period, which ends now.")
 @range_options()
 @click.option(
     "-o",
@@ -25,7 +25,7 @@ from cli.parameters.time_types import Duration, range_options
     "--recover",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Run to complete, for example if its recorder died; takes neither NODE nor options for a new run.",
+    help="Run to complete, for example after its recorder died. Takes neither NODE nor options for a new run.",
 )
 @click.option("--name", metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options

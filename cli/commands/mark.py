@@ -11,8 +11,8 @@ import click
 def command(text: str, folder: Path | None) -> None:
     """Mark the run that is being recorded
 
-    A mark begins a phase with TEXT as its name. Without --run, it is added to the run whose command calls this
-    ($CASSTAT_RUN_DIR), or else to the only run that is being recorded in casstat-runs.
+    A mark begins a phase with TEXT as its name. Without --run, it is added to the run whose command calls casstat mark
+    ($CASSTAT_RUN_DIR) or, outside a run's command, to the only run that is being recorded in casstat-runs.
     """
     from cli.errors import CasstatError
     from cli.runs.marks_file import append_mark, mark_text

@@ -12,7 +12,7 @@ from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
 from cli.parameters.time_types import Duration
 
-# The exit status if casstat itself fails, rather than the command.
+# The exit status if casstat fails, rather than the command.
 FAILED = 125
 
 
@@ -70,7 +70,7 @@ def _failed(error: click.ClickException) -> click.ClickException:
 
 
 class RecordCommand(click.Command):
-    """A command whose arguments after `--` are another command; its own errors have the exit status FAILED."""
+    """A click command that takes another command after `--`; casstat's errors have the exit status FAILED."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments before `--`, and keep those after it unchanged."""
@@ -79,7 +79,7 @@ class RecordCommand(click.Command):
         try:
             rest = super().parse_args(ctx, args[:begin])
             if not ctx.obj and not ctx.resilient_parsing:
-                raise click.UsageError("the command is missing (hint: use 'casstat record [NODE]... -- COMMAND')", ctx)
+                raise click.UsageError("no command given (hint: use 'casstat record [NODE]... -- COMMAND')", ctx)
         except click.ClickException as error:
             raise _failed(error) from None
         return rest
@@ -99,11 +99,11 @@ class RecordCommand(click.Command):
 
 @click.command(cls=RecordCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
-@click.option("--seed", "seeds", multiple=True, metavar="NODE", help="Node whose peers are recorded too (repeatable).")
+@click.option("--seed", "seeds", multiple=True, metavar="NODE", help="Record this agent's whole cluster (repeatable).")
 @click.option("--name", default="", metavar="NAME", help="Name of the run.  [the command's name]")
 @click.option("--tag", "tags", type=Tag(), multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable).")
 @click.option("--warm-up", type=Duration(), default=0.0, help="Initial period that the summary excludes.  [0s]")
-@click.option("--cool-down", type=Duration(), default=0.0, help="Period to record after the command.  [0s]")
+@click.option("--cool-down", type=Duration(), default=0.0, help="Time to keep recording after the command.  [0s]")
 @click.option(
     "-o",
     "--output",
@@ -133,8 +133,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     """Run a command while recording all nodes
 
     NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia), or a machine on
-    which casstat is installed (ssh://cassandra@10.0.0.7); without NODE, this machine's node is recorded. The result is
-    a run: a directory with the recordings, the command's output, merged tables, plots and a summary.
+    which casstat is installed (ssh://cassandra@10.0.0.7). The default is this machine's node. The result is a run: a
+    directory with the recordings, the command's output, merged tables, plots and a summary.
 
     The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
     if it is not found. It is 1 if a condition of --fail-if is met, and 125 if casstat fails.

@@ -17,14 +17,14 @@ SHOW = "show"
 def command(locations: tuple[str, ...], output: str, agent: Any) -> None:
     """List runs, or show one of them
 
-    Lists the runs in directories (casstat-runs by default), or on nodes given by the addresses of their agents, oldest
-    first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
+    Lists the runs in directories (casstat-runs by default), or on nodes given by the addresses of their agents; the
+    oldest run is first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
     """
     from cli.runs.run_list import listed_runs, print_runs, show_run
 
     if locations and locations[0] == SHOW:
         if len(locations) != 2:
-            raise click.UsageError("show takes one run (hint: use 'casstat runs show DIR')")
+            raise click.UsageError("show takes one directory (hint: use 'casstat runs show DIR')")
         show_run(Path(locations[1]), output)
         return
     print_runs(listed_runs(locations, agent), output)

@@ -1,4 +1,4 @@
-"""Runs the command of a run with its log, its marks and the status line."""
+"""Runs the command of a run: logs and marks its output, and shows the status line."""
 
 import os
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ LOG_FILE = "command.log"
 def run_command(
     command: Sequence[str], run_name: str, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None
 ) -> CommandResult:
-    """Run the command of the run in `folder`; with a plan for live nodes, show a status line if this is a terminal."""
+    """Run the command of the run in `folder`; on a terminal, show a status line unless `plan` is None."""
     environ = {
         **os.environ,
         run_folder.RUN_VARIABLE: run_name,

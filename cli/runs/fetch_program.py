@@ -42,8 +42,8 @@ class FetchSettings:
 def fetch(settings: FetchSettings) -> None:
     """Fetch the nodes' recordings into a new run, and print a line for each node.
 
-    Raises click.UsageError, and CasstatError if a node could not be fetched. On Ctrl-C, what has been fetched is kept,
-    and KeyboardInterrupt is raised.
+    Raises click.UsageError, and CasstatError if a node could not be fetched completely. On Ctrl-C, keeps what has been
+    fetched and raises KeyboardInterrupt.
     """
     wanted = _range(settings, time.time())
     clients = _clients(settings)
@@ -81,7 +81,7 @@ def _range(settings: FetchSettings, now_s: float) -> FetchRange:
     if settings.last is not None and settings.end is not None:
         raise click.UsageError("--last cannot be combined with --until")
     if settings.last is None and settings.begin is None:
-        raise click.UsageError("the period is not specified (hint: use either --last or --from)")
+        raise click.UsageError("no period given (hint: use either --last or --from)")
     begin, end = now_s - settings.last if settings.last is not None else settings.begin, settings.end
     begin_s = begin.last_before(now_s) if isinstance(begin, TimeOfDay) else float(begin or 0.0)
     if not 0 <= begin_s <= MAX_TIME_S:
@@ -111,7 +111,7 @@ def _require_agent(address: NodeAddress) -> None:
 
 
 def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
-    """Print the problems, and a line for each fetched node with times on this host's clock; then the directory."""
+    """Print the problems, a line for each fetched node with times on this host's clock, and the directory."""
     for node in nodes:
         if node.problem and node.problem != INTERRUPTED:
             note(one_line(node.problem))
@@ -156,7 +156,7 @@ class Progress:
                 sys.stderr.flush()
 
     def end(self) -> None:
-        """Erase the progress."""
+        """Erase the progress display."""
         with self._lock:
             if self._is_shown:
                 sys.stderr.write("\r\x1b[K")

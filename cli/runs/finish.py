@@ -1,4 +1,4 @@
-"""Completes a recorded run: merged tables, plots, the summary, and the conditions of --fail-if."""
+"""Completes a recorded run: writes merged tables, plots and the summary, and checks the conditions of --fail-if."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -31,8 +31,8 @@ MERGED_FOLDER, PLOTS_FOLDER, SUMMARY_FILE = "merged", "plots", "summary.json"
 def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bool) -> bool:
     """Write the tables, plots and summary of a run to its directory, and print the summary.
 
-    Returns whether a condition is met. A step that fails is reported, and the others still run. Raises CasstatError if
-    there is no data.
+    Returns whether any condition is met. If a step fails, prints its error and goes on with the next one. Raises
+    CasstatError if there is no data.
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
@@ -53,7 +53,7 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
 
 
 def _attempt(step: Callable[[], Result]) -> Result | None:
-    """Run a step and return its result; print its error if it fails, or if it needs too much memory."""
+    """Return the result of a step; if it fails or needs too much memory, print the error and return None."""
     try:
         with memory_limit(MAX_MEMORY_BYTES):
             return step()
@@ -83,7 +83,7 @@ def _report_gaps(run: Run, summary: RunSummary) -> None:
 
 
 def _check(conditions: Sequence[Condition], summaries: Sequence[PhaseSummary]) -> bool:
-    """Print each condition that holds in a phase, or that cannot be checked; return whether there is any."""
+    """Print each condition that holds in a phase or cannot be checked; return whether there are any."""
     met = False
     for condition in conditions:
         values = [(summary.name, summary.values.get(condition.column)) for summary in summaries]

@@ -16,7 +16,7 @@ MAX_MARKS = 10_000
 
 
 def mark_text(text: str) -> str:
-    """Return a mark's text as one printable line of limited length; "" if nothing printable is left."""
+    """Return a mark's text as one printable line of limited length; "" if it contains nothing printable."""
     return one_line(text).strip()[:MAX_TEXT_CHARS]
 
 
@@ -24,7 +24,7 @@ def append_mark(run: Path, text: str, clock: Callable[[], float] = time.time) ->
     """Add a mark with the current time to the run in a directory. Raises OSError."""
     mark = RunMark(clock(), text)
     line = json.dumps({"time_s": mark.time_s, "text": mark.text}) + "\n"
-    # A single write to a file opened for appending is not interleaved with those of other processes.
+    # A single write to a file opened for appending is not interleaved with writes of other processes.
     descriptor = os.open(run / FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         os.write(descriptor, line.encode())

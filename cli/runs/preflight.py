@@ -12,7 +12,7 @@ from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.run_file import RunNode
 
-# How long an agent may take from its start until Cassandra answers it.
+# How long to wait for Cassandra's first response to an agent that has just started.
 FIRST_TICK_S = 5.0
 POLL_S = 0.1
 
@@ -23,8 +23,9 @@ OtherRuns = tuple[str, ...]
 def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) -> tuple[Nodes, OtherRuns]:
     """Ask every agent for its node, clock and active runs, and print problems.
 
-    Returns the run's nodes, those of `agents.journals` first and in their order, and the active runs as `NAME on
-    ADDRESS`. Raises CasstatError if no node can be recorded, or one cannot and `require_all` is set.
+    Returns the run's nodes and the active runs. The nodes of `agents.journals` come first, in the same order; each
+    active run has the form `NAME on ADDRESS`. Raises CasstatError if no node can be recorded or, with `require_all`, if
+    any node cannot be recorded.
     """
     connections = [clients.client(agent) for agent in agents.journals]
     nodes = nodes_of_agents(connections)
@@ -44,7 +45,7 @@ def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) ->
         note(f"another run is active: {run}")
     for node in nodes:
         _warn_about_clock(node)
-    # Until the journals of private agents are fetched, they can be read where they are written.
+    # If this process dies, a recovery finds the recordings of private agents by these directories.
     located = (
         replace(node, journal=journal, spool=agent.tunnel.spool if agent.tunnel else "")
         for (agent, journal), node in zip(agents.journals.items(), nodes, strict=True)
@@ -53,7 +54,7 @@ def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) ->
 
 
 def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[AgentState]:
-    """Return the agents' states; agents that have just started get some time for their first tick."""
+    """Return the agents' states, after waiting up to FIRST_TICK_S for agents that have just started."""
     ends_s = time.monotonic() + FIRST_TICK_S
     while True:
         states = states_of(clients)
@@ -64,7 +65,10 @@ def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[Ag
 
 
 def _report_problems(problems: Sequence[str], *, require_all: bool) -> None:
-    """Print the problems of all nodes, "" for a node without one. Raises CasstatError if too many nodes have one."""
+    """Print the nodes' problems, of which some may be "".
+
+    Raises CasstatError if all nodes have a problem or, with `require_all`, if any node has one.
+    """
     failures = [problem for problem in problems if problem]
     for problem in failures:
         note(one_line(problem))
@@ -78,6 +82,6 @@ def _warn_about_clock(node: RunNode) -> None:
     for clock in node.clocks:
         if node.interval_s is not None and clock.error_s > node.interval_s / 2:
             note(
-                f"{one_line(node.name)}: the offset of its clock is uncertain by {clock.error_s:.2f} s,"
+                f"{one_line(node.name)}: its clock offset is uncertain by {clock.error_s:.2f} s,"
                 f" more than half an interval"
             )

@@ -112,9 +112,9 @@ def _require_space(folder: Path) -> None:
 
 
 def _tidy(folder: Path, *, is_new: bool) -> None:
-    """Remove the journals of private agents if there is no run, or if the run's file says that they have been fetched.
+    """Remove the journals of private agents, unless the run's file names journals that have not been fetched.
 
-    If there is no run, remove the directory as well if it `is_new`.
+    If there is no run, also remove the directory if this process created it (`is_new`).
     """
     if not is_run(folder):
         shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
@@ -131,7 +131,7 @@ def _tidy(folder: Path, *, is_new: bool) -> None:
 
 @contextmanager
 def _recoverable(folder: Path) -> Iterator[None]:
-    """Add to any error how the run can be completed, if its file exists, and print what is still on other machines."""
+    """On an error, print how to complete the run and what is still on remote hosts, if the run's file exists."""
     try:
         yield
     except BaseException as error:

@@ -23,7 +23,7 @@ from collector.runs.phases import phases_of
 from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, write_run
 
 MARKS_EVERY_S = 0.5
-# How long to wait until every agent has recorded the tick after the command's end.
+# How long to wait for every agent to record a tick after the command's end.
 LAST_TICK_S = 5.0
 POLL_S = 0.1
 
@@ -31,7 +31,7 @@ POLL_S = 0.1
 class Recorder:
     """Records a run in `folder` on its agents.
 
-    `run` contains the nodes of the agents, in their order, followed by those that cannot be recorded.
+    `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded.
     """
 
     def __init__(self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path) -> None:
@@ -44,7 +44,10 @@ class Recorder:
         self._marks = MarksReader(folder)
 
     def run(self, words: Sequence[str], execute: Callable[[], CommandResult], cool_down_s: float) -> CommandResult:
-        """Run the command `words` with `execute` between the run's beginning and end on the agents."""
+        """Begin the run on the agents, run the command, and end the run; return the command's result.
+
+        `execute` runs the command; `words` are its words, for the run's file. Raises CasstatError.
+        """
         reached = [agent for agent, node in zip(self._agents, self._nodes, strict=True) if not node.problem]
         runs = AgentRuns(self._new_clients(reached), note)
         ended = threading.Event()
@@ -62,7 +65,7 @@ class Recorder:
             if result.problem:
                 note(result.problem)
             if result.left:
-                note("processes of the command are still running in the background; the run ends without them")
+                note("processes of the command are still running in the background; the run does not wait for them")
             command_end_s = time.time()
             command = replace(command, end_s=command_end_s, exit_code=result.exit_code)
             self._write(replace(self._run, command=command))
@@ -108,7 +111,7 @@ class Recorder:
         return self._run
 
     def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
-        """Send marks to the agents until the run has ended, and show that this process is alive."""
+        """Send marks to the agents, and show that this process is alive, until the run has ended."""
         is_last = False
         while not is_last:
             is_last = ended.wait(MARKS_EVERY_S)
@@ -117,7 +120,7 @@ class Recorder:
                 runs.mark(mark.text)
 
     def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
-        """Wait until every agent has recorded a tick after the command's end, so that all operations are recorded."""
+        """Wait until every agent has recorded a tick after the command's end, which includes its last operations."""
         clocks = {node.address: node.clock_correction() for node in self._nodes}
         clients = self._new_clients(agents)
         waiting = list(clients)
@@ -128,7 +131,7 @@ class Recorder:
                 waiting = [
                     client
                     for client in waiting
-                    # An agent that does not answer is not waited for.
+                    # Do not wait for agents that do not answer.
                     if (tick_s := last_tick_s(client)) is not None
                     and clocks[client.address.url].reference_s(tick_s) < command_end_s
                 ]

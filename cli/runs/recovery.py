@@ -31,16 +31,16 @@ RECOVERY_FOLDER = ".recovery"
 
 
 def recover(folder: Path, agent: JolokiaSettings) -> None:
-    """Complete the run in a directory; what is already complete stays as it is.
+    """Complete the run in a directory; complete recordings are not changed.
 
-    Raises CasstatError, also if a node is still incomplete, click.UsageError and KeyboardInterrupt.
+    Raises CasstatError (also if a node is still incomplete), click.UsageError and KeyboardInterrupt.
     """
-    # Checked first, so that no lock is created in a directory that is not a run.
+    # Check this before creating the lock file: the directory may not be a run.
     _run_in(folder)
     clients = agent_clients(agent)
     last_alive_s = run_folder.last_alive_s(folder)
     with run_folder.recording(folder):
-        # The recorder may have changed the run in the meantime.
+        # The recorder may have changed the run before it released the lock.
         run = _run_in(folder)
         if run.end_s is None:
             run = _ended(folder, run, last_alive_s)
@@ -66,21 +66,21 @@ def _run_in(folder: Path) -> Run:
 
 
 def _is_missing(node: RunNode) -> bool:
-    """Return whether a node's recording may be completed.
+    """Return whether a node's recording is incomplete, and the rest may still exist elsewhere.
 
-    A node without an address never had an agent, and one over SSH has none without a directory there.
+    A node without an address never had an agent. A node recorded over SSH can be fetched only from its spool.
     """
     is_within_reach = node.journal or node.spool or (node.address and not is_ssh(node.address))
     return bool((node.problem or not node.folder) and is_within_reach)
 
 
 def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
-    """Return the run with its end, which is when its recorder was last alive, and the phases that follow from marks."""
+    """Return the run with its end, marks and phases. It ended when its recorder was last alive; if unknown, now."""
     reader = MarksReader(folder)
     reader.new_marks()
     marks = tuple(reader.marks)
     command_end_s = None if run.command is None else run.command.end_s
-    # The recorder updates the lock only at intervals, but it was alive when the command began and when it ended.
+    # The recorder updates the lock file only at intervals, but it was alive when the command began and when it ended.
     known_s = run.begin_s if command_end_s is None else command_end_s
     end_s = max(known_s, time.time() if last_alive_s is None else last_alive_s)
     phases = phases_of(run.begin_s, end_s if command_end_s is None else command_end_s, end_s, run.warm_up_s, marks)
@@ -90,15 +90,15 @@ def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
 def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) -> Run:
     """Fetch the incomplete nodes and write the run's file; return the run.
 
-    A recording is replaced only when a more complete one has been fetched, and other copies are deleted only when the
-    run's file has been written; those on other machines, when `stack` is closed. Raises CasstatError, OSError and
-    KeyboardInterrupt.
+    A recording is replaced only after a more complete one has been fetched. Private agents' journals and spools are
+    deleted only after the run's file has been written; spools are deleted when `stack` is closed. Raises CasstatError,
+    OSError and KeyboardInterrupt.
     """
     wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     for node in run.nodes:
         if node.spool and not _is_missing(node):
-            # It has been fetched, but perhaps not deleted there.
+            # The node has been fetched, but its spool may not have been deleted.
             stack.enter_context(_ssh_agent(folder, node)).begin_stop()
     missing = [_with_leftover(folder, run, node, wanted) for node in run.nodes if _is_missing(node)]
     agents = _agents(folder, [node for node in missing if not node.journal], stack)
@@ -136,9 +136,9 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
 
 
 def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tuple[RunNode, NodeAddress | RunNode]]:
-    """Return each node with the address of its agent or, if there can be none, with the node and its problem.
+    """Pair each node with its agent's address or, if no agent can be started, with the node and its problem.
 
-    Where a node was recorded over SSH, an agent is started again until `stack` is closed. Raises CasstatError.
+    For each node that was recorded over SSH, starts an agent that runs until `stack` is closed. Raises CasstatError.
     """
     over_ssh: dict[str, SshAgent] = {}
     agents: list[tuple[RunNode, NodeAddress | RunNode]] = []
@@ -147,7 +147,7 @@ def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tu
             if node.spool:
                 over_ssh[node.address] = stack.enter_context(_ssh_agent(folder, node))
         for agent in over_ssh.values():
-            # All stop at the same time.
+            # The agents stop in parallel.
             stack.callback(agent.begin_stop)
         for node in nodes:
             if node.address in over_ssh:
@@ -160,7 +160,7 @@ def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tu
 
 
 def _ssh_agent(folder: Path, node: RunNode) -> SshAgent:
-    """Return an agent for the directory in which a node was recorded over SSH. Raises CasstatError."""
+    """Return an agent for a node's existing spool. Raises CasstatError."""
     try:
         return SshAgent(parse_ssh_address(node.address), folder, node.spool)
     except SshAddressError as error:
@@ -168,7 +168,7 @@ def _ssh_agent(folder: Path, node: RunNode) -> SshAgent:
 
 
 def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
-    """Return the address of an agent for a node, or the node with the reason why there is none."""
+    """Wait until a node's agent has started; return its address, or the node with the reason why it did not start."""
     try:
         return agent.address()
     except CasstatError as error:
@@ -177,10 +177,9 @@ def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
 
 
 def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:
-    """Return the node with what was fetched earlier but is not listed in the run's file, if there is anything.
+    """Return the node with a recording that was fetched earlier but is not listed in the run's file, if there is one.
 
-    The recorder may have died, or the disk may have filled up, between the fetch and the file's update. Raises
-    OSError.
+    There is one if the recorder died or the disk was full after the fetch, before the file was updated. Raises OSError.
     """
     target = f"{NODES_FOLDER}/{folder_name(node.name)}"
     is_used = any(other.folder == target for other in run.nodes)
@@ -226,18 +225,18 @@ def _ticks(files: Sequence[Path], node: RunNode, wanted: FetchRange) -> tuple[Ti
 
 
 def _is_better(before: RunNode, after: RunNode) -> bool:
-    """Return whether a node's new recording is more complete than the one that is already there."""
+    """Return whether a node's new recording is more complete than its existing one."""
     return after.ticks > before.ticks or (after.ticks == before.ticks > 0 and not after.problem)
 
 
 def _kept(before: RunNode, after: RunNode) -> RunNode:
-    """Return the node with the recording that is already there, and the reason why it could not be completed."""
-    fewer = f"{before.name or before.address}: fewer ticks remain in its journal than were fetched before"
+    """Return the node with its existing recording, and the reason why it could not be completed."""
+    fewer = f"{before.name or before.address}: its journal contains fewer ticks than have been fetched before"
     return replace(before, problem=after.problem or before.problem or fewer)
 
 
 def _moved(folder: Path, before: RunNode, after: RunNode, source: Path) -> RunNode:
-    """Move a node's new recording from `source` to its place; return the node. Raises OSError."""
+    """Move a node's new recording from `source` into the run; return the node. Raises OSError."""
     target = before.folder or _free_folder(folder, after.name or after.address)
     if (folder / target).exists():
         replaced = folder / RECOVERY_FOLDER / "replaced" / target
@@ -249,7 +248,7 @@ def _moved(folder: Path, before: RunNode, after: RunNode, source: Path) -> RunNo
 
 
 def _free_folder(folder: Path, name: str) -> str:
-    """Return a directory for a node's recording that does not exist yet, relative to the run's."""
+    """Return a path, relative to the run's directory, for a new directory with a node's recording."""
     candidates = (
         f"{NODES_FOLDER}/{folder_name(name)}{suffix}" for suffix in ("", *(f"~{n}" for n in range(2, 10_000)))
     )

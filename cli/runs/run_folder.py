@@ -12,7 +12,7 @@ from cli.errors import CasstatError
 from collector.runs.run_file import is_run
 
 RUNS_FOLDER = Path("casstat-runs")
-"""The default parent of runs, in the working directory."""
+"""The default parent directory of runs, relative to the working directory."""
 RUN_VARIABLE, FOLDER_VARIABLE = "CASSTAT_RUN", "CASSTAT_RUN_DIR"
 """Environment variables of a run's command: the run's name, and its directory."""
 LOCK_FILE = ".lock"
@@ -40,7 +40,7 @@ def create(folder: Path) -> bool:
 
 
 def require_empty(folder: Path) -> None:
-    """Raise CasstatError if a directory contains anything but the lock."""
+    """Raise CasstatError if a directory contains anything but the lock file."""
     try:
         is_empty = not any(path.name != LOCK_FILE for path in folder.iterdir())
     except OSError as error:
@@ -51,7 +51,7 @@ def require_empty(folder: Path) -> None:
 
 @contextmanager
 def recording(folder: Path) -> Iterator[None]:
-    """Hold the lock that shows that the run is being recorded. Raises CasstatError."""
+    """Hold the lock that marks the run as being recorded; after an exception, its file remains. Raises CasstatError."""
     try:
         lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -68,7 +68,7 @@ def recording(folder: Path) -> Iterator[None]:
 
 
 def show_alive(folder: Path) -> None:
-    """Record that the run is still being recorded, for `last_alive_s`."""
+    """Record that the run's recorder is alive now; see `last_alive_s`."""
     with suppress(OSError):
         os.utime(folder / LOCK_FILE)
 

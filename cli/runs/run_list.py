@@ -14,7 +14,7 @@ from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
-from collector.printable import local_time, one_line
+from collector.printable import count_text, local_time, one_line
 from collector.runs.run_file import FILE, Run, RunFileError, is_finite, is_run, read_run
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import Peak, PhaseSummary
@@ -66,7 +66,7 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
 
 
 def _in_folder(folder: Path) -> list[ListedRun]:
-    """Return the runs in a directory, or the directory's own run if it is one. Raises CasstatError."""
+    """Return the runs in a directory, or the run itself if the directory is a run. Raises CasstatError."""
     try:
         paths = [folder] if is_run(folder) else sorted(filter(is_run, folder.iterdir()))
     except OSError as error:
@@ -191,5 +191,5 @@ def _lines(folder: Path, run: Run) -> list[str]:
         clock = node.clocks[-1] if node.clocks else None
         offset = "" if clock is None else f", clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
         problem = f": {one_line(node.problem)}" if node.problem else ""
-        lines.append(f"node {one_line(node.name or node.address)}: {node.ticks} ticks{offset}{problem}")
+        lines.append(f"node {one_line(node.name or node.address)}: {count_text(node.ticks, 'tick')}{offset}{problem}")
     return lines

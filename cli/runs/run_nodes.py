@@ -31,7 +31,8 @@ MAX_PEERS, MAX_HOST_CHARS = 2000, 253
 class RunAgents:
     """The agents of a run.
 
-    journals  for each agent's address, the journal's directory, relative to the run's; "" if the agent is not private.
+    journals  the agents' addresses, each with the journal's directory, relative to the run's; "" unless the agent is a
+              private one on this machine.
     failed    the nodes for which no agent could be started.
     """
 
@@ -55,10 +56,10 @@ def agents_of(
     clients: AgentClients,
     stack: ExitStack,
 ) -> RunAgents:
-    """Return the agents of all nodes; private agents are started for nodes without one, and over SSH.
+    """Return the agents of all nodes, after starting private agents for nodes without one and for ssh addresses.
 
-    Without addresses, this machine's node is recorded, through its agent if there is one. Private agents stop when
-    `stack` is closed. Raises CasstatError if the only node has no agent, and none can be started.
+    If `addresses` is empty, this machine's node is recorded, through its agent if it has one. Private agents stop when
+    `stack` is closed. Raises CasstatError if there is only one node, and its agent cannot be started.
     """
     if not addresses and _has_agent(clients.client(LOCAL_AGENT)):
         return RunAgents({LOCAL_AGENT: ""})
@@ -76,7 +77,7 @@ def agents_of(
             )
             private.append((name, journal, stack.enter_context(PrivateAgent(folder / journal, options))))
     for ssh_agent in over_ssh:
-        # All stop at the same time.
+        # The agents stop in parallel.
         stack.callback(ssh_agent.begin_stop)
     journals = {address: "" for address in addresses if isinstance(address, NodeAddress) and address.is_agent}
     failed = []
@@ -158,7 +159,7 @@ def _peers(client: AgentClient) -> list[str]:
 
 
 def _is_host(peer: object) -> bool:
-    """Return whether a peer that an agent returned is a host's name or address."""
+    """Return whether a peer that an agent returned is a host name or an IP address."""
     if not isinstance(peer, str) or len(peer) > MAX_HOST_CHARS:
         return False
     try:
@@ -180,7 +181,7 @@ class AgentState:
 
 
 def states_of(clients: Sequence[AgentClient]) -> list[AgentState]:
-    """Return the states of agents; that of an agent which does not answer is `AgentState()`."""
+    """Return the states of agents; `AgentState()` for an agent that does not answer."""
 
     def state(client: AgentClient) -> AgentState:
         try:

@@ -16,14 +16,18 @@ from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peak
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The summaries of a run's phases, and the minimum number of ticks that were lost in them, by node."""
+    """The summary of a run.
+
+    phases  the summaries of its phases.
+    lost    the minimum number of ticks that were lost in the phases, by node.
+    """
 
     phases: list[PhaseSummary]
     lost: Mapping[str, int]
 
 
 def summary_of(folder: Path, run: Run) -> RunSummary:
-    """Return the summaries of the measured phases, and then of all of them together if there are several.
+    """Return the summaries of the measured phases, followed by their total if there are several.
 
     Each covers the ticks that lie completely inside the phase. A run without phases is summarised as a whole. Phases
     without data are left out. Raises CasstatError and click.UsageError.
@@ -80,8 +84,8 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
 
 
 def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:
-    """Return the minimum number of ticks that are missing in phases of given lengths, whatever the reason.
+    """Return the minimum number of ticks that are missing, for any reason, in phases of the given lengths.
 
-    A phase may contain one complete interval fewer than fit into its length.
+    If n intervals fit into the length of a phase, the phase contains at least n - 1 complete intervals.
     """
     return max(0, sum(max(0, floor(length_s / interval_s) - 1) for length_s in lengths_s) - ticks)

@@ -24,7 +24,7 @@ MAX_JSON_BYTES = 16 << 20
 MAX_GROWTH_BYTES = 16 << 20
 # A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's patience.
 MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
-# A download fails after this many attempts without progress, that is, fewer than MIN_PROGRESS_BYTES.
+# A download fails after this many attempts without progress, which means fewer than MIN_PROGRESS_BYTES.
 MAX_ATTEMPTS = 5
 MIN_PROGRESS_BYTES = 64 << 10
 RETRY_DELAY_S = 1.0
@@ -35,7 +35,7 @@ class AgentUnavailableError(AgentError):
 
 
 class AgentStatusError(AgentError):
-    """The agent responded with the HTTP `status` of an error."""
+    """The agent responded with an HTTP error, whose code is `status`."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -59,8 +59,8 @@ class _Download:
     """The state of a download.
 
     deadline_s    the monotonic time at which the download fails.
-    patience_s    how long to repeat attempts without progress, even if there have been MAX_ATTEMPTS.
-    tag           the version of the file.
+    patience_s    how long to repeat attempts without progress, even after MAX_ATTEMPTS.
+    tag           the ETag of the file.
     attempts      the number of attempts that failed since the file had `reached` bytes.
     progressed_s  the monotonic time at which the last attempt with progress ended.
     """
@@ -99,9 +99,9 @@ class _Download:
 
 
 class AgentClient:
-    """A client for the agent at one address. It keeps one connection and must be used by one thread at a time.
+    """A client for the agent at one address. It keeps one connection, and only one thread at a time may use it.
 
-    Only `interrupt` may be called from any thread.
+    Only `interrupt` may be called from any thread at any time.
     """
 
     def __init__(
@@ -142,18 +142,18 @@ class AgentClient:
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Return the content of a JSON response to POST.
 
-        Raises AgentError, although the request may nevertheless have succeeded, and ClientInterruptedError.
+        Raises AgentError and ClientInterruptedError; the request may nevertheless have succeeded.
         """
         return self._json(path, json.dumps(content).encode())
 
     def download(
         self, path: str, size_bytes: int, file: BinaryIO, progress: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Write a file of the agent, of about `size_bytes`, to the empty file `file`; continue if a connection breaks.
+        """Download a file of about `size_bytes` to the empty file `file`; resume the download if a connection breaks.
 
-        Calls `progress` with the number of bytes written; a negative number means that they are downloaded again,
-        because the agent has replaced the file. Raises AgentError, ClientInterruptedError, and OSError if `file` cannot
-        be written.
+        Calls `progress` with the number of bytes written; a negative number means that the agent has replaced the file,
+        and these bytes are downloaded again. Raises AgentError, ClientInterruptedError, and OSError if `file` cannot be
+        written.
         """
         now_s = time.monotonic()
         deadline_s = now_s + MAX_START_S + size_bytes / MIN_BYTES_PER_S + self._patience_s
@@ -271,7 +271,7 @@ class AgentClient:
         self.check()
         if response.length:
             raise http.client.IncompleteRead(b"", response.length)
-        # Before Python 3.12.2, read1 does not close the response, and then the connection would not be reused.
+        # Before Python 3.12.2, read1 does not close the response, so the connection would not be reused.
         response.close()
 
     def _status_error(self, response: http.client.HTTPResponse) -> AgentStatusError:
@@ -285,7 +285,7 @@ class AgentClient:
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Raise _WriteError for an OSError, which must not be mistaken for one of the connection."""
+    """Raise _WriteError for an OSError, to distinguish it from an error of the connection."""
     try:
         yield
     except OSError as error:

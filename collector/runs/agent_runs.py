@@ -1,4 +1,4 @@
-"""A run on several agents: begun, marked and ended on all of them, and kept alive in between."""
+"""Begins, marks and ends a run on several agents, and renews its leases."""
 
 import http.client
 import threading
@@ -61,7 +61,7 @@ class AgentRuns:
         self._ended.set()
         if self._renewing.is_alive():
             self._renewing.join()
-        problem = "cannot end the run before its lease expires"
+        problem = "cannot end the run, which stays active until its lease expires"
         with self._lock:
             self._for_each(list(self._ids), lambda client: self._change(client, "end"), problem)
         for client in self._clients:
@@ -100,7 +100,7 @@ class AgentRuns:
             except _EndedEarlyError:
                 self._ids.pop(client, None)
                 return (
-                    f"the run ended early on {client.address.url}; its lease expired, or it was ended or deleted there"
+                    f"the run ended early on {client.address.url}: its lease expired, or a client ended or deleted it"
                 )
             except AgentError as error:
                 reason = str(error)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 EXCHANGES = 8
-# A time since the epoch has a resolution of about 0.2 µs.
+# As a float, a time since the epoch has a resolution of about 0.2 µs.
 RESOLUTION_S = 1e-6
 # An offset of more than a century must be an error.
 MAX_OFFSET_S = 4e9
@@ -28,7 +28,7 @@ class ClockExchange:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the agent's part of the elapsed time is possible; otherwise, a clock was changed in the meantime."""
+        """Whether the agent's part of the elapsed time is possible; if not, a clock was changed, or a time is wrong."""
         return 0 <= self.agent_sent_s - self.agent_received_s <= self.elapsed_s + RESOLUTION_S
 
     @property
@@ -52,9 +52,9 @@ class ClockOffset:
 def offset_of(exchanges: Iterable[ClockExchange]) -> ClockOffset:
     """Return the offset according to the possible exchange with the shortest round trip.
 
-    The agent received the request at some point in the round trip. The offset is computed for the middle of that time,
-    and its error is at most half the round trip (RFC 5905, section 8). Raises ClockOffsetError if there
-    is no possible exchange, or if the offset is more than MAX_OFFSET_S.
+    The agent received the request at an unknown moment of the round trip. The offset is computed for its middle, so
+    the error is at most half the round trip (RFC 5905, section 8). Raises ClockOffsetError if no exchange is possible,
+    or if the offset exceeds MAX_OFFSET_S.
     """
     possible = [exchange for exchange in exchanges if exchange.is_possible]
     if not possible:
@@ -72,9 +72,10 @@ def measured(
     monotonic_s: Callable[[], float],
     exchanges: int = EXCHANGES,
 ) -> ClockOffset:
-    """Return the offset of the clock behind `ask`, which returns when it received the request and when it answered.
+    """Measure the offset of an agent's clock.
 
-    Raises ClockOffsetError.
+    `ask` sends a request to the agent, and returns when the agent received it and when it answered, on the agent's
+    clock. Raises ClockOffsetError.
     """
 
     def exchange() -> ClockExchange:

@@ -36,7 +36,7 @@ def phases_of(
 
 
 def _with_different_names(phases: Sequence[RunPhase]) -> tuple[RunPhase, ...]:
-    """Return the phases; a name that has occurred before gets a number."""
+    """Return the phases; a name that is repeated or reserved gets a number."""
     names: set[str] = set()
     renamed = []
     for phase in phases:

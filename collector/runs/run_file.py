@@ -1,7 +1,7 @@
 """A run's metadata: the file `run.json` in its directory.
 
-Times are in seconds since the epoch, on the clock of the machine that wrote the file. Fields that a reader does not
-know are ignored; fields may be added, but their meaning does not change within a schema version.
+Times are in seconds since the epoch, on the clock of the machine that wrote the file. Within a schema version, fields
+may be added, but the meaning of existing fields does not change; readers ignore unknown fields.
 """
 
 import json
@@ -48,10 +48,9 @@ class RunNode:
     casstat         the version of casstat that recorded the node; "" if it is unknown.
     clocks          measurements of its clock.
     problem         the reason why ticks may be missing, as one line; "" if there is none.
-    journal         the directory, relative to the run's, to which the recorder wrote the node's journal; "" if an agent
-                    has it, or if it has been fetched.
-    spool           the directory on the node's machine to which the recorder recorded over SSH; "" if there is none, or
-                    if it has been deleted.
+    journal         the directory, relative to the run's, of the journal that a private agent on the recorder's machine
+                    writes; "" if there is no such agent, or if the journal has been fetched.
+    spool           the node's spool, for a recording over SSH; "" if there is none, or if it has been deleted.
     """
 
     name: str
@@ -73,7 +72,7 @@ class RunNode:
             return IDENTITY
         best = min(self.clocks, key=lambda clock: clock.error_s)
         if all(abs(clock.offset_s - best.offset_s) <= clock.error_s + best.error_s for clock in self.clocks):
-            # The differences may be errors of the measurements.
+            # The differences may be measurement errors.
             return ClockCorrection.constant(best.offset_s)
         return ClockCorrection.measured((clock.at_s, clock.offset_s) for clock in self.clocks)
 
@@ -142,14 +141,17 @@ class Run:
 
 
 def write_run(folder: Path, run: Run) -> None:
-    """Write the run's file to its directory. Raises OSError; the previous file then remains."""
+    """Write the run's file to its directory. Raises OSError; the previous file then remains unchanged."""
     text = json.dumps(run.content(), indent=1, ensure_ascii=False, allow_nan=False)
     lines = (printable_json(line) + "\n" for line in text.split("\n"))
     replace_file(folder / FILE, "".join(lines).encode())
 
 
 def problem_text(problems: Sequence[str], count: int) -> str:
-    """Return `count` problems as one line of at most 200 characters; `problems` are the first. "" if there are none."""
+    """Return a line of at most 200 characters about `count` problems, of which `problems` are the first.
+
+    Returns "" if there are none.
+    """
     for shown in range(len(problems), 0, -1):
         suffix = f" (and {count - shown} more)" if count > shown else ""
         text = one_line("; ".join(problems[:shown]))

@@ -12,7 +12,7 @@ _SIMPLE = {str: "string", float: "number", int: "integer", bool: "boolean", None
 
 
 def run_schema() -> dict[str, Any]:
-    """Return the schema (draft 2020-12). Additional fields are allowed, because later versions may add some."""
+    """Return the schema (draft 2020-12). Additional fields are allowed, because later versions may add fields."""
     schema = _schema_of(Run)
     schema["properties"] = {"schema_version": {"const": SCHEMA_VERSION}, **schema["properties"]}
     schema["required"] = ["schema_version", *schema["required"]]

@@ -37,8 +37,8 @@ class Peak:
 class PhaseSummary:
     """A summary of the ticks in a time range.
 
-    values  the columns of a merged row for the cluster, whose interval is the whole phase, and additionally
-            `read_p999_ms`, `write_p999_ms` and, for each operation, the number of each kind of error.
+    values  the columns of the cluster's merged row for an interval that is the whole phase, and `read_p999_ms`,
+            `write_p999_ms` and the number of errors of each kind for reads and for writes.
     """
 
     name: str

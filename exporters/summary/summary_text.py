@@ -50,7 +50,7 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Return a row with text on the left of its columns and numbers on the right."""
+    """Return a row with left-aligned text and right-aligned numbers."""
     texts = (cell.ljust(width) for cell, width in zip(row[:_TEXTS], widths, strict=False))
     numbers = (cell.rjust(width) for cell, width in zip(row[_TEXTS:], widths[_TEXTS:], strict=True))
     return "  ".join((*texts, *numbers)).rstrip()

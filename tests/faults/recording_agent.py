@@ -14,14 +14,14 @@ from tests.collector.cluster.recorded_nodes import busy, record
 from tests.exporters.api.scripted_agent import Scripted
 
 HOST = "127.0.63.5"
-# The journals begin this long before a test and end this long after its beginning.
+# How long before the beginning of a test the journals begin, and how long after it they end.
 BEFORE_S, AFTER_S = 10, 120
 READS = 10
 """The number of reads per second of every node."""
 
 
 class RecordingAgent(Scripted):
-    """An agent whose journal contains the ticks up to now, and even those of the next two minutes."""
+    """An agent whose journal already contains the ticks of the next two minutes."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)
@@ -44,14 +44,14 @@ def record_around_now(folder: Path, name: str) -> Path:
 
 @contextmanager
 def serving(folder: Path, name: str, clock: Callable[[], float] = time.time) -> Iterator[Node]:
-    """Serve the API of an agent, whose clock is `clock`, with a journal in `folder`, which is recorded if it is new."""
+    """Serve the API of an agent with its journal in `folder`, which is recorded first if it is missing."""
     if not folder.exists():
         record_around_now(folder, name)
     agent = RecordingAgent(folder, name)
     app = build(agent, clock)
 
     async def with_clock(scope: Scope, receive: Receive, send: Send) -> None:
-        # The server sets the time at which it has received the request; without it, the application uses its clock.
+        # Without the time of receipt, which the server sets, the application uses `clock`.
         scope.pop("casstat.received_s", None)
         await app(scope, receive, send)
 

@@ -80,7 +80,7 @@ def test_the_exit_code_is_that_of_a_shell(tmp_path: Path) -> None:
     assert run(str(file)) == CommandResult(126, "Permission denied")
 
 
-def test_a_command_that_ignores_ctrl_c_is_terminated_at_the_second_and_killed_at_the_third(
+def test_a_command_that_ignores_ctrl_c_is_terminated_by_the_second_one_and_killed_by_the_third(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(command_runner, "SUCCESSIVE_S", FOREVER_S)
@@ -209,7 +209,7 @@ def test_an_error_of_the_observer_ends_the_command() -> None:
     assert not psutil.pid_exists(int(str(failure.value)))
 
 
-def test_ctrl_c_long_after_the_last_one_interrupts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_long_after_the_previous_one_interrupts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_runner, "SUCCESSIVE_S", 0, raising=False)
     log = io.BytesIO()
     script = "trap 'echo interrupted; trap \"exit 5\" INT' INT; echo ready; while :; do sleep 0.05; done"
@@ -282,7 +282,7 @@ def test_closed_standard_streams_do_not_matter() -> None:
 
 
 class Terminal:
-    """The owner of a command, on a terminal of its own."""
+    """The owner of a command, on a new terminal."""
 
     def __init__(
         self,
@@ -322,7 +322,7 @@ class Terminal:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def type(self, keys: bytes) -> None:
-        """Type keys, and read output in the meantime."""
+        """Type keys, reading output at the same time."""
         os.set_blocking(self._master, False)
         ends_s = time.monotonic() + PATIENCE_S
         while keys:
@@ -384,7 +384,7 @@ def test_a_slow_terminal_gets_the_end_of_the_output() -> None:
     assert terminal.output == bytes(100_000) + b"end\r\n"
 
 
-def test_redirected_input_is_the_commands_own(tmp_path: Path) -> None:
+def test_the_command_inherits_redirected_input(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("first\nlast\n")
     with (
@@ -460,7 +460,7 @@ while True:
 
 def test_pressing_ctrl_c_repeatedly_kills_all_processes_of_the_command() -> None:
     prelude = f"from cli.runs.command import command_runner; command_runner.SUCCESSIVE_KEYS_S = {FOREVER_S}\n"
-    # Otherwise, Ctrl-C also discards output.
+    # Without noflsh, Ctrl-C would also discard output.
     command = ("sh", "-c", 'stty noflsh; exec "$@"', "sh", sys.executable, "-c", STUBBORN)
     with Terminal(*command, prelude=prelude) as terminal:
         for word in (b"ready", b"interrupted", b"terminated"):
@@ -481,7 +481,7 @@ def test_the_command_continues_when_its_terminal_is_closed(tmp_path: Path) -> No
         assert terminal.process.communicate(timeout=PATIENCE_S)[1] == b"result 4 100006 \n"
 
 
-# Becomes a background job of the terminal.
+# Makes the owner a background job of the terminal.
 BACKGROUND = """
 import os
 child = os.fork()

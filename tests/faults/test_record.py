@@ -127,8 +127,8 @@ def test_a_command_that_cannot_run_is_an_error_before_anything_is_created(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the command is missing"),
-        (["10.0.0.1"], "the command is missing"),
+        ([], "no command given"),
+        (["10.0.0.1"], "no command given"),
         (["--no-such-option", "--", "true"], "No such option"),
         (["--tag", "x", "--", "true"], "expected KEY=VALUE"),
         (["--fail-if", "read_p99_ms", "--", "true"], "expected COLUMN OPERATOR NUMBER"),
@@ -535,7 +535,7 @@ def test_an_agent_that_restarts_during_the_run_is_recorded(
     servers[1].stop()
     assert code == 0
     assert errors == (
-        f"casstat: the run ended early on http://{address}; its lease expired, or it was ended or deleted there\n"
+        f"casstat: the run ended early on http://{address}: its lease expired, or a client ended or deleted it\n"
     )
     assert [(node.name, node.problem) for node in read_run(folder).nodes] == [("n1", ""), ("n2", "")]
     assert all(node.ticks for node in read_run(folder).nodes)

@@ -1,4 +1,4 @@
-"""`casstat fetch --recover` completes a run, and loses nothing that is already there, whatever happens."""
+"""`casstat fetch --recover` completes a run, and never loses existing data, whatever fails."""
 
 import json
 import os
@@ -24,13 +24,13 @@ from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, read_ru
 from tests.collector.fakes import file_size_limit
 from tests.faults.recording_agent import HOST, Node, RecordingAgent, record_around_now, serving
 
-# The number of ticks in the runs below, whose limits are at ticks.
+# The number of ticks in the runs below, which begin and end at ticks.
 TICKS = 6
 
 
 @dataclass(frozen=True)
 class Case:
-    """A complete run of the nodes n1 and n2, whose agents are being served.
+    """A complete run of the nodes n1 and n2, whose agents are running.
 
     complete  the content of its file.
     stop      functions that stop the agents.
@@ -125,9 +125,9 @@ def test_only_the_incomplete_nodes_are_fetched_again(
     ("ticks", "is_replaced", "problem"),
     [
         (TICKS - 1, True, ""),
-        # As many ticks as before, but now they are known to be all.
+        # The same number of ticks, but now the recording is known to be complete.
         (TICKS, True, ""),
-        # The agent has deleted some of them in the meantime.
+        # The agent has since deleted a tick.
         (TICKS + 1, False, "cut"),
     ],
 )
@@ -149,7 +149,7 @@ def is_gone(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def interrupts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the agents send SIGINT when their journals are requested, and respond only after it has taken effect."""
+    """Send SIGINT when an agent's journal is requested; the agent responds only after the signal has taken effect."""
     interrupted = threading.Event()
     interrupt = AgentClient.interrupt
 
@@ -199,7 +199,7 @@ def test_nothing_is_lost_if_the_agent_fails(
 
 @pytest.mark.parametrize("limit", [100, 3000])
 def test_nothing_is_lost_if_the_disk_is_full(limit: int, case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    """The lower limit affects all files, the higher one all but the run's file."""
+    """The lower limit affects all files; the higher one, all except the run's file."""
     one, two = case.complete.nodes
     case.change(replace(one, ticks=2, problem="cut"), two)
     assert (case.folder / run_file.FILE).stat().st_size < 3000
@@ -215,14 +215,14 @@ def test_nothing_is_lost_if_the_disk_is_full(limit: int, case: Case, capsys: pyt
 
 
 def killed(case: Case) -> Run:
-    """Return the run as the recorder writes it before the command."""
+    """Return the run as the recorder writes it before the command starts."""
     run = case.complete
     nodes = tuple(RunNode(n.name, n.address, interval_s=1.0, casstat="1", clocks=n.clocks) for n in run.nodes)
     return replace(run, end_s=None, nodes=nodes, command=RunCommand(("true",), run.begin_s))
 
 
 def private(case: Case, name: str = ".agents/1") -> RunNode:
-    """Write a private agent's journal for the first node, and stop the node's own agent; return the node."""
+    """Stop the first node's agent, and write a private agent's journal for the node; return the node."""
     record_around_now(case.folder / name, "n1")
     (case.folder / name / "agent.log").touch()
     case.stop[0]()
@@ -255,7 +255,7 @@ def test_a_run_whose_recorder_was_killed_ends_when_the_recorder_was_last_alive(
     assert not (case.folder / LOCK_FILE).exists()
 
 
-def test_a_recorder_that_was_killed_before_it_showed_that_it_is_alive_leaves_a_run_that_ends_as_it_begins(
+def test_a_run_ends_when_it_begins_if_its_recorder_was_killed_before_it_showed_that_it_was_alive(
     case: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = killed(case)
@@ -355,7 +355,7 @@ def test_damage_in_a_private_journal_is_a_problem_and_the_journal_is_kept(
     case.change(private(case), case.complete.nodes[1])
     (file,) = journal_files(case.folder / ".agents/1")
     content = file.read_bytes()
-    # The ticks just before the run are kept as well.
+    # The damage is among the ticks just before the run, which are kept as well.
     offset = len(content) // 16
     file.write_bytes(content[:offset] + b"\xff" * 50 + content[offset:])
     code, errors = recovered(capsys, case.folder)
@@ -392,7 +392,7 @@ def test_a_run_that_is_being_recorded_is_not_changed(case: Case, capsys: pytest.
     assert read_run(case.folder) == killed(case)
 
 
-def test_the_run_that_was_completed_just_before_is_not_replaced_by_an_earlier_state(
+def test_a_run_that_its_recorder_has_just_completed_is_not_reset_to_an_earlier_state(
     case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The recorder writes the run's file and releases the lock while the recovery starts."""
@@ -409,13 +409,13 @@ def test_the_run_that_was_completed_just_before_is_not_replaced_by_an_earlier_st
     assert read_run(case.folder) == complete
 
 
-def test_what_is_not_a_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_that_is_not_a_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert recovered(capsys, tmp_path) == (1, f"casstat: {tmp_path}: not the directory of a run\n")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("address", ["::x::", f"http://{HOST}:1\x1b[2J", "http://a:b@h"])
-def test_an_invalid_address_in_the_runs_file_is_an_error_of_one_line(
+def test_an_invalid_address_in_the_runs_file_is_a_one_line_error(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     node = RunNode("n1", address, clocks=(NodeClock(1000.0, 0.0, 0.0),), problem="cut")

@@ -1,4 +1,4 @@
-"""The API on a UNIX socket: only this user may connect, and is treated like a client of the loopback interface."""
+"""The API on a UNIX socket: only this user may connect, with the permissions of clients on the loopback interface."""
 
 import signal
 import socket
@@ -32,7 +32,7 @@ def serve(folder: Path, path: Path) -> Server:
     return Server(build(Scripted(journal(folder / "journal"))), f"unix:{path}", None, print)
 
 
-def test_its_clients_may_read_and_write(tmp_path: Path) -> None:
+def test_clients_may_read_and_write(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     server = serve(tmp_path, path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -47,7 +47,7 @@ def test_its_clients_may_read_and_write(tmp_path: Path) -> None:
         client.json("/api/v1/node")
 
 
-def test_a_socket_in_use_is_an_error_and_one_that_was_left_behind_is_replaced(tmp_path: Path) -> None:
+def test_a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     server = serve(tmp_path, path)
     with pytest.raises(ListenError, match="Address already in use"):
@@ -80,7 +80,7 @@ def never(_: str) -> NoReturn:
     raise AssertionError
 
 
-def test_an_agent_and_a_live_cluster_use_it(fake: FakeJolokia, tmp_path: Path) -> None:
+def test_an_agent_serves_a_live_cluster_on_a_socket(fake: FakeJolokia, tmp_path: Path) -> None:
     path = tmp_path / "socket"
     options = ("--jolokia", fake.url, "--source", "jolokia", "--journal-dir", str(tmp_path / "journal"))
     with Program("agent", *options, "--listen", f"unix:{path}") as program:

@@ -1,4 +1,4 @@
-"""Agents with wrong clocks give the same merged rows as agents with the right clock on the same nodes."""
+"""Agents with wrong clocks yield the same merged rows as agents with correct clocks on the same nodes."""
 
 import csv
 import subprocess
@@ -19,7 +19,7 @@ RATE, LOAD_S, IDLE_S = 300, 8, 4
 
 
 def agent(node: Node, journal: Path, offset_s: float) -> RunningAgent:
-    """Return an agent whose clock is ahead by `offset_s`; its monotonic clock is right."""
+    """Return an agent whose clock is ahead by `offset_s`; its monotonic clock is correct."""
     environ = {"LD_PRELOAD": str(library()), "FAKETIME": f"{offset_s:+}", "DONT_FAKE_MONOTONIC": "1"}
     options = ("--jolokia", node.spec.jolokia_url)
     return RunningAgent(journal, *options, **environ if offset_s else {}).wait_until_serving()
@@ -39,7 +39,7 @@ def test_wrong_clocks_are_corrected(three_nodes: list[Node], tmp_path: Path) -> 
     nodes = three_nodes[: len(OFFSETS_S)]
     prepare(nodes[0])
     addresses = " ".join(node.spec.address for node in nodes)
-    # The load begins and ends within the run, so that rows that are shifted in time differ.
+    # The load begins and ends within the run, so rows that are shifted in time would differ.
     load = f"{sys.executable} -m cli.demo.load_generator {addresses} --only-these --rate {RATE} --seconds {LOAD_S}"
     command = ("sh", "-c", f"sleep {IDLE_S}; {load} > /dev/null")
     with ExitStack() as stack:

@@ -12,7 +12,7 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.http.access import Access
 from collector.runs.agent_client import AgentClient
 
-# An agent keeps recording for 60 s after its tunnel breaks; noticing that and reconnecting takes some more time.
+# An agent keeps recording for 60 s after its tunnel breaks; detecting the break and reconnecting takes more time.
 TUNNEL_PATIENCE_S = 80.0
 
 
@@ -28,10 +28,10 @@ class AgentClients:
     private: Collection[NodeAddress] = ()
 
     def access_to(self, *addresses: NodeAddress) -> Access:
-        """Return the credentials for all of these agents.
+        """Return credentials that may be sent to all of these agents.
 
-        The user's are for the agents that the user named. They are not sent to agents that `record` has started, which
-        need none: others may control the machines behind tunnels.
+        The user's credentials are sent only to agents that the user named. Agents that `record` has started need none,
+        and somebody else may control the remote hosts.
         """
         is_named = all(address.tunnel is None and address not in self.private for address in addresses)
         return self.access if is_named else Access()

@@ -1,4 +1,4 @@
-"""Agents that `record` starts for nodes without one; each ends with the process that started it."""
+"""Agents that `record` starts for nodes without one; each ends when the process that started it ends."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from collector.printable import one_line
 
 PACKAGES = Path(cli.__file__).parents[1]
 LOG_FILE = "agent.log"
-# The agent looks for a source first, and Jolokia and nodetool may take this long to answer.
+# An agent finds a source before it serves its API, and Jolokia or nodetool may take this long to answer.
 START_S = 60.0
 POLL_S = 0.02
 _SERVING = re.compile(rb"^casstat: serving (\S+)$", re.MULTILINE)
@@ -25,14 +25,14 @@ MAX_LOG_BYTES = 1 << 16
 
 
 class PrivateAgent:
-    """A casstat agent with its journal in `folder`; by default, its API is on a free port of the loopback interface."""
+    """A casstat agent with its journal in `folder`; by default, it listens on a free port of the loopback interface."""
 
     def __init__(self, folder: Path, options: Sequence[str], listen: str = "127.0.0.1:0") -> None:
-        """Start the agent with additional options, in which paths must be absolute. Raises CasstatError."""
+        """Start the agent with additional options; paths in them must be absolute. Raises CasstatError."""
         folder = folder.absolute()
         self._log = folder / LOG_FILE
         command = [sys.executable, "-m", "cli", "agent", "--listen", listen, "--journal-dir", str(folder)]
-        # The agent ignores settings for a permanent agent on this machine.
+        # Settings for a permanent agent on this machine must not affect this one.
         environ = {name: value for name, value in os.environ.items() if name not in _AGENT_VARIABLES}
         status, status_end = os.pipe()
         control_end, self._control = os.pipe()
@@ -71,9 +71,9 @@ class PrivateAgent:
         return parse_address(self.wait_until_serving())
 
     def wait_until_serving(self, poll: Callable[[], object] = lambda: None) -> str:
-        """Wait until the agent serves its API; return what it listens on. Raises CasstatError, and what `poll` raises.
+        """Wait until the agent serves its API; return the address that it listens on.
 
-        Calls `poll` repeatedly while it waits.
+        Calls `poll` repeatedly while it waits. Raises CasstatError, and any exception that `poll` raises.
         """
         ends_s = time.monotonic() + START_S
         while time.monotonic() < ends_s:

@@ -1,8 +1,8 @@
 """Runs the command of a recorded run: passes its output through unchanged, keeps a copy, and forwards Ctrl-C.
 
-If the standard output is a terminal, the command runs on a pseudoterminal, otherwise on two pipes. If the standard
-input is a terminal as well, what is typed is passed on; any other standard input becomes the command's own. A
-supervisor process starts the command, and ends it if this process dies.
+If standard output is a terminal, the command runs on a pseudoterminal; otherwise, it writes to two pipes. If standard
+input is a terminal as well, typed keys are passed on; otherwise, the command inherits standard input. A supervisor
+process starts the command, and ends it if this process dies.
 
 The carriage returns that a pseudoterminal adds at the ends of lines are not part of the copy.
 """
@@ -28,13 +28,14 @@ from cli.runs.command.standard_streams import new_pipe, open_standard_streams
 from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult, lost_supervisor, merged_reports, result_in
 
 REPORT_BYTES = 1 << 12
-# After the command has ended, this much time is spent waiting for output of processes that it left in the background.
+# How long to wait, after the command has ended, for output of processes that it left in the background.
 DRAIN_S = 0.5
 # How much typed input is kept for a command that does not read it.
 TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
-# The signals that successive presses of Ctrl-C send. The first one is sent again if the last press was longer ago than
-# this; the time is short where keys are passed on, because interactive programs use Ctrl-C all the time.
+# The signals that successive presses of Ctrl-C send. If more time than this passes between two presses, the second one
+# sends the first signal again. The time is shorter for keys that are passed on, because Ctrl-C is common in interactive
+# programs.
 ESCALATION = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 SUCCESSIVE_S = 10.0
 SUCCESSIVE_KEYS_S = 2.0
@@ -112,7 +113,7 @@ class CommandRunner:
         return replace(result, problem="; ".join(filter(None, [result.problem, *self._problems])))
 
     def interrupt(self) -> None:
-        """Send the command SIGINT; at the next call within SUCCESSIVE_S, SIGTERM; and then SIGKILL."""
+        """Send the command SIGINT; if called again within SUCCESSIVE_S, SIGTERM; and after that, SIGKILL."""
         self._send(self._next_signal(SUCCESSIVE_S))
 
     def _next_signal(self, successive_s: float) -> int:
@@ -122,7 +123,7 @@ class CommandRunner:
         return ESCALATION[min(self._presses, len(ESCALATION)) - 1]
 
     def _send(self, number: int) -> None:
-        """Send the command a signal, or stop waiting for the reader of its output if it has already ended."""
+        """Send the command a signal; if it has already ended, stop waiting for the reader of its output."""
         if self._control < 0:
             self._is_abandoned = True
             return
@@ -139,7 +140,7 @@ class CommandRunner:
         stdin = 0
         has_keys = os.isatty(0) and is_in_foreground(0)
         if os.isatty(0) and not has_keys:
-            # The keys are for another program.
+            # The keys are for another program, in the foreground.
             stdin = os.open(os.devnull, os.O_RDONLY)
             theirs.callback(os.close, stdin)
         if not os.isatty(1):
@@ -156,7 +157,7 @@ class CommandRunner:
 
     @contextmanager
     def _forwarding_signals(self) -> Iterator[None]:
-        """Forward signals to the command, except those that are ignored, for instance because of nohup."""
+        """Forward signals to the command, except those that this process ignores, for example under nohup."""
 
         def interrupt(*_: object) -> None:
             self.interrupt()
@@ -197,7 +198,7 @@ class CommandRunner:
             self._pass_on(ready)
 
     def _drain(self) -> None:
-        """Pass the rest of the output on, however slow its reader is, but do not wait for background processes."""
+        """Pass on the rest of the output, however slow its reader is, but do not wait for background processes."""
         self._keys = None
         for output in self._outputs:
             output.end()
@@ -223,7 +224,7 @@ class CommandRunner:
             self._observer.after_output()
 
     def _ready(self, timeout_s: float, *others: int) -> Mapping[int, int]:
-        """Wait until a route can be used or one of the other descriptors read, and return the events by descriptor."""
+        """Wait until a route or one of the other descriptors is ready, and return the events by descriptor."""
         wanted = defaultdict(int, dict.fromkeys(others, select.POLLIN))
         for route in (*self._outputs, *([] if self._keys is None else [self._keys])):
             for descriptor, event in route.awaited():
@@ -259,7 +260,7 @@ class CommandRunner:
             self._problems.append(f"the copy of the output is incomplete: {error.strerror}")
 
     def _scanned(self, keys: bytes) -> bytes:
-        """Return the keys to pass on. Ctrl-C discards earlier keys, as on a terminal; if repeated, it sends signals.
+        """Return the keys to pass on. As on a terminal, Ctrl-C discards earlier keys; if repeated, it sends signals.
 
         When Ctrl-C is passed on, the pseudoterminal itself sends SIGINT to its foreground process group.
         """

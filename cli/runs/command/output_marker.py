@@ -1,4 +1,4 @@
-"""Turns lines of a command's output that match a pattern into marks of its run."""
+"""Turns matching lines of a command's output into marks of its run."""
 
 from pathlib import Path
 from re import Pattern
@@ -21,14 +21,14 @@ class OutputMarker(OutputObserver):
         self._lines: dict[int, bytes] = {}
 
     def before_output(self, data: bytes, stream: int) -> None:
-        """Mark the run at each line that is complete now."""
+        """Mark the run at each matching line that `data` completes."""
         *lines, rest = (self._lines.get(stream, b"") + data).replace(b"\r", b"\n").split(b"\n")
         self._lines[stream] = rest[:MAX_LINE_BYTES]
         for line in lines:
             self._mark(line)
 
     def end(self) -> None:
-        """Treat the last line of each stream as complete, although it has no line end."""
+        """Treat the last line of each stream as complete, although it does not end with a newline."""
         for line in self._lines.values():
             self._mark(line)
         self._lines.clear()

@@ -1,4 +1,4 @@
-"""What follows the output of a command."""
+"""Observers of a command's output."""
 
 from collections.abc import Sequence
 

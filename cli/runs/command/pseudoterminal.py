@@ -22,17 +22,17 @@ class Pseudoterminal:
         self._path = os.ttyname(self.slave)
 
     def copy_size(self) -> None:
-        """Give it the size of the real terminal, the standard output."""
+        """Set its size to that of the real terminal, which is standard output."""
         with contextlib.suppress(OSError):
             size = fcntl.ioctl(1, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
     def turns_ctrl_c_into_a_signal(self) -> bool:
-        """Return whether it sends SIGINT for Ctrl-C; full-screen programs turn that off."""
+        """Return whether Ctrl-C sends SIGINT; full-screen programs turn this off."""
         return bool(termios.tcgetattr(self.master)[3] & termios.ISIG)
 
     def discard_input(self) -> None:
-        """Discard the input that the command has not read; with a full buffer, Ctrl-C would have no effect."""
+        """Discard input that the command has not read; Ctrl-C would have no effect if the buffer were full."""
         with contextlib.suppress(OSError, termios.error):
             slave = os.open(self._path, os.O_RDWR | os.O_NOCTTY)
             try:

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Container, Iterator
 
 CHUNK_BYTES = 1 << 16
-# This much can be written without blocking to a terminal that poll reports as writable; select.PIPE_BUF to a pipe.
+# How much can be written without blocking to a terminal that poll reports as writable; for a pipe, select.PIPE_BUF.
 TERMINAL_CHUNK_BYTES = 1024
-# A pseudoterminal's buffers contain less than this.
+# A pseudoterminal's buffers hold less than this.
 TERMINAL_BYTES = 1 << 17
 
 
@@ -22,7 +22,7 @@ class Route:
 
     capacity_bytes  nothing more is read while this much is pending.
     source          -1 after its end.
-    error           why the target could not be written to; all further data is discarded.
+    error           why writing to the target failed; None if it did not. After an error, all data is discarded.
     """
 
     def __init__(self, source: int, target: int, capacity_bytes: int = 1) -> None:

@@ -15,7 +15,7 @@ def open_standard_streams() -> None:
 
 
 def new_pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
-    """Return a new pipe's end to read from, which `ours` closes, and its end to write to, which `theirs` closes."""
+    """Return the read end of a new pipe, which `ours` closes, and its write end, which `theirs` closes."""
     read_end, write_end = os.pipe()
     ours.callback(os.close, read_end)
     theirs.callback(os.close, write_end)

@@ -19,7 +19,7 @@ REDRAW_S, AFTER_OUTPUT_S = 0.5, 0.1
 ERASE = "\r\x1b[K"
 # A full-screen program switches to the alternate screen and back.
 _SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
-# The longest such sequence may be split between two reads.
+# The length of the longest such sequence, which may be split between two reads.
 _CARRY_BYTES = 8
 
 

@@ -1,11 +1,12 @@
-"""Starts a command in a session of its own for another process, its owner, and ends the command when the owner dies.
+"""Starts a command in a new session for another process, the owner, and ends the command when the owner dies.
 
 Usage: python -IS supervisor.py CONTROL STATUS TERMINAL COMMAND [ARGUMENT]...
 
-The first three arguments are file descriptors. Each byte from CONTROL is the number of a signal to send to the command,
-and the end of CONTROL means that the owner has died. STATUS receives a JSON object per line: before the command
-starts, and when it has ended. TERMINAL is the command's controlling terminal, or -1. The command inherits the standard
-streams, and ignores the signals that the owner ignores. This program uses only the standard library.
+The first three arguments are file descriptors. Each byte from CONTROL is the number of a signal to send to the command;
+end-of-file on CONTROL means that the owner has died. The supervisor writes a report, a JSON object on a line, to STATUS
+before the command starts and after it has ended. TERMINAL is the command's controlling terminal, or -1. The command
+inherits the standard streams, and ignores the signals that the owner ignores. This program uses only the standard
+library.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from pathlib import Path
 
 # A command that outlives its owner gets SIGTERM, and SIGKILL after this time.
 GRACE_S = 5.0
-# How long processes that are just ending may take.
+# How long to wait for processes that are just ending.
 ENDING_S = 0.25
 POLL_S = 0.05
 # Signals that this program ignores; the owner decides which signals the command gets.
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _are_left(session: int) -> bool:
-    """Return whether processes of a session go on running; those that are just ending do not count."""
+    """Return whether processes of a session are still running, after waiting for those that are just ending."""
     ends_s = time.monotonic() + ENDING_S
     while (are_left := bool(_members(session))) and time.monotonic() < ends_s:
         time.sleep(POLL_S)
@@ -68,7 +69,7 @@ def _are_left(session: int) -> bool:
 
 
 def _child_signals() -> int:
-    """Return a descriptor that can be read from whenever a child has ended; unlike a pidfd, it works everywhere."""
+    """Return a descriptor that can be read from whenever a child has ended; unlike a pidfd, it works on all kernels."""
     signals, wakeup = os.pipe()
     for descriptor in (signals, wakeup):
         os.set_blocking(descriptor, False)
@@ -78,9 +79,9 @@ def _child_signals() -> int:
 
 
 def _prepare(status: int, terminal: int, default: Collection[int]) -> None:
-    """Prepare the command's process between fork and exec; set some signals to their default action."""
+    """Prepare the command's process between fork and exec; reset the signals in `default` to their default actions."""
     os.setsid()
-    # It is reported before the command runs, because the command may kill this program.
+    # Report the PID before the command runs, because the command may kill this program.
     _report(status, {"pid": os.getpid()})
     if terminal >= 0:
         fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

@@ -1,4 +1,4 @@
-"""Starts the supervisor of a command, and interprets its reports."""
+"""The supervisor of a command: how to start it, and what its reports mean."""
 
 import json
 import signal
@@ -10,12 +10,12 @@ from typing import Any
 from cli.runs.command import supervisor as supervisor_program
 
 SUPERVISOR = (sys.executable, "-IS", str(supervisor_program.__file__))
-"""Starts the supervisor.
+"""The command line that starts the supervisor.
 
-It is isolated from PYTHONPATH, and not started as a module, because a directory `cli` in the working directory would be
-used instead.
+It ignores PYTHONPATH and runs the supervisor as a file: with -m, Python would prefer a directory `cli` in the working
+directory.
 """
-# The exit code if the supervisor fails, and that of `casstat record` for other failures.
+# The exit code if the supervisor fails; `casstat record` also uses it for its other failures.
 FAILED = 125
 
 

@@ -1,4 +1,4 @@
-"""Marks survive other writers, unfinished lines and malformed ones."""
+"""Marks are read as they are added, despite unfinished and malformed lines."""
 
 import json
 from pathlib import Path

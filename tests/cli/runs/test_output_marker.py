@@ -1,4 +1,4 @@
-"""Lines of output that match a pattern mark the run, whichever way they arrive."""
+"""Lines of output that match a pattern mark the run, however the output is split."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_lines_of_both_streams_are_separate(tmp_path: Path) -> None:
     assert marks(tmp_path, rb"rate \d+", (b"rate 1", 1), (b"error\n", 2), (b"0\n", 1)) == ["rate 10"]
 
 
-def test_a_last_line_without_an_end_counts(tmp_path: Path) -> None:
+def test_a_last_line_without_a_newline_counts(tmp_path: Path) -> None:
     assert marks(tmp_path, rb"done", (b"all done", 2)) == ["all done"[4:]]
 
 

@@ -1,4 +1,4 @@
-"""The run to mark is the given one, that of the surrounding command, or the only one that is being recorded."""
+"""A run's directory: its name, its lock, and which run `casstat mark` marks."""
 
 import os
 from contextlib import suppress
@@ -98,7 +98,7 @@ def test_all_users_can_see_that_a_run_is_being_recorded() -> None:
     assert not is_being_recorded(folder)
 
 
-def test_an_error_of_a_recorder_is_not_mistaken_for_a_taken_lock() -> None:
+def test_an_error_in_a_recorder_is_not_mistaken_for_a_lock_that_is_held() -> None:
     folder = run_at("a")
     with pytest.raises(BlockingIOError), recording(folder):
         raise BlockingIOError
@@ -136,7 +136,7 @@ def test_the_lock_of_a_recorder_that_died_shows_when_it_was_last_alive() -> None
         ("x" * 99, "-" + "x" * 60),
     ],
 )
-def test_a_default_directory_is_below_that_of_all_runs(name: str, suffix: str) -> None:
+def test_a_default_directory_is_in_the_directory_of_all_runs(name: str, suffix: str) -> None:
     folder = default_folder(name, 0.0)
     assert folder.parent == RUNS_FOLDER
     assert folder.name[15:] == suffix

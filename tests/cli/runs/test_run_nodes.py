@@ -21,7 +21,7 @@ from collector.runs.agent_client import AgentClient
 
 
 class FakeAgent(AgentClient):
-    """An agent that responds to each path with given content, and to no others."""
+    """An agent that responds only to the paths in `content`."""
 
     def __init__(self, host: str, content: dict[str, Any]) -> None:
         super().__init__(parse_address(f"{host}:17199", "http"), Access())
@@ -42,7 +42,7 @@ def test_the_state_of_an_agent_includes_its_active_runs() -> None:
 
 
 class FailingAgent(PrivateAgent):
-    """A private agent that does not start, unless its directory is the first one."""
+    """A private agent that starts only if its directory is the first one."""
 
     def __init__(self, folder: Path, _options: Sequence[str]) -> None:
         self._name = folder.name

@@ -14,7 +14,7 @@ from tests.stranger import forbidden
 @pytest.fixture
 def runs() -> Iterator[Path]:
     """Yield a directory with two runs that other users may read."""
-    # tmp_path would not do: it is below a directory that other users may not enter.
+    # tmp_path is unsuitable: it is in a directory that other users may not enter.
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number, run in enumerate(("mine", "yours")):
@@ -24,7 +24,7 @@ def runs() -> Iterator[Path]:
         yield folder
 
 
-def test_a_directory_that_cannot_be_read_is_not_known_to_be_a_run(runs: Path) -> None:
+def test_a_directory_that_cannot_be_read_is_not_considered_a_run(runs: Path) -> None:
     with forbidden(runs / "mine"):
         assert not is_run(runs / "mine")
     assert is_run(runs / "mine")
@@ -55,7 +55,7 @@ def test_the_runs_that_can_be_read_are_listed(runs: Path, capsys: pytest.Capture
         ("mine", ("record", "127.0.0.1:1", "-o", "mine/run", "--", "true"), 125, "mine/run: Permission denied"),
     ],
 )
-def test_a_missing_permission_is_an_error_of_one_line(
+def test_a_missing_permission_is_a_one_line_error(
     path: str,
     arguments: tuple[str, ...],
     code: int,
@@ -65,7 +65,7 @@ def test_a_missing_permission_is_an_error_of_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(runs)
-    # All modules are imported before the user changes.
+    # Import all modules before the user changes.
     assert main(arguments) in (0, 1, 125)
     capsys.readouterr()
     with forbidden(runs / path):

@@ -24,7 +24,7 @@ def duration_us(tick: int) -> int:
 
 
 def with_pending(ticks: list[Snapshot], values: Mapping[int, int]) -> list[Snapshot]:
-    """Return the ticks with the given numbers of pending compactions, and none in the others."""
+    """Return the ticks with the given numbers of pending compactions, and with none in all other ticks."""
     changed = []
     for number, snapshot in enumerate(ticks):
         (scrape,) = snapshot.scrapes
@@ -34,7 +34,7 @@ def with_pending(ticks: list[Snapshot], values: Mapping[int, int]) -> list[Snaps
 
 
 def summarised(folder: Path, phases: list[RunPhase], **node: Mapping[int, int]) -> RunSummary:
-    """Return the summary of a run with two nodes, whose pending compactions are given by tick."""
+    """Return the summary of a run with the nodes n1 and n2; `node` contains their pending compactions by tick."""
     metrics = (*METRICS, CATALOGUE[PENDING])
     for name in ("n1", "n2"):
         ticks = with_pending(busy(name, TICKS, lambda tick: [duration_us(tick)] * 10), node.get(name, {}))
@@ -123,7 +123,7 @@ def test_only_the_recordings_of_the_run_count(tmp_path: Path) -> None:
     assert main.values["reads"] == 2 * 20 * 10
 
 
-def test_an_earlier_session_with_a_longer_interval_does_no_harm(tmp_path: Path) -> None:
+def test_an_earlier_session_with_a_longer_interval_does_not_matter(tmp_path: Path) -> None:
     record(tmp_path / "nodes" / "n1", busy("n1", 10, begin_s=BEGIN_S - 120.0, interval_s=10.0), interval_s=10.0)
     phases = [RunPhase("main", BEGIN_S + 10.0, BEGIN_S + 30.0)]
     (main,) = summarised(tmp_path, phases).phases

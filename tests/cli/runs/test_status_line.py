@@ -1,4 +1,4 @@
-"""The status line is below the output, never inside a line of it or over a full-screen program."""
+"""The status line is drawn below the output, never inside a line or over a full-screen program."""
 
 import os
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ FRAMES = frames(3)
 
 
 class Terminal:
-    """A status line, with what it has written."""
+    """A status line and what it has written."""
 
     def __init__(self) -> None:
         self._reader, writer = os.pipe2(os.O_NONBLOCK)
@@ -40,7 +40,7 @@ def terminal() -> Terminal:
     return Terminal()
 
 
-def test_the_line_is_drawn_after_a_complete_line_only(terminal: Terminal) -> None:
+def test_the_line_is_drawn_only_after_a_complete_line(terminal: Terminal) -> None:
     assert "reads" in terminal.prints(b"a line\n")
     assert terminal.prints(b"50 %") == ""
     assert "reads" in terminal.prints(b" done\r\n")

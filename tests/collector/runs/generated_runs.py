@@ -1,4 +1,4 @@
-"""Runs for tests: one with all fields, and a strategy for others."""
+"""Runs for tests: an example, and a strategy that generates others."""
 
 from hypothesis import strategies as st
 

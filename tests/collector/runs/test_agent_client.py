@@ -1,4 +1,4 @@
-"""The agents' client sends each change once, on a connection that is open."""
+"""The client for agents sends each change once, on an open connection, and repeats requests without side effects."""
 
 import io
 import socket
@@ -18,11 +18,11 @@ HOST = "127.0.63.6"
 
 
 class OneRequestServer:
-    """Responds to one request per connection with `response`, and closes it without announcing this.
+    """A server that responds to one request per connection with `response`, and then closes it without notice.
 
-    All requests end with `end`.
+    Every request must end with `end`.
 
-    requests  the first lines of the requests.
+    requests  the methods and paths of the requests.
     """
 
     def __init__(self, response: bytes, end: bytes = b"\r\n\r\n{}") -> None:
@@ -81,7 +81,7 @@ def test_an_error_has_the_status_of_the_response() -> None:
 
 
 class SlowToOpen(AgentClient):
-    """A client whose first attempts to connect fail; a wait between two attempts takes no time."""
+    """A client whose first `failures` attempts to connect fail; it does not wait between attempts."""
 
     def __init__(self, address: str, failures: int, patience_s: float) -> None:
         super().__init__(parse_address(address, "http"), Access(), patience_s=patience_s)

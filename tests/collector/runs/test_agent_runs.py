@@ -1,4 +1,4 @@
-"""A run on several agents continues where it can, and is reported once where it cannot."""
+"""A run goes on despite agents that fail; each failure is reported once."""
 
 import threading
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from collector.runs import agent_runs
 from collector.runs.agent_client import AgentClient, AgentStatusError
 from collector.runs.agent_runs import AgentRuns
 
-EARLY = "the run ended early on {}; its lease expired, or it was ended or deleted there"
+EARLY = "the run ended early on {}: its lease expired, or a client ended or deleted it"
 
 
 class FakeAgent(AgentClient):
-    """An agent that accepts everything, apart from the changes for which a test sets an error.
+    """An agent that accepts all changes except those with an error in `errors`.
 
     errors   errors by the last word of the path: runs, marks, lease or end.
     changes  the last words of the paths of all requests.
@@ -82,7 +82,7 @@ def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatc
     failing.errors.clear()
     assert failing.renewed.wait(30)
     failing.renewed.clear()
-    # The agent answers again, and has been seen to answer.
+    # The second renewal begins only after the first one has been processed.
     assert failing.renewed.wait(30)
     runs.mark("more")
     runs.end()
@@ -91,7 +91,7 @@ def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatc
 
 
 @pytest.mark.parametrize("status", [404, 409])
-def test_a_run_that_has_ended_before_its_end_ended_early(status: int) -> None:
+def test_a_run_that_is_no_longer_active_when_it_is_ended_ended_early(status: int) -> None:
     reports: list[str] = []
     agent = FakeAgent("h1", end=AgentStatusError(f"HTTP {status}", status))
     runs = AgentRuns([agent], reports.append)
@@ -112,5 +112,5 @@ def test_other_failures_of_renewals_are_not_reported_because_the_next_one_may_su
     runs.begin("ramp")
     assert active.renewed.wait(30)
     runs.end()
-    assert reports == ["cannot end the run before its lease expires: refused"]
+    assert reports == ["cannot end the run, which stays active until its lease expires: refused"]
     assert failing.changes[-1] == "end"

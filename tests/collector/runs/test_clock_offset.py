@@ -10,7 +10,7 @@ from collector.runs.clock_offset import ClockExchange, ClockOffsetError, measure
 
 START_S = 1_700_000_000.0
 DELAYS_S = st.floats(0, 2)
-# A float has a resolution of about 0.2 µs at the present time.
+# As a float, a time since the epoch has a resolution of about 0.2 µs.
 RESOLUTION_S = 1e-5
 
 

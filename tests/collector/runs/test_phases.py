@@ -36,7 +36,7 @@ def test_marks_begin_phases_after_the_warm_up() -> None:
     )
 
 
-def test_a_mark_with_a_name_that_has_a_meaning_gets_another_name() -> None:
+def test_a_mark_with_a_reserved_or_repeated_name_is_renamed() -> None:
     texts = (TOTAL, WARM_UP, COOL_DOWN, MAIN, TOTAL)
     marks = [RunMark(1200.0 + 100.0 * number, text) for number, text in enumerate(texts)]
     phases = phases_of(1000.0, 2000.0, 2010.0, 60.0, marks)

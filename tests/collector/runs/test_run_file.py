@@ -128,7 +128,7 @@ JSON = st.recursive(
 
 @given(st.data(), JSON)
 @settings(suppress_health_check=[HealthCheck.too_slow])
-def test_a_field_of_another_type_is_either_accepted_or_an_error_of_one_line(data: st.DataObject, value: Any) -> None:
+def test_a_field_of_another_type_is_either_accepted_or_a_one_line_error(data: st.DataObject, value: Any) -> None:
     content = RUN.content()
     holder = data.draw(st.sampled_from([content, content["nodes"][0], content["nodes"][0]["clocks"][0]]))
     holder[data.draw(st.sampled_from(sorted(holder)))] = value

@@ -25,7 +25,7 @@ def test_runs_are_valid(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("schema_version", 2), ("name", 1), ("begin_s", None), ("nodes", {})])
-def test_other_content_is_not(key: str, value: object) -> None:
+def test_other_content_is_invalid(key: str, value: object) -> None:
     content = json.loads(json.dumps(RUN.content()))
     VALIDATOR.validate(content)
     assert not VALIDATOR.is_valid({**content, key: value})

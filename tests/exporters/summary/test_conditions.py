@@ -1,4 +1,4 @@
-"""Conditions compare a column with a number; what is not a condition is an error."""
+"""Conditions compare a column with a number; any other text is an error."""
 
 import operator
 
@@ -10,7 +10,7 @@ from exporters.summary.conditions import OPERATORS, condition_of
 
 
 @given(st.sampled_from(sorted(OPERATORS)), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from(["", " "]))
-def test_a_condition_compares_as_its_operator_says(symbol: str, limit: float, value: float, space: str) -> None:
+def test_a_condition_compares_with_its_operator(symbol: str, limit: float, value: float, space: str) -> None:
     condition = condition_of(f"read_p99_ms{space}{symbol}{space}{limit!r}")
     assert condition.holds({"read_p99_ms": value}) == OPERATORS[symbol](value, limit)
 

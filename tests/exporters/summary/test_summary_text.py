@@ -37,5 +37,5 @@ def test_the_text_has_a_row_per_phase_and_operation() -> None:
         golden.check("run_summary.txt", "\n".join(summary_lines(phases)) + "\n")
 
 
-def test_a_run_without_complete_intervals_says_so() -> None:
+def test_a_run_without_complete_intervals_has_a_message_instead_of_a_table() -> None:
     assert summary_lines([]) == ["no phase is long enough to contain a complete interval"]
