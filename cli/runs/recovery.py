@@ -66,7 +66,7 @@ def _run_in(folder: Path) -> Run:
 
 
 def _is_missing(node: RunNode) -> bool:
-    """Return whether a node's recording is incomplete, and the rest may still exist elsewhere.
+    """Return whether a node's recording is incomplete, and the rest may still be available.
 
     A node without an address never had an agent. A node recorded over SSH can be fetched only from its spool.
     """

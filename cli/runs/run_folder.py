@@ -1,4 +1,4 @@
-"""The directory of a run that is being recorded: its name, its lock, and how to find it."""
+"""The directory of a run that is being recorded: its name, its lock, and the choice of the run to mark."""
 
 import fcntl
 import os

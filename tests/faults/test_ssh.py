@@ -95,9 +95,8 @@ def test_a_node_is_recorded_in_a_private_spool_that_is_deleted_after_the_fetch(
     )
     code, out, errors = recorded(capfd, server.url, "-o", folder, "--", sys.executable, "-c", script)
     assert code == 0, errors
-    assert (
-        f"casstat: {server.url}: casstat 9.0 on the remote host, casstat {version('casstat')} on this host\n" in errors
-    )
+    versions = f"casstat 9.0 on the remote host, casstat {version('casstat')} on this host"
+    assert f"casstat: {server.url}: {versions}\n" in errors
     spool, directory_mode, socket_mode, _ = out.split()
     assert (directory_mode, socket_mode) == ("0o40700", "0o140600")
     (node,) = read_run(folder).nodes
@@ -137,7 +136,7 @@ def test_a_broken_connection_is_restored_without_a_gap(
     assert node.begin_s is not None
     assert node.end_s is not None
     span_s = node.end_s - node.begin_s
-    # One tick may be missing on a busy machine; a gap as long as the interruption would be longer.
+    # A busy machine may lose one tick; if recording had stopped with the connection, three would be lost.
     assert span_s >= 3
     assert node.ticks >= span_s
 
