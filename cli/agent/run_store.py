@@ -201,7 +201,7 @@ class RunStore:
             if stored is not None and "mark_s" in record and stored.bytes + size_of(line) > MAX_RUN_BYTES:
                 return False
             self._apply(record, line)
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return False
         return True
 

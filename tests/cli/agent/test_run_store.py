@@ -82,9 +82,10 @@ def test_malformed_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     log_lines: list[str] = []
     RunStore(tmp_path, FakeClock(), pytest.fail).begin("ramp")
     with (tmp_path / FILE).open("a") as file:
-        file.write('{"run": "x", "mark_s": 1, "text": "of nobody"}\n[]\n{\nnull\n{"run": "y", "begin_s": "soon"}\n{"ru')
+        file.write('{"run": "x", "mark_s": 1, "text": "of nobody"}\n[]\n{\nnull\n{"run": "y", "begin_s": "soon"}\n')
+        file.write(f'{{"run": "z", "begin_s": 1{"0" * 400}, "name": "late"}}\n{{"ru')
     assert [run["name"] for run in RunStore(tmp_path, FakeClock(), log_lines.append).all_runs()] == ["ramp"]
-    assert log_lines == [f"{tmp_path / FILE}: skipped 6 malformed lines"]
+    assert log_lines == [f"{tmp_path / FILE}: skipped 7 malformed lines"]
     RunStore(tmp_path, FakeClock(), lambda _: None).begin("second")
     assert [run["name"] for run in RunStore(tmp_path, FakeClock(), log_lines.append).all_runs()] == ["ramp", "second"]
 
