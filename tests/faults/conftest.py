@@ -1,12 +1,15 @@
-"""Fixtures for the fault tests: a fake node, and a port that refuses connections."""
+"""Fixtures for the fault tests: nodes with a fake Jolokia or an agent, and a port that refuses connections."""
 
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.fetched_nodes import RecordedNode, serving_history
+from tests.faults.recording_agent import Node, serving
 
 
 @pytest.fixture
@@ -14,6 +17,26 @@ def fake() -> Iterator[FakeJolokia]:
     server = FakeJolokia()
     yield server
     server.close()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    """The node n1, whose journal contains the seconds before the test and the next two minutes."""
+    with serving(tmp_path / "journal", "n1") as served:
+        yield served
+
+
+@pytest.fixture
+def recorded_node(tmp_path: Path) -> Iterator[RecordedNode]:
+    """The node n1, whose journal contains the ten minutes before the test."""
+    with serving_history(tmp_path / "journal", "n1") as served:
+        yield served
+
+
+@pytest.fixture
+def without_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Omit a run's tables, plots and summary, which take most of the time of a short run."""
+    monkeypatch.setattr("cli.runs.record_program.finish", lambda *_, **__: False)
 
 
 @pytest.fixture

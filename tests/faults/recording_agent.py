@@ -1,10 +1,10 @@
-"""An agent for tests of `casstat record` and `casstat fetch --recover`."""
+"""An agent with a journal, for tests of `casstat record` and `casstat fetch`."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
@@ -21,7 +21,7 @@ READS = 10
 
 
 class RecordingAgent(Scripted):
-    """An agent whose journal already contains the ticks of the next two minutes."""
+    """An agent that reports a tick just now; its journal was recorded in advance."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)
@@ -33,8 +33,11 @@ class RecordingAgent(Scripted):
         return {**node, "answers": self.answers, "tick_s": float(int(time.time()))}
 
 
-Node = tuple[RecordingAgent, str]
-"""An agent and its address."""
+class Node(NamedTuple):
+    """A node's agent, and the address at which it is served."""
+
+    agent: RecordingAgent
+    address: str
 
 
 def record_around_now(folder: Path, name: str) -> Path:
@@ -57,6 +60,6 @@ def serving(folder: Path, name: str, clock: Callable[[], float] = time.time) -> 
 
     server = Server(with_clock, f"{HOST}:0", None, print)
     try:
-        yield agent, f"{HOST}:{server.address[1]}"
+        yield Node(agent, f"{HOST}:{server.address[1]}")
     finally:
         server.stop()

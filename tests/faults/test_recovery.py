@@ -81,11 +81,11 @@ def case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Case]:
     folder = tmp_path / "run"
     with stoppable(tmp_path / "j1", "n1") as (one, stop_one), stoppable(tmp_path / "j2", "n2") as (two, stop_two):
         period = ("--from", str(begin_s), "--until", str(begin_s + TICKS - 1), "-o", str(folder))
-        assert main(["fetch", one[1], two[1], *period]) == 0
+        assert main(["fetch", one.address, two.address, *period]) == 0
         capsys.readouterr()
         run = read_run(folder)
         assert [node.ticks for node in run.nodes] == [TICKS, TICKS]
-        yield Case(folder, run, (one[0], two[0]), (stop_one, stop_two))
+        yield Case(folder, run, (one.agent, two.agent), (stop_one, stop_two))
 
 
 def recovered(capsys: pytest.CaptureFixture[str], folder: Path) -> tuple[int, str]:
