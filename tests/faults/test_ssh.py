@@ -24,6 +24,7 @@ from cli.runs.ssh.ssh_agent import SshAgent
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.run_file import RunNode, read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded
 from tests.faults.ssh_server import HOST, SshServer, ssh_server
 from tests.waiting import eventually
 
@@ -59,23 +60,10 @@ def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(f"/tmp/casstat-{name}")  # noqa: S108 - the directory that casstat uses
 
 
-def recorded(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    code = main(["record", *map(str, arguments)])
-    printed = capfd.readouterr()
-    assert "Traceback" not in printed.err
-    return code, printed.out, printed.err
-
-
 def node_of(folder: Path, server: SshServer) -> RunNode:
     """Return the node of a run that was recorded on `server`."""
     (node,) = (node for node in read_run(folder).nodes if node.address == server.url)
     return node
-
-
-def processes_of(spool: str) -> list[psutil.Process]:
-    """Return the processes whose command lines contain the path of a spool."""
-    processes = psutil.process_iter(["cmdline"])
-    return [process for process in processes if any(spool in word for word in process.info["cmdline"] or [])]
 
 
 def test_a_node_is_recorded_in_a_private_spool_that_is_deleted_after_the_fetch(
@@ -104,9 +92,7 @@ def test_a_node_is_recorded_in_a_private_spool_that_is_deleted_after_the_fetch(
     assert node.folder.startswith("nodes/")
     assert node.ticks >= 2
     assert len(node.clocks) == 2
-    assert {path.name for path in folder.iterdir()} == {
-        *("run.json", "summary.json", "command.log", "nodes", "merged", "plots")
-    }
+    assert names_in(folder) == COMPLETE_RUN
     assert not Path(spool).exists()
     assert not processes_of(spool)
 

@@ -1,0 +1,68 @@
+"""`casstat record` starts a private agent for each node that is given by its Jolokia address."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from cli.runs import command_session
+from collector.cluster.live.live_cluster import Plan
+from collector.runs.run_file import read_run
+from exporters.live.live_frames import LiveFrames, Wanted
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, show_status_line
+from tests.faults.recording_agent import Node
+
+
+def test_a_private_agent_leaves_nothing_but_its_recording(
+    fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    fake.node.do_reads(100)
+    command = (sys.executable, "-c", "import time; time.sleep(2.5)")
+    code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", *command)
+    assert code == 0, errors
+    (node,) = read_run(folder).nodes
+    assert (node.problem, node.folder.split("/")[0]) == ("", "nodes")
+    assert node.ticks >= 2
+    assert names_in(folder) == COMPLETE_RUN
+    assert not processes_of(str(folder))
+
+
+def test_a_private_agent_receives_no_credentials(
+    node: Node, fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status line uses the same credentials for all agents, so it has none if one of them is private."""
+    fake.node.do_reads(100)
+    plans: list[Plan] = []
+    authenticated: dict[str, set[bool]] = {}
+    request = HTTPConnection.request
+
+    class NoFrames(LiveFrames):
+        """Frames of no nodes, so that the status line sends no requests."""
+
+        def __init__(self, plan: Plan, wanted: Wanted) -> None:
+            plans.append(plan)
+            super().__init__(replace(plan, nodes=()), wanted)
+
+    def observed(connection: HTTPConnection, method: str, path: str, body: Any, headers: Mapping[str, str]) -> None:
+        authenticated.setdefault(f"{connection.host}:{connection.port}", set()).add("Authorization" in headers)
+        request(connection, method, path, body, headers)
+
+    monkeypatch.setenv("CASSTAT_AGENT_PASSWORD", "secret")
+    show_status_line(monkeypatch)
+    monkeypatch.setattr(command_session, "LiveFrames", NoFrames)
+    monkeypatch.setattr(HTTPConnection, "request", observed)
+    arguments = (node.address, fake.url, "--agent-user", "me", "-o", tmp_path / "run", "--", "sleep", "1.5")
+    code, _, errors = recorded(capfd, *arguments)
+    assert code == 0, errors
+    private = urlsplit(read_run(tmp_path / "run").nodes[1].address).netloc
+    assert authenticated == {node.address: {True}, private: {False}}
+    (plan,) = plans
+    assert [address.authority for address in plan.nodes] == [node.address, private]
+    assert not plan.access.headers
