@@ -65,7 +65,7 @@ def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[Ag
 
 
 def _report_problems(problems: Sequence[str], *, require_all: bool) -> None:
-    """Print the nodes' problems, of which some may be "".
+    """Print the nodes' problems; a node without one has "".
 
     Raises CasstatError if all nodes have a problem or, with `require_all`, if any node has one.
     """

@@ -148,7 +148,7 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def problem_text(problems: Sequence[str], count: int) -> str:
-    """Return a line of at most 200 characters about `count` problems, of which `problems` are the first.
+    """Return a line of at most 200 characters about `count` problems; `problems` are the first of them.
 
     Returns "" if there are none.
     """
