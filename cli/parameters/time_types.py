@@ -41,9 +41,9 @@ class Duration(click.ParamType["float"]):
         except ValueError:
             self.fail(f"'{value}' is not a duration such as {DURATION_EXAMPLES}", param, ctx)
         if not self._least_s <= seconds <= self._most_s:
-            bounds = f"{self._least_s:g} s or more"
+            bounds = f"must be at least {self._least_s:g} s"
             if self._most_s < float("inf"):
-                bounds = f"{self._least_s:g} s to {self._most_s:g} s"
+                bounds = f"must be between {self._least_s:g} s and {self._most_s:g} s"
             self.fail(f"'{value}' is out of range: {bounds}", param, ctx)
         return seconds
 

@@ -31,7 +31,7 @@ def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
 def json_text(frame: Frame, own: tuple[float | None, float | None], names: frozenset[str]) -> str:
     """Return a frame as a JSON object on a single line; absent values are null.
 
-    `own` contains the CPU use of casstat top itself in percent, and its resident memory in MiB.
+    `own` contains the CPU usage of casstat top itself as a percentage, and its resident memory in MiB.
     """
     cpu_pct, size_mb = own
     content: dict[str, Any] = {

@@ -32,7 +32,7 @@ STATES = {
 NOTES = (
     "The cluster's row shows sums; its percentiles come from the merged buckets of the counted nodes.",
     "Percentages of a node's own resources (heap, GC, JVM CPU, disk) are means. '-' means unknown.",
-    "The percentage at the top right is the CPU use of casstat top, in % of one core.",
+    "The percentage at the top right is the CPU usage of casstat top; 100% is one full core.",
 )
 
 

@@ -152,7 +152,7 @@ def histogram(
 def text(
     name: str, help_text: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
 ) -> MBean:
-    """Return the row for a text, such as a version."""
+    """Return the row for a text metric, such as a version."""
     return MBean(Metric(name, Kind.TEXT, "", help_text, (), scrape_interval), bean, attribute)
 
 

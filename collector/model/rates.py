@@ -238,7 +238,7 @@ class Summary:
         """Return the combined sample, or None if there are no intervals.
 
         Increases, elapsed times and buckets are summed. A gauge is the mean over the intervals that contain it, and its
-        spread is the minimum and maximum over them. A text keeps its last value. Events are left out.
+        spread is the minimum and maximum over them. A text metric keeps its last value. Events are left out.
         """
         if self._last is None:
             return None

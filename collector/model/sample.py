@@ -39,7 +39,7 @@ class Rate(NamedTuple):
 
 
 Derived = float | str | Rate | Buckets
-"""A value in a sample: a gauge's, a text's, a counter's or a histogram's, respectively."""
+"""A value in a sample: that of a gauge, a text metric, a counter or a histogram, respectively."""
 
 
 @dataclass(frozen=True)

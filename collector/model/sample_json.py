@@ -186,5 +186,5 @@ def _finite(value: Any) -> float:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise MalformedSampleError("has a name or a text that is not a string")
+        raise MalformedSampleError("has a name or a text value that is not a string")
     return value

@@ -89,7 +89,7 @@ class RunPhase:
 
 @dataclass(frozen=True)
 class RunMark:
-    """A point in time in a run, with a text."""
+    """A labelled point in time in a run; `text` is the label."""
 
     time_s: float
     text: str

@@ -98,7 +98,7 @@ async def _apply(change: Callable[[], Mapping[str, Any]], status: int) -> Respon
 
 
 async def _body(request: Request, key: str, longest: int, *optional: str) -> dict[str, Any]:
-    """Return the body, which must have a text under `key`, and may have the keys `optional`; no others.
+    """Return the body, which must have a string under `key`, and may have the keys in `optional`, but no others.
 
     Raises ValueError if the body is invalid.
     """

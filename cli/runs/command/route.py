@@ -42,7 +42,7 @@ class Route:
             yield self.target, select.POLLOUT
 
     def read(self, ready: Container[int]) -> bytes:
-        """Return what can be read from the source, if poll has reported it as ready."""
+        """Return the data available from the source, if poll has reported it as ready."""
         if self.source not in ready or len(self.pending) >= self._capacity_bytes:
             return b""
         try:

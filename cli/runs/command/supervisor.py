@@ -69,7 +69,7 @@ def _are_left(session: int) -> bool:
 
 
 def _child_signals() -> int:
-    """Return a descriptor that can be read from whenever a child has ended; unlike a pidfd, it works on all kernels."""
+    """Return a descriptor that becomes readable when a child exits; unlike a pidfd, it works on all kernels."""
     signals, wakeup = os.pipe()
     for descriptor in (signals, wakeup):
         os.set_blocking(descriptor, False)

@@ -54,7 +54,7 @@ class SshAddress:
 
 
 def is_ssh(text: str) -> bool:
-    """Return whether a text begins like an address of this form."""
+    """Return whether `text` begins with the scheme `ssh://`."""
     return text.startswith(SCHEME)
 
 

@@ -24,7 +24,7 @@ OPTIONS = {
     # A shared connection would go on forwarding the socket after the run.
     "ControlMaster": "no",
     "ControlPath": "none",
-    # Another ssh may already use a forwarding that the user has configured for this host.
+    # Another ssh process may already be using a forwarding that the user has configured for this host.
     "ExitOnForwardFailure": "no",
     "StreamLocalBindUnlink": "yes",
     "RemoteCommand": "none",

@@ -72,7 +72,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
         ("web-config-file = 'x'", "unknown setting 'web-config-file' (hint: did you mean 'web_config_file'?)"),
         ("zzzzzz = 2", "unknown setting 'zzzzzz' (hint: choose from allow_host, buckets, "),
         ("config = 'x'", "unknown setting 'config'"),
-        ("interval = 0.01", "'interval': '0.01' is out of range: 0.1 s to 3600 s"),
+        ("interval = 0.01", "'interval': '0.01' is out of range: must be between 0.1 s and 3600 s"),
         ("interval = true", "'interval' must be a number of seconds or a duration such as \"30s\", not true"),
         ("interval = '1x'", "'interval': '1x' is not a duration such as 30, 30s, 5m or 1.5h"),
         ("tables = 1.5", "'tables' must be a whole number, not 1.5"),

@@ -31,7 +31,7 @@ def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float
 
 
 def test_a_duration_out_of_range_is_rejected_with_the_range() -> None:
-    with pytest.raises(click.BadParameter, match=r"'2h' is out of range: 0.1 s to 3600 s"):
+    with pytest.raises(click.BadParameter, match=r"'2h' is out of range: must be between 0.1 s and 3600 s"):
         Duration(0.1, 3600).convert("2h", None, None)
 
 

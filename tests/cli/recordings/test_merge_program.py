@@ -39,7 +39,7 @@ def rows(path: str) -> list[dict[str, Any]]:
         (["--from", "2026-13-45"], 2, "is not a time such as 10:47"),
         (["--until", "0001-01-01"], 2, "is not a time such as 10:47"),
         (["--nodes", "zz*"], 1, "no recording matches --nodes (hint: choose from a, b)"),
-        (["--interval", "0"], 2, "'0' is out of range: 0.001 s to 86400 s"),
+        (["--interval", "0"], 2, "'0' is out of range: must be between 0.001 s and 86400 s"),
         (["--interval", "-1"], 2, "'-1' is not a duration"),
         (["--interval", "nan"], 2, "'nan' is not a duration"),
         (["--interval", "2d"], 2, "'2d' is out of range"),

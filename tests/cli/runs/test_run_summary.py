@@ -15,7 +15,7 @@ from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, recor
 
 PENDING = "cassandra_compaction_pending"
 TICKS = 60
-# The durations of the reads in each tick of the phases, in microseconds.
+# How long a read takes, in microseconds: SLOW_US in the first 20 ticks, and FAST_US after them.
 SLOW_US, FAST_US = 50_000, 500
 
 

@@ -34,7 +34,7 @@ NONSENSE: dict[str, Line] = {
     **{f"{key}: {str(value)[:12]}": {key: value} for key, values in FIELDS.items() for value in values},
     "a value that is none": {"j": [0], "f": [None]},
     "a value that is a list": {"j": [0], "f": [[1]]},
-    "a value that is a text": {"j": [0], "f": ["x"]},
+    "a value that is a string": {"j": [0], "f": ["x"]},
     "an infinite value": {"j": [0], "f": [float("inf")]},
     "a value beyond 64 bits": {"j": [0], "f": [1 << 70]},
     "the largest value": {"j": [0], "f": [1.7e308]},
