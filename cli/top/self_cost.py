@@ -18,7 +18,7 @@ class SelfCost:
         self._pct: float | None = None
 
     def measured(self) -> tuple[float | None, float | None]:
-        """Return the recent CPU usage as a percentage of one core, and the resident memory in MiB; each is None if unknown."""
+        """Return the recent CPU usage as a percentage of one core, and the resident memory in MiB; None if unknown."""
         now_s = time.monotonic()
         if now_s - self._at_s >= (PERIOD_S if self._pct is not None else 1.0):
             cpu_s = time.process_time()

@@ -33,7 +33,7 @@ def influxdb(body: str) -> str | None:
 def blueflood(body: str) -> str | None:
     """Return Blueflood's message about the points, or None.
 
-    The body is {"errors": [{"message": "…"}, …]} or, in older versions, a string that begins with one of BLUEFLOOD_TEXTS.
+    The body is {"errors": [{"message": "…"}, …]} or, in older versions, a string with a prefix in BLUEFLOOD_TEXTS.
     """
     if body.startswith(BLUEFLOOD_TEXTS):
         return body
