@@ -35,5 +35,5 @@ class Availability:
         if not answers:
             self._log(f"Cassandra stopped answering after {lasted_s:.0f} s: {problem}")
         elif self._answers is False:
-            self._log(f"Cassandra is answering after {lasted_s:.0f} s without a response{': it restarted' * restarted}")
+            self._log(f"Cassandra is answering, after {lasted_s:.0f} s without a response{': it restarted' * restarted}")
         self._answers, self._since_s = answers, now_s

@@ -51,7 +51,7 @@ def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float
     if settings.phase is None:
         return None if source is None else (source.begin_s, source.end_s)
     if source is None:
-        raise click.UsageError("--phase requires the directory of a run")
+        raise click.UsageError("--phase requires a run directory")
     try:
         phase = source.phase(settings.phase)
     except KeyError:

@@ -61,7 +61,7 @@ def _run_in(folder: Path) -> Run:
     """Return the run in a directory. Raises CasstatError and click.UsageError."""
     run = run_at([folder])
     if run is None:
-        raise CasstatError(f"{folder}: not the directory of a run")
+        raise CasstatError(f"{folder}: not a run directory")
     return run
 
 

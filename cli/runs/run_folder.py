@@ -104,7 +104,7 @@ def active_run(folder: Path | None) -> Path:
     given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
     if given is not None:
         if not is_run(given):
-            raise CasstatError(f"{given}: not the directory of a run")
+            raise CasstatError(f"{given}: not a run directory")
         if not is_being_recorded(given):
             raise CasstatError(f"{given}: the run is not being recorded")
         return given

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from collector.printable import one_line
+from collector.printable import count_text, one_line
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 # Default internode ports, which event texts omit.
@@ -82,7 +82,8 @@ def _compacted(match: Match) -> str | None:
 
 def _dropped(match: Match) -> str:
     internal, cross, period_s = int(match["internal"]), int(match["cross"]), int(match["ms"]) / 1000
-    return f"dropped {internal + cross} {match['verb']} in {period_s:g} s ({internal} internal, {cross} cross-node)"
+    messages = count_text(internal + cross, f"{match['verb']} message")
+    return f"dropped {messages} in {period_s:g} s ({internal} internal, {cross} cross-node)"
 
 
 def _repair_started(match: Match) -> str:

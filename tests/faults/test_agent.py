@@ -130,7 +130,7 @@ def test_values_of_a_stopped_node_are_absent_until_it_responds_again(fake: FakeJ
         assert "refused" in agent.wait_for_line("Cassandra stopped answering after")
         fake.node.restart()
         fake.start()
-        assert "it restarted" in agent.wait_for_line("Cassandra is answering after")
+        assert "it restarted" in agent.wait_for_line("Cassandra is answering, after")
         agent.until(lambda: agent.values(READS) != [])
         agent.until(lambda: agent.get("/-/ready")[0] == 200)
 

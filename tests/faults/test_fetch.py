@@ -1,4 +1,4 @@
-"""`casstat fetch` writes the recordings of a past period to the directory of a run."""
+"""`casstat fetch` writes the recordings of a past period to a run directory."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""`casstat record` uses the directory of a run alone, and deletes nothing that it has not created."""
+"""`casstat record` never shares a run directory, and deletes nothing that it did not create."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -410,7 +410,7 @@ def test_a_run_that_its_recorder_has_just_completed_is_not_reset_to_an_earlier_s
 
 
 def test_a_directory_that_is_not_a_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert recovered(capsys, tmp_path) == (1, f"casstat: {tmp_path}: not the directory of a run\n")
+    assert recovered(capsys, tmp_path) == (1, f"casstat: {tmp_path}: not a run directory\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -80,7 +80,7 @@ def test_stores_receive_every_tick_after_an_outage(node: Node, tmp_path: Path, s
     ticks = len({at_ms for series, times in wanted.items() if belongs(series, "lives") for at_ms in times})
     assert ticks > BEFORE_S + OUTAGE_S
     # Ticks recorded while the agents are shutting down are not sent before their next start, and one store may have
-    # received a tick more than the other.
+    # received one more tick than the other.
     last_ms = min(max(by_node(points, name)) for points in (influxdb, victoria) for name in ("lives", "dies"))
     fields, taken = by_field(until(wanted, last_ms)), by_field(until(influxdb, last_ms))
     shown = {series: {at: value for at, value in times.items() if at <= last_ms} for series, times in victoria.items()}

@@ -26,16 +26,16 @@ def test_an_outage_logs_two_lines_with_its_reason_and_duration() -> None:
     assert node.tick(30, answers=True, origin="1") == []
     assert node.tick(20, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
     assert node.tick(30, answers=True, origin="2") == [
-        "Cassandra is answering after 20 s without a response: it restarted",
+        "Cassandra is answering, after 20 s without a response: it restarted",
     ]
     assert node.tick(1, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
-    assert node.tick(1, answers=True, origin="2") == ["Cassandra is answering after 1 s without a response"]
+    assert node.tick(1, answers=True, origin="2") == ["Cassandra is answering, after 1 s without a response"]
 
 
 def test_a_node_that_starts_down_is_reported_when_it_answers() -> None:
     node = Node(answered=False)
     assert node.tick(300, answers=False) == []
-    assert node.tick(300, answers=True, origin="1") == ["Cassandra is answering after 301 s without a response"]
+    assert node.tick(300, answers=True, origin="1") == ["Cassandra is answering, after 301 s without a response"]
 
 
 def test_the_first_reading_may_take_a_while() -> None:

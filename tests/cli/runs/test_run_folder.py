@@ -54,7 +54,7 @@ def test_a_given_run_must_be_active(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = run_at("a")
     with pytest.raises(CasstatError, match="the run is not being recorded"):
         active_run(folder)
-    with pytest.raises(CasstatError, match="not the directory of a run"):
+    with pytest.raises(CasstatError, match="not a run directory"):
         active_run(Path())
     with recording(folder):
         assert active_run(folder) == folder

@@ -48,8 +48,8 @@ def test_the_runs_that_can_be_read_are_listed(runs: Path, capsys: pytest.Capture
     ("path", "arguments", "code", "message"),
     [
         ("mine", ("runs", "show", "mine"), 1, "mine/run.json: Permission denied"),
-        ("mine", ("mark", "a", "--run", "mine"), 1, "mine: not the directory of a run"),
-        ("mine", ("fetch", "--recover", "mine"), 1, "mine: not the directory of a run"),
+        ("mine", ("mark", "a", "--run", "mine"), 1, "mine: not a run directory"),
+        ("mine", ("fetch", "--recover", "mine"), 1, "mine: not a run directory"),
         (f"mine/{FILE}", ("fetch", "--recover", "mine"), 1, "mine/run.json: Permission denied"),
         ("mine", ("record", "127.0.0.1:1", "-o", "mine", "--", "true"), 125, "mine: Permission denied"),
         ("mine", ("record", "127.0.0.1:1", "-o", "mine/run", "--", "true"), 125, "mine/run: Permission denied"),

@@ -125,7 +125,7 @@ def test_numbers_formatted_for_other_locales_are_read() -> None:
         ("InetAddress /2001:db8:0:0:0:0:0:2 is now UP", ("node_up", "2001:db8:0:0:0:0:0:2 is UP")),
         (
             "READ_REQ messages were dropped in last 5000 ms: 12 internal and 3 cross node. Mean internal …",
-            ("dropped", "dropped 15 READ_REQ in 5 s (12 internal, 3 cross-node)"),
+            ("dropped", "dropped 15 READ_REQ messages in 5 s (12 internal, 3 cross-node)"),
         ),
         (
             "[repair #e2241270-e5a7-11f1-add6-bf1cb331c256] session completed with the following error",
