@@ -35,5 +35,6 @@ class Availability:
         if not answers:
             self._log(f"Cassandra stopped answering after {lasted_s:.0f} s: {problem}")
         elif self._answers is False:
-            self._log(f"Cassandra is answering, after {lasted_s:.0f} s without a response{': it restarted' * restarted}")
+            restart = ": it restarted" if restarted else ""
+            self._log(f"Cassandra is answering, after {lasted_s:.0f} s without a response{restart}")
         self._answers, self._since_s = answers, now_s
