@@ -1,4 +1,4 @@
-"""Limits and usage of the Cassandra process's control group, versions 1 and 2 (see cgroup-v2.rst in Linux)."""
+"""Limits and usage of the Cassandra process's control group, version 1 or 2 (see cgroups(7))."""
 
 from collections.abc import Mapping
 from pathlib import Path

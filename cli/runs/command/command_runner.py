@@ -33,10 +33,10 @@ DRAIN_S = 0.5
 # How much typed input is kept for a command that does not read it.
 TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
-# The signals that successive presses of Ctrl-C send. If more time than this passes between two presses, the second one
-# sends the first signal again. The time is shorter for keys that are passed on, because Ctrl-C is common in interactive
-# programs.
+# The signals sent by successive presses of Ctrl-C.
 ESCALATION = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+# If more seconds than this pass between two presses, the second one sends the first signal again. The limit is shorter
+# for keys that are passed on to the command, because Ctrl-C is common in interactive programs.
 SUCCESSIVE_S = 10.0
 SUCCESSIVE_KEYS_S = 2.0
 OUTPUT_NAMES = ("standard output", "standard error")

@@ -48,8 +48,8 @@ MAX_PATH_CHARS = 60
 class SshAgent:
     """An agent on a remote host that records to a spool, a temporary directory on that host.
 
-    The spool is deleted at the end, unless the run's file says that it has not been fetched. The run's file names the
-    spool until it has been deleted.
+    Disconnecting deletes the spool, unless the run's file says that the spool has not been fetched. The run's file
+    names the spool until the spool has been deleted.
     """
 
     def __init__(self, address: SshAddress, run: Path, spool: str = "") -> None:

@@ -265,7 +265,7 @@ def _by_all(folder: Path, reading: _Reading) -> list[str]:
         problems.append(f"check reports {checked.ticks} ticks, {checked.integrity}")
     if reading.ticks:
         columnar, reference = reads_of(folder), reads_of(folder, reference=True)
-        # A merge reports a file without readable ticks only in a note, and does not include the file in its integrity.
+        # A merge reports a file without readable ticks only in a note, and does not count it in its `Integrity`.
         of_merge = reading.integrity if sessions([folder])[1] else columnar[1]
         if columnar != reference or (of_merge.lost, of_merge.repeated) != (
             reading.integrity.lost,

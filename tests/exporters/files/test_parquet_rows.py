@@ -27,7 +27,7 @@ def test_all_files_have_the_types_of_all_rows(
             {
                 "time": 1000.0 + number / 10,
                 "count": number,
-                # A number with a fraction, and a string, occur only in the last node's last row.
+                # Only the last node's last row has a ratio that is not an integer, and a string.
                 "ratio": 0.5 if (node, number) == (NODES[-1], ROWS - 1) else float(number),
                 "events": 'a, "b"\nc' if (node, number) == (NODES[-1], ROWS - 1) else None,
                 "empty": None,
