@@ -18,7 +18,7 @@ from exporters.line.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
-# The metrics that the rows need, including the keyspace counters, from which each keyspace's row "(others)" is computed.
+# The metrics that the rows need, including the keyspace counters, from which the rows "(others)" are computed.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 _WORDS = {"Read": "read", "Write": "write"}
 
