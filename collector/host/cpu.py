@@ -1,9 +1,9 @@
-"""CPU time by mode since boot, from /proc/stat (proc(5))."""
+"""CPU time by mode since boot, and the number of runnable tasks, from /proc/stat (proc(5))."""
 
 import os
 
 from collector.host.kernel_files import Host, read_text
-from collector.model.metric import Kind, Metric, Owner, Values
+from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
 
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -26,11 +26,20 @@ _BY_PROCESSOR = Metric(
     scale=1 / TICKS_PER_S,
     owner=Owner.MACHINE,
 )
-METRICS = (_TOTAL, _BY_PROCESSOR)
+_RUNNABLE = Metric(
+    "node_procs_running",
+    Kind.GAUGE,
+    "1",
+    "Number of tasks that are running or waiting for a processor, including the one that reads this number.",
+    columns=(WideColumn("run_queue", "RunQ", "Tasks that are running or waiting for a processor"),),
+    across=Aggregation.MAX,
+    owner=Owner.MACHINE,
+)
+METRICS = (_TOTAL, _BY_PROCESSOR, _RUNNABLE)
 
 
 def read(host: Host) -> Values:
-    """Read the CPU time of each processor, and of all processors together."""
+    """Read the CPU time of each processor and of all processors together, and the number of runnable tasks."""
     return parse(read_text(host.proc / "stat"))
 
 
@@ -38,9 +47,12 @@ def parse(stat: str) -> Values:
     """Parse /proc/stat."""
     values: Values = {}
     for line in stat.splitlines():
+        if line.startswith("procs_running "):
+            values[(_RUNNABLE.name,)] = int(line.split()[1])
+        if not line.startswith("cpu"):
+            # The line of interrupts may have thousands of fields, so do not split it.
+            continue
         name, *ticks = line.split()
-        if not name.startswith("cpu"):
-            break
         for mode, count in zip(MODES, ticks, strict=False):
             series = (_TOTAL.name, mode) if name == "cpu" else (_BY_PROCESSOR.name, name[3:], mode)
             values[series] = int(count)

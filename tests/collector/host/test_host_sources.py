@@ -49,7 +49,11 @@ def test_cpu_time_is_read_by_mode_and_processor() -> None:
         "steal": 32,
     }
     assert values["node_cpu_seconds_total", "1", "softirq"] == 162
-    assert len(values) == 3 * 8
+    assert len([series for series in values if series[0].endswith("cpu_seconds_total")]) == 3 * 8
+
+
+def test_runnable_tasks_are_counted() -> None:
+    assert read("cpu")["node_procs_running",] == 2
 
 
 def test_disk_counters_are_read_as_integers() -> None:
