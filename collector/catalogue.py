@@ -38,7 +38,7 @@ HOST: tuple[HostSubject, ...] = tuple(
         getattr(module, "origin", lambda _: "boot"),
     )
     for module in _modules(collector.host)
-    if hasattr(module, "METRICS")
+    if hasattr(module, "METRICS") and hasattr(module, "read")
 )
 REPORTS: tuple[ModuleType, ...] = tuple(
     module for module in _modules(collector.nodetool.reports) if hasattr(module, "parse")
@@ -47,7 +47,7 @@ REPORTS: tuple[ModuleType, ...] = tuple(
 CATALOGUE: dict[str, Metric] = _by_name(
     [
         *(bean.metric for bean in BEANS),
-        *(metric for subject in HOST for metric in subject.metrics),
+        *(metric for module in _modules(collector.host) for metric in getattr(module, "METRICS", ())),
         *(metric for module in _modules(collector.nodetool.reports) for metric in getattr(module, "METRICS", ())),
     ]
 )

@@ -224,15 +224,16 @@ def setting_row(name: str, option: click.Option) -> str:
 def undocumented(schema: dict[str, Any], rows: list[tuple[str, str]]) -> set[str]:
     """Return the differences between an object's schema and the rows about its keys.
 
-    The row about a key whose value is an object states the keys of that object, except those of `nodes`.
+    The row about a key whose value is an object states the keys of that object, except those of nodes.
     """
     properties: dict[str, dict[str, Any]] = schema["properties"]
     differences = properties.keys() ^ {key for key, _ in rows}
+    of_nodes = properties.get("nodes", {}).get("items", {}).get("properties", {}).keys()
     for key, meaning in rows:
         if key != "nodes":
             value = properties.get(key, {})
             kinds = [value, value.get("items", {}), *value.get("anyOf", ())]
-            inner = {name for kind in kinds for name in kind.get("properties", ())}
+            inner = {name for kind in kinds for name in kind.get("properties", ())} - of_nodes
             differences |= {f"{key}.{name}" for name in inner if f"`{name}`" not in meaning}
     return differences
 

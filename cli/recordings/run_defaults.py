@@ -64,7 +64,9 @@ def _recording_of(node: RunNode, run: Run) -> str:
 def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
     """Return the clock corrections of a run, by recording's node; nodes are identified by their directories."""
     by_folder = {
-        (folder / path).resolve(): node.clock_correction() for node in run.nodes if (path := _recording_of(node, run))
+        (folder / path).resolve(): node.clock_correction()
+        for node in (*run.nodes, *run.client_hosts)
+        if (path := _recording_of(node, run))
     }
     return {
         recording.node: by_folder[node_folder]

@@ -19,12 +19,13 @@ from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.command_session import live_plan, run_command
 from cli.runs.finish import finish
+from cli.runs.local_client_host import LocalClientHost
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, with_peers
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
-from collector.runs.run_file import Run, RunFileError, is_run, read_run
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER, Run, RunFileError, is_run, read_run
 from exporters.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.
@@ -74,6 +75,7 @@ def record(settings: RecordSettings) -> int:
         run_folder.require_empty(folder)
         stack.callback(_tidy, folder, is_new=is_new)
         _require_space(folder)
+        host = stack.enter_context(LocalClientHost(folder))
         agents = agents_of(list(dict.fromkeys(addresses)), folder, settings.jolokia, clients, stack)
         private = frozenset(agent for agent, journal in agents.journals.items() if journal)
         clients = replace(clients, private=private)
@@ -81,7 +83,7 @@ def record(settings: RecordSettings) -> int:
         planned = Run(
             name, begin_s, None, version("casstat"), dict(settings.tags), warm_up_s=settings.warm_up, nodes=nodes
         )
-        recorder = Recorder(replace(planned, other_runs=other_runs), tuple(agents.journals), clients, folder)
+        recorder = Recorder(replace(planned, other_runs=other_runs), tuple(agents.journals), clients, folder, host)
         plan = None if settings.quiet else live_plan(tuple(agents.journals), clients)
         execute = partial(run_command, settings.command, name, folder, settings.mark_regex, plan)
         with _recoverable(folder):
@@ -114,10 +116,12 @@ def _require_space(folder: Path) -> None:
 def _tidy(folder: Path, *, is_new: bool) -> None:
     """Remove the journals of private agents, unless the run's file names journals that have not been fetched.
 
-    If there is no run, also remove the directory if this process created it (`is_new`).
+    If there is no run, also remove the recording of the client host, and the directory if this process created it
+    (`is_new`).
     """
     if not is_run(folder):
         shutil.rmtree(folder / PRIVATE_FOLDER, ignore_errors=True)
+        shutil.rmtree(folder / CLIENT_HOSTS_FOLDER, ignore_errors=True)
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)
         return

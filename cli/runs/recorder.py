@@ -12,6 +12,7 @@ from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.fetch_program import Progress
+from cli.runs.local_client_host import LocalClientHost
 from cli.runs.marks_file import MarksReader
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
@@ -31,16 +32,20 @@ POLL_S = 0.1
 class Recorder:
     """Records a run in `folder` on its agents.
 
-    `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded.
+    `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded. `host`
+    samples the machine on which the command runs.
     """
 
-    def __init__(self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path) -> None:
+    def __init__(
+        self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path, host: LocalClientHost
+    ) -> None:
         self._run = run
         self._agents = tuple(agents)
         self._nodes = run.nodes[: len(agents)]
         self._failed = run.nodes[len(agents) :]
         self._clients = clients
         self._folder = folder
+        self._host = host
         self._marks = MarksReader(folder)
 
     def run(self, words: Sequence[str], execute: Callable[[], CommandResult], cool_down_s: float) -> CommandResult:
@@ -53,11 +58,12 @@ class Recorder:
         ended = threading.Event()
         forwarding = threading.Thread(target=self._forward_marks, args=(runs, ended), name="marks")
         with ExitStack() as stack:
+            stack.callback(self._host.stop)
             stack.callback(runs.end)
             runs.begin(self._run.name)
             begin_s = time.time()
             command = RunCommand(tuple(words), begin_s)
-            self._write(replace(self._run, begin_s=begin_s, command=command))
+            self._write(replace(self._run, begin_s=begin_s, command=command, client_hosts=(self._host.entry(begin_s),)))
             forwarding.start()
             stack.callback(forwarding.join)
             stack.callback(ended.set)
@@ -74,7 +80,8 @@ class Recorder:
             end_s = time.time()
         marks = tuple(self._marks.marks)
         phases = phases_of(begin_s, command_end_s, end_s, self._run.warm_up_s, marks)
-        self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks))
+        hosts = (self._host.entry(begin_s, result.exit_code),)
+        self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks, client_hosts=hosts))
         return result
 
     def fetch(self) -> Run:

@@ -24,7 +24,7 @@ from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
-from collector.runs.run_file import FILE, NODES_FOLDER, Run, RunNode, write_run
+from collector.runs.run_file import FILE, NODES_FOLDER, ClientHost, Run, RunNode, write_run
 
 RECOVERY_FOLDER = ".recovery"
 """The subdirectory of a run for recordings that are being fetched, and for those that they replace."""
@@ -125,7 +125,11 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
             source = folder / RECOVERY_FOLDER / after.folder
             is_better = _is_better(before, after)
             completed[before.address] = _moved(folder, before, after, source) if is_better else _kept(before, after)
-    run = replace(run, nodes=tuple(completed.get(node.address, node) for node in run.nodes))
+    run = replace(
+        run,
+        nodes=tuple(completed.get(node.address, node) for node in run.nodes),
+        client_hosts=tuple(_counted(folder, host, wanted) for host in run.client_hosts),
+    )
     write_run(folder, run)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     if not any(node.journal for node in run.nodes):
@@ -222,6 +226,14 @@ def _ticks(files: Sequence[Path], node: RunNode, wanted: FetchRange) -> tuple[Ti
         span += extent.span
         damaged += extent.damaged
     return span, damaged
+
+
+def _counted(folder: Path, host: ClientHost, wanted: FetchRange) -> ClientHost:
+    """Return a client host with the ticks that the recorder, which may have died, has recorded. Raises OSError."""
+    if not host.folder or not (folder / host.folder).is_dir():
+        return host
+    span, _ = _ticks(files_of(folder / host.folder), host, wanted)
+    return replace(host, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s) if span.ticks else host
 
 
 def _is_better(before: RunNode, after: RunNode) -> bool:

@@ -15,7 +15,7 @@ from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line
-from collector.runs.run_file import FILE, Run, RunFileError, is_finite, is_run, read_run
+from collector.runs.run_file import FILE, Run, RunFileError, RunNode, is_finite, is_run, read_run
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from exporters.summary.summary_text import summary_lines
@@ -106,15 +106,22 @@ def read_summaries(folder: Path) -> list[PhaseSummary]:
                 float(phase["begin_s"]),
                 float(phase["end_s"]),
                 {str(name): value for name, value in phase["values"].items()},
-                {
-                    str(name): Peak(float(peak["value"]), str(peak["node"]), float(peak["time_s"]))
-                    for name, peak in phase["peaks"].items()
-                },
+                _peaks(phase["peaks"]),
+                # Earlier versions did not sample client hosts.
+                _peaks(phase.get("client_peaks", {})),
             )
             for phase in content
         ]
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError):
         return []
+
+
+def _peaks(content: Mapping[str, Any]) -> dict[str, Peak]:
+    """Return the peaks in a summary. Raises KeyError, TypeError, ValueError, AttributeError and OverflowError."""
+    return {
+        str(name): Peak(float(peak["value"]), str(peak["node"]), float(peak["time_s"]), str(peak.get("process", "")))
+        for name, peak in content.items()
+    }
 
 
 def print_runs(runs: Sequence[ListedRun], output: str) -> None:
@@ -187,9 +194,13 @@ def _lines(folder: Path, run: Run) -> list[str]:
         lines.append(
             f"phase {one_line(phase.name)}: {local_time(phase.begin_s)}, {phase.end_s - phase.begin_s:.0f} s{measured}"
         )
-    for node in run.nodes:
-        clock = node.clocks[-1] if node.clocks else None
-        offset = "" if clock is None else f", clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
-        problem = f": {one_line(node.problem)}" if node.problem else ""
-        lines.append(f"node {one_line(node.name or node.address)}: {count_text(node.ticks, 'tick')}{offset}{problem}")
+    lines += [f"node {_node_text(node)}" for node in run.nodes]
+    lines += [f"client host {_node_text(host)}" for host in run.client_hosts]
     return lines
+
+
+def _node_text(node: RunNode) -> str:
+    clock = node.clocks[-1] if node.clocks else None
+    offset = "" if clock is None else f", clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
+    problem = f": {one_line(node.problem)}" if node.problem else ""
+    return f"{one_line(node.name or node.address)}: {count_text(node.ticks, 'tick')}{offset}{problem}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
+from cli.runs.client_host_summary import client_peaks_of
 from collector.cluster.grid import SpanGrid
 from collector.runs.phases import TOTAL
 from collector.runs.run_file import Run, RunPhase
@@ -65,6 +66,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     for node in peaks.nodes:
         for index, row in node.product:
             rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
+    of_clients = client_peaks_of(folder, run, phases)
     summaries = [
         PhaseSummary(
             phase.name,
@@ -72,6 +74,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
             phase.end_s,
             {**phase_values(choice, whole.cluster[number], len(whole.nodes)), "time": phase.end_s},
             peaks_of(rows.get(number, [])),
+            of_clients[number],
         )
         for number, phase in enumerate(phases)
         if number in whole.cluster

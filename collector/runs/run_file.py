@@ -18,7 +18,7 @@ from collector.runs.clock_offset import MAX_OFFSET_S
 
 FILE = "run.json"
 SCHEMA_VERSION = 1
-NODES_FOLDER = "nodes"
+NODES_FOLDER, CLIENT_HOSTS_FOLDER = "nodes", "client-hosts"
 MAX_BYTES = 16 << 20
 
 
@@ -78,6 +78,17 @@ class RunNode:
 
 
 @dataclass(frozen=True)
+class ClientHost(RunNode):
+    """A machine on which the command of a run runs; its recording contains only the machine's metrics.
+
+    address    "" for the machine of the recorder.
+    exit_code  the exit code of the command there, as a shell reports it; None if it has not ended.
+    """
+
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
 class RunPhase:
     """A part of a run; `measured` is false for the warm-up and the cool-down, which totals exclude."""
 
@@ -130,6 +141,7 @@ class Run:
     marks: tuple[RunMark, ...] = ()
     other_runs: tuple[str, ...] = ()
     warm_up_s: float = 0.0
+    client_hosts: tuple[ClientHost, ...] = ()
 
     def phase(self, name: str) -> RunPhase:
         """Return the phase with a name. Raises KeyError."""
@@ -206,6 +218,7 @@ def run_of(content: Any) -> Run:
             tuple(RunMark(_number(mark["time_s"]), _text(mark["text"])) for mark in content.get("marks", ())),
             tuple(map(_text, content.get("other_runs", ()))),
             _number(content.get("warm_up_s", 0.0)),
+            tuple(map(_client_host, content.get("client_hosts", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunFileError(f"malformed field: {one_line(error)}") from None
@@ -226,6 +239,11 @@ def _node(content: Mapping[str, Any]) -> RunNode:
         _folder(content.get("journal", "")),
         _text(content.get("spool", "")),
     )
+
+
+def _client_host(content: Mapping[str, Any]) -> ClientHost:
+    code = _optional_number(content, "exit_code")
+    return ClientHost(**vars(_node(content)), exit_code=None if code is None else int(code))
 
 
 def _command(content: Mapping[str, Any]) -> RunCommand:

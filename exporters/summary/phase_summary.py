@@ -1,7 +1,7 @@
 """The summary of one phase of a run: the cluster's row over the whole phase, and the peaks of its nodes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 
 from collector.cluster.cluster_sample import ClusterSample
@@ -22,23 +22,33 @@ NEEDS: frozenset[str | Series] = frozenset(ERRORS.values())
 """The metrics that a summary needs in addition to those of a merged row."""
 PEAKS = ("cpu_busy_pct", "gc_pct", "disk_util_pct", "net_rx_kbit_per_s", "net_tx_kbit_per_s", "compactions_pending")
 """The columns whose highest values over all nodes are part of a summary."""
+CLIENT_PEAKS = ("cpu_busy_pct", "run_queue", "net_rx_kbit_per_s", "net_tx_kbit_per_s")
+"""The columns whose highest values over all client hosts are part of a summary."""
+PROCESS_CPU = "process_cpu_pct"
+"""The CPU time of a client host's busiest process, in percent of one processor."""
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The highest value of a column in a phase, with its node and the end of its interval."""
+    """The highest value of a column in a phase, with its node or client host and the end of its interval.
+
+    process  for PROCESS_CPU, the process's name and number.
+    """
 
     value: float
     node: str
     time_s: float
+    process: str = ""
 
 
 @dataclass(frozen=True)
 class PhaseSummary:
     """A summary of the ticks in a time range.
 
-    values  the columns of the cluster's merged row for an interval that is the whole phase, and `read_p999_ms`,
-            `write_p999_ms` and the number of errors of each kind for reads and for writes.
+    values        the columns of the cluster's merged row for an interval that is the whole phase, and `read_p999_ms`,
+                  `write_p999_ms` and the number of errors of each kind for reads and for writes.
+    peaks         the highest values over all nodes.
+    client_peaks  the highest values over all client hosts.
     """
 
     name: str
@@ -46,6 +56,7 @@ class PhaseSummary:
     end_s: float
     values: Mapping[str, Cell]
     peaks: Mapping[str, Peak]
+    client_peaks: Mapping[str, Peak] = field(default_factory=dict)
 
 
 def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:

@@ -1,10 +1,10 @@
 """A run's summary as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from collector.printable import local_time
 from exporters.line.columns import Cell
-from exporters.summary.phase_summary import ERRORS, PEAKS, PhaseSummary
+from exporters.summary.phase_summary import CLIENT_PEAKS, ERRORS, PEAKS, PROCESS_CPU, Peak, PhaseSummary
 
 # Column name without the operation, header, decimal places.
 _OPERATION_COLUMNS = (
@@ -25,6 +25,8 @@ _PEAK_LABELS = {
     "net_rx_kbit_per_s": ("received", "{:,.0f} kbit/s"),
     "net_tx_kbit_per_s": ("sent", "{:,.0f} kbit/s"),
     "compactions_pending": ("pending compactions", "{:,.0f}"),
+    "run_queue": ("run queue", "{:,.0f}"),
+    PROCESS_CPU: ("CPU of a process", "{:.0f}%"),
 }
 
 
@@ -46,7 +48,10 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
             )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["Latencies in ms; without warm-up and cool-down:", *(_line(row, widths) for row in rows)]
-    return [*lines, "", *_peak_lines(summaries[-1])] if summaries[-1].peaks else lines
+    last = summaries[-1]
+    peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
+    peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
+    return [*lines, "", *peaks] if peaks else lines
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -56,15 +61,14 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join((*texts, *numbers)).rstrip()
 
 
-def _peak_lines(summary: PhaseSummary) -> list[str]:
-    lines = []
-    for name in PEAKS:
-        peak = summary.peaks.get(name)
+def _peak_lines(prefix: str, names: Sequence[str], peaks: Mapping[str, Peak]) -> Iterator[str]:
+    for name in names:
+        peak = peaks.get(name)
         if peak is not None:
             label, form = _PEAK_LABELS[name]
+            process = f" by {peak.process}" if peak.process else ""
             at = local_time(peak.time_s, "%H:%M:%S")
-            lines.append(f"peak {label}: {form.format(peak.value)} on {peak.node} at {at}")
-    return lines
+            yield f"{prefix} {label}: {form.format(peak.value)}{process} on {peak.node} at {at}"
 
 
 def _number(cell: Cell, digits: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
+from collector.host import busy_processes
 from collector.jolokia.mbean import METRICS, VALUES
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.nodetool.reports.local_operations import METRICS as SUMS
@@ -85,6 +86,7 @@ def test_columns_use_only_metrics_that_are_read_on_every_tick() -> None:
 
 def test_the_catalogue_contains_every_metric_of_every_source_and_report() -> None:
     rows = [*(bean.metric for bean in BEANS), *(metric for part in HOST for metric in part.metrics)]
+    rows += busy_processes.METRICS
     rows += [metric for report in REPORTS for metric in getattr(report, "METRICS", ())]
     assert {metric.name for metric in rows} | {metric.name for metric in SUMS} == set(CATALOGUE)
 

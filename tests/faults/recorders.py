@@ -12,7 +12,7 @@ import pytest
 from cli.main import main
 from cli.runs import command_session
 
-COMPLETE_RUN = {"run.json", "summary.json", "command.log", "nodes", "merged", "plots"}
+COMPLETE_RUN = {"run.json", "summary.json", "command.log", "nodes", "client-hosts", "merged", "plots"}
 """The files and directories of a complete run."""
 
 

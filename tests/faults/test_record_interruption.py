@@ -125,7 +125,10 @@ def test_a_run_whose_recorder_was_killed_can_be_recovered(
     run = read_run(folder)
     assert run.end_s == pytest.approx(alive_s, abs=1e-3)
     assert [node.folder for node in run.nodes] == ["nodes/n1"]
-    assert {path.parent.name for path in journal_files(folder)} == {"n1"}
+    assert {path.parent.name for path in journal_files(folder / "nodes")} == {"n1"}
+    (host,) = run.client_hosts
+    assert host.ticks >= 1
+    assert list(journal_files(folder / host.folder))
     assert (folder / "merged" / "rows.tsv").exists()
 
 

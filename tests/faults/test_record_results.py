@@ -1,11 +1,13 @@
 """What a run of `casstat record` contains, and the status with which it ends."""
 
+import socket
 import sys
 from pathlib import Path
 
 import pytest
 
 from cli.main import main
+from collector.journal.writer import files_of
 from collector.runs.run_file import read_run
 from tests.faults.recorders import recorded, summaries
 from tests.faults.recording_agent import READS, Node, serving
@@ -33,6 +35,11 @@ def test_a_run_contains_recordings_tables_plots_and_a_summary(
     assert [(node.name, len(node.clocks), node.problem) for node in run.nodes] == [("n1", 2, ""), ("n2", 2, "")]
     assert all(node.ticks in (3, 4, 5) for node in run.nodes)
     assert (folder / "command.log").read_text() in ("load\nproblem\n", "problem\nload\n")
+    (host,) = run.client_hosts
+    assert (host.name, host.exit_code, host.problem) == (socket.gethostname(), 3, "")
+    assert host.ticks >= 3
+    assert files_of(folder / host.folder)
+    assert summaries(folder)["main"]["client_peaks"]["cpu_busy_pct"]["node"] == host.name
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")}
     assert {"merged/rows.tsv", "plots/overview.png", "summary.json", "run.json"} <= names
     values = summaries(folder)["main"]["values"]

@@ -8,7 +8,7 @@ import pytest
 from cli.main import main
 from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_list import HEADERS
-from collector.runs.run_file import FILE, Run, RunCommand, RunNode, RunPhase, write_run
+from collector.runs.run_file import FILE, ClientHost, Run, RunCommand, RunNode, RunPhase, write_run
 from tests.collector.zones import local_zone
 
 RUN = Run(
@@ -21,6 +21,7 @@ RUN = Run(
     RunCommand(("sh", "-c", "true"), 1000.0, 1059.0, 3),
     (RunPhase("main", 1000.0, 1059.0), RunPhase("cool-down", 1059.0, 1060.0, measured=False)),
     other_runs=("another on n1:17199",),
+    client_hosts=(ClientHost("c", "", "client-hosts/c", 60),),
 )
 SUMMARY = [
     {
@@ -28,7 +29,8 @@ SUMMARY = [
         "begin_s": 1000.0,
         "end_s": 1059.0,
         "values": {"reads_per_s": 12345.6, "read_p99_ms": 1.234, "writes_per_s": None},
-        "peaks": {"gc_pct": {"value": 1.0, "node": "n1", "time_s": 1010.0}},
+        "peaks": {"gc_pct": {"value": 1.0, "node": "n1", "time_s": 1010.0, "process": ""}},
+        "client_peaks": {"process_cpu_pct": {"value": 99.0, "node": "c", "time_s": 1020.0, "process": "java (42)"}},
     }
 ]
 
@@ -76,7 +78,11 @@ def test_a_run_is_shown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "node n1: 1 tick",
     ]
     assert lines[7] == "node http://n2: 0 ticks: http://n2: down"
-    assert lines[-1] == "peak GC: 1.0% on n1 at 00:16:50"
+    assert lines[8] == "client host c: 60 ticks"
+    assert lines[-2:] == [
+        "peak GC: 1.0% on n1 at 00:16:50",
+        "client host: peak CPU of a process: 99% by java (42) on c at 00:17:00",
+    ]
     content = json.loads(printed(capsys, "show", runs / "b", "--format", "json"))
     assert content["summary"] == SUMMARY
     assert f"casstat fetch --recover {runs / 'a'}" in printed(capsys, "show", runs / "a")

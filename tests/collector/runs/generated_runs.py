@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from collector.runs.run_file import NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
+from collector.runs.run_file import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
 
 NODE = RunNode(
     "10.0.0.1",
@@ -32,6 +32,9 @@ NODES = st.builds(
     TEXTS,
     st.sampled_from(["", ".agents/1"]),
 )
+CLIENT_HOSTS = st.builds(
+    lambda node, code: ClientHost(**vars(node), exit_code=code), NODES, st.none() | st.integers(0, 255)
+)
 RUNS = st.builds(
     Run,
     TEXTS,
@@ -52,4 +55,5 @@ RUNS = st.builds(
     st.lists(st.builds(RunMark, NUMBERS, TEXTS), max_size=2).map(tuple),
     st.lists(TEXTS, max_size=2).map(tuple),
     NUMBERS,
+    st.lists(CLIENT_HOSTS, max_size=2).map(tuple),
 )

@@ -25,13 +25,17 @@ PEAKS = {
     "cpu_busy_pct": Peak(97.5, "10.0.0.1", 1_700_000_000.0),
     "net_rx_kbit_per_s": Peak(123_456.7, "n2", 1_700_000_060.0),
 }
+CLIENT_PEAKS = {
+    "run_queue": Peak(12, "client", 1_700_000_000.0),
+    "process_cpu_pct": Peak(187.5, "client", 1_700_000_060.0, "java (4242)"),
+}
 
 
 def test_the_text_has_a_row_per_phase_and_operation() -> None:
     phases = [
         PhaseSummary("main", 1000.0, 1060.0, VALUES, {}),
         PhaseSummary("a phase without reads", 1060.0, 1120.4, {}, {}),
-        PhaseSummary("total", 1000.0, 1120.4, VALUES, PEAKS),
+        PhaseSummary("total", 1000.0, 1120.4, VALUES, PEAKS, CLIENT_PEAKS),
     ]
     with local_zone("UTC0"):
         golden.check("run_summary.txt", "\n".join(summary_lines(phases)) + "\n")

@@ -1,0 +1,97 @@
+"""Samples this machine while the command of a run runs on it."""
+
+import socket
+import threading
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from cli.errors import CasstatError, note
+from cli.line.line_recorder import open_journal
+from collector.catalogue import HOST
+from collector.host.busy_processes import METRICS, BusyProcesses
+from collector.journal.writer import Journal, Limits, folder_name
+from collector.model.clock import SystemClock, ticks
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER, ClientHost
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.sampling.selection import Selection
+
+INTERVAL_S = 1.0
+_SELECTION = Selection(frozenset(metric.name for row in (METRICS, *(part.metrics for part in HOST)) for metric in row))
+
+
+class LocalClientHost:
+    """Records this machine in the directory `run`, in a thread; if that is impossible, prints why."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._name = socket.gethostname()
+        self._folder = f"{CLIENT_HOSTS_FOLDER}/{folder_name(self._name)}"
+        self._clock = _StoppableClock()
+        self._journal: Journal | None = None
+        self._problem = ""
+        self._times_s: list[float] = []
+        extra = [BusyProcesses(self._clock)]
+        self._sampler = NodeSampler(None, _SELECTION, NameOverrides(), self._clock, extra=extra)
+        self._thread = threading.Thread(target=self._sample, name="client host")
+
+    def __enter__(self) -> "LocalClientHost":
+        folder = self._run / self._folder
+        try:
+            folder.mkdir(parents=True)
+            self._journal = open_journal(self._sampler, folder, Limits(), _SELECTION, INTERVAL_S, note)
+        except (CasstatError, OSError) as error:
+            self._problem = f"this machine cannot be recorded: {error}"
+            note(self._problem)
+            return self
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop sampling; the recording is complete when this returns."""
+        if self._journal is None or self._clock.stopped.is_set():
+            return
+        self._clock.stopped.set()
+        self._thread.join()
+        self._journal.close()
+
+    def entry(self, begin_s: float, exit_code: int | None = None) -> ClientHost:
+        """Return the host for the run's file, with its ticks since `begin_s` and the exit code of the command."""
+        times_s = [time_s for time_s in self._times_s if time_s >= begin_s]
+        return ClientHost(
+            self._name,
+            "",
+            self._folder if self._journal is not None else "",
+            len(times_s),
+            min(times_s, default=None),
+            max(times_s, default=None),
+            INTERVAL_S,
+            version("casstat"),
+            problem=self._problem,
+            exit_code=exit_code,
+        )
+
+    def _sample(self) -> None:
+        assert self._journal is not None  # noqa: S101 - the thread starts after it has been opened
+        with suppress(_StoppedError):
+            for snapshot in self._sampler.snapshots(ticks(self._clock, INTERVAL_S, aligned=True), INTERVAL_S):
+                self._journal.append(snapshot)
+                self._times_s.append(snapshot.tick.time_s)
+
+
+class _StoppedError(Exception):
+    """The clock has been stopped."""
+
+
+class _StoppableClock(SystemClock):
+    """The system's clock, whose `sleep` raises _StoppedError once `stopped` is set."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    def sleep(self, seconds: float) -> None:
+        if self.stopped.wait(seconds):
+            raise _StoppedError

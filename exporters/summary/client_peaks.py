@@ -1,0 +1,58 @@
+"""The highest values of client hosts in the phases of a run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from collector.cluster.merge_job import NodeRun
+from collector.host.busy_processes import CPU_TIME
+from collector.model.metric import Series
+from collector.model.sample import Rate, Sample
+from exporters.files.merged_rows import Choice, Row, table_of
+from exporters.line.cells import rounded
+from exporters.summary.phase_summary import CLIENT_PEAKS, PROCESS_CPU, Peak, peaks_of
+
+CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {CPU_TIME.name}
+"""The metrics that `client_intervals` needs."""
+
+
+@dataclass(frozen=True)
+class ClientInterval:
+    """A client host's columns in an interval, and its busiest process as `NAME (PID)`; "" if none was busy."""
+
+    index: int
+    row: Row
+    process: str
+
+
+def client_intervals(host: NodeRun) -> list[ClientInterval]:
+    """Return the columns in CLIENT_PEAKS, and PROCESS_CPU, of each of a client host's intervals."""
+    intervals = []
+    for index, row in table_of(Choice()).node_rows(host):
+        per_s, process = _busiest(host.intervals[index].sample)
+        columns = {name: row[name] for name in CLIENT_PEAKS}
+        intervals.append(ClientInterval(index, {**columns, PROCESS_CPU: rounded(100 * per_s)}, process))
+    return intervals
+
+
+def _busiest(sample: Sample) -> tuple[float, str]:
+    """Return the CPU seconds per second of the process that used the most, and its name and number."""
+    return max(
+        (
+            (value.per_s, f"{series[1]} ({series[2]})")
+            for series, value in sample.values.items()
+            if series[0] == CPU_TIME.name and isinstance(value, Rate)
+        ),
+        default=(0.0, ""),
+    )
+
+
+def client_peaks(intervals: Iterable[tuple[str, float, ClientInterval]]) -> dict[str, Peak]:
+    """Return the highest value of each column in intervals, each with its client host and end."""
+    rows, processes = [], {}
+    for host, time_s, interval in intervals:
+        rows.append((host, time_s, interval.row))
+        processes[host, time_s] = interval.process
+    return {
+        name: replace(peak, process=processes[peak.node, peak.time_s] if name == PROCESS_CPU else "")
+        for name, peak in peaks_of(rows).items()
+    }

@@ -1,0 +1,65 @@
+"""The peaks of client hosts belong to the phase of their tick, and to the process that caused them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from cli.runs.client_host_summary import client_peaks_of
+from collector.catalogue import CATALOGUE
+from collector.host.busy_processes import CPU_TIME
+from collector.host.cpu import TICKS_PER_S
+from collector.model.metric import Values
+from collector.model.snapshot import Snapshot
+from collector.runs.run_file import ClientHost, NodeClock, Run, RunPhase
+from exporters.summary.phase_summary import Peak
+from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
+
+RUNNABLE = "node_procs_running"
+TICKS = 40
+PHASES = [RunPhase("first", BEGIN_S + 10.0, BEGIN_S + 20.0), RunPhase("second", BEGIN_S + 20.0, BEGIN_S + 30.0)]
+
+
+def sampled(name: str, queues: dict[int, int], cpu_s: dict[str, dict[int, float]]) -> list[Snapshot]:
+    """Return a client host's ticks; `queues` and `cpu_s` are the run queue, and each process's CPU time, by tick."""
+    ticks = []
+    used: dict[str, float] = dict.fromkeys(cpu_s, 0.0)
+    for number, snapshot in enumerate(busy(name, TICKS)):
+        (scrape,) = snapshot.scrapes
+        for process, by_tick in cpu_s.items():
+            used[process] += by_tick.get(number, 0.0)
+        values: Values = {(RUNNABLE,): queues.get(number, 1)}
+        for process, value in used.items():
+            values[CPU_TIME.name, process, "42"] = round(value * TICKS_PER_S)
+        ticks.append(replace(snapshot, scrapes=(replace(scrape, source="cpu", values=values),)))
+    return ticks
+
+
+def peaks(folder: Path, *hosts: ClientHost) -> list[dict[str, Peak]]:
+    run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", phases=tuple(PHASES), client_hosts=hosts)
+    return client_peaks_of(folder, run, PHASES)
+
+
+def host(folder: Path, name: str, ticks: list[Snapshot], clock_s: float = 0.0) -> ClientHost:
+    record(folder / "client-hosts" / name, ticks, metrics=(*METRICS, CATALOGUE[RUNNABLE], CPU_TIME), sources=())
+    clocks = (NodeClock(BEGIN_S, clock_s, 0.001),)
+    return ClientHost(name, "", f"client-hosts/{name}", TICKS, interval_s=1.0, clocks=clocks)
+
+
+def test_peaks_are_those_of_the_phase_and_of_the_busiest_process(tmp_path: Path) -> None:
+    # The ticks just outside and just inside the phases.
+    one = sampled("c1", {10: 90, 11: 5, 31: 90}, {"java": {12: 3.5, 25: 0.5}, "python3": {12: 1.0, 25: 0.75}})
+    two = sampled("c2", {20: 4, 21: 8}, {"java": {13: 1.5}})
+    first, second = peaks(tmp_path, host(tmp_path, "c1", one), host(tmp_path, "c2", two))
+    assert first["run_queue"] == Peak(5, "c1", BEGIN_S + 11.0)
+    assert first["process_cpu_pct"] == Peak(350.0, "c1", BEGIN_S + 12.0, "java (42)")
+    assert second["run_queue"] == Peak(8, "c2", BEGIN_S + 21.0)
+    assert second["process_cpu_pct"] == Peak(75.0, "c1", BEGIN_S + 25.0, "python3 (42)")
+
+
+def test_a_client_hosts_clock_is_corrected(tmp_path: Path) -> None:
+    first, second = peaks(tmp_path, host(tmp_path, "c1", sampled("c1", {24: 7}, {}), clock_s=5.0))
+    assert first["run_queue"] == Peak(7, "c1", BEGIN_S + 19.0)
+    assert second["run_queue"].value == 1
+
+
+def test_a_host_without_a_recording_has_no_peaks(tmp_path: Path) -> None:
+    assert peaks(tmp_path, ClientHost("c1", "", problem="this machine cannot be recorded")) == [{}, {}]

@@ -1,0 +1,79 @@
+"""The processes that use the processors are read, each only while it exists."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.host.busy_processes import CPU_TIME, MAX_PROCESSES, RESIDENT, BusyProcesses, parse_stat
+from collector.host.cpu import TICKS_PER_S
+from collector.model.snapshot import SourceError
+from tests.collector.fakes import FakeClock
+
+
+def set_process(proc: Path, pid: int, cpu_s: float, name: str = "java", start: int = 100) -> None:
+    """Give a process a CPU time, half of it in kernel mode, and `pid` pages of memory."""
+    ticks = round(cpu_s * TICKS_PER_S / 2)
+    fields = ["S", *["0"] * 10, str(ticks), str(ticks), *["0"] * 6, str(start), "0", str(pid)]
+    (proc / str(pid)).mkdir(exist_ok=True)
+    (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
+
+
+def cpu_seconds(source: BusyProcesses) -> dict[tuple[str, ...], float]:
+    """Return the CPU time of each process that a source reads, by name and number."""
+    values = source.read(1.0).values
+    times = {series[1:]: value for series, value in values.items() if series[0] == CPU_TIME.name}
+    return {labels: value / TICKS_PER_S for labels, value in times.items() if isinstance(value, int)}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> BusyProcesses:
+    """A source on a machine with two processes that used much CPU time before the first reading."""
+    set_process(tmp_path, 1, 1000.0, "systemd")
+    set_process(tmp_path, 20, 5000.0)
+    (tmp_path / "stat").touch()
+    return BusyProcesses(FakeClock(), tmp_path)
+
+
+def test_processes_that_use_the_cpu_after_the_first_reading_are_read(source: BusyProcesses, tmp_path: Path) -> None:
+    assert cpu_seconds(source) == {}
+    set_process(tmp_path, 20, 5001.0)
+    set_process(tmp_path, 30, 2.0, "a (strange) name")
+    set_process(tmp_path, 31, 0.2, "ls")
+    assert cpu_seconds(source) == {("java", "20"): 5001.0, ("a (strange) name", "30"): 2.0}
+    assert source.read(1.0).values[RESIDENT.name, "java", "20"] == 20
+
+
+def test_a_process_that_gets_the_number_of_another_one_is_a_new_process(source: BusyProcesses, tmp_path: Path) -> None:
+    assert cpu_seconds(source) == {}
+    set_process(tmp_path, 20, 4.0, "latte", start=200)
+    assert cpu_seconds(source) == {("latte", "20"): 4.0}
+
+
+def test_a_process_that_has_ended_is_absent(source: BusyProcesses, tmp_path: Path) -> None:
+    assert cpu_seconds(source) == {}
+    set_process(tmp_path, 20, 5001.0)
+    (tmp_path / "1" / "stat").unlink()
+    assert cpu_seconds(source) == {("java", "20"): 5001.0}
+    (tmp_path / "20" / "stat").unlink()
+    assert cpu_seconds(source) == {}
+
+
+def test_the_number_of_processes_is_bounded(source: BusyProcesses, tmp_path: Path) -> None:
+    assert cpu_seconds(source) == {}
+    for pid in range(100, 150):
+        set_process(tmp_path, pid, float(pid))
+    busiest = range(150 - MAX_PROCESSES, 150)
+    assert cpu_seconds(source) == {("java", str(pid)): float(pid) for pid in busiest}
+
+
+def test_without_proc_the_source_fails(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="No such file"):
+        BusyProcesses(FakeClock(), tmp_path / "none").read(1.0)
+
+
+@given(st.text())
+def test_other_text_is_malformed(text: str) -> None:
+    with pytest.raises((IndexError, ValueError)):
+        parse_stat(text)
