@@ -1,8 +1,8 @@
 """Kill `casstat record` with SIGKILL at random moments, and recover each run with `casstat fetch --recover`.
 
 A demo cluster of two nodes runs under load. One node has an agent; for the other, `record` starts a private agent.
-After each kill, no process of the run may be left, and the run must be recoverable with every tick until the kill. At
-the end, the agent must have no active run, because all leases have expired. Takes about ten minutes.
+After each kill, no process of the run may remain, and the run must be recoverable with every tick until the kill. Once
+all leases have expired, the agent must have no active run. Takes about ten minutes.
 """
 
 import json
@@ -25,14 +25,15 @@ from collector.runs.run_file import Run, is_run, read_run
 
 ADDRESS = "127.0.187.1"
 KILLS, SEED = 20, 1
-# The command lasts this long; `record` is killed before it begins, while it runs, or while the run is completed.
+# The command runs for COMMAND_S seconds. `record` is killed within MAX_KILL_S seconds: before the command begins, while
+# the command runs, or while `record` completes the run.
 COMMAND_S, MAX_KILL_S = 6, 12.0
 # How long processes may take to end, and how old the last tick may be when `record` is killed.
 END_S, TICK_S = 15.0, 2.5
 
 
 class Result(NamedTuple):
-    """What was left of a run: its state when the recorder was killed, the ticks recovered per node, and defects."""
+    """The outcome of a run: its state when the recorder was killed, the number of ticks per node, and the defects."""
 
     state: str
     ticks: tuple[int, ...]
@@ -55,7 +56,7 @@ def demo(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def killed(nodes: tuple[str, str], folder: Path, after_s: float) -> float:
-    """Start a recorder and kill it after a time; return the time of the kill."""
+    """Start a recorder and kill it after `after_s` seconds; return the time of the kill."""
     script = f"for i in $(seq {5 * COMMAND_S}); do echo step $i; sleep 0.2; done"
     command = [sys.executable, "-m", "cli", "record", *nodes, "-o", str(folder), "--mark-regex", "step .0"]
     with subprocess.Popen([*command, "--", "sh", "-c", script], stdout=subprocess.DEVNULL) as process:
@@ -66,7 +67,7 @@ def killed(nodes: tuple[str, str], folder: Path, after_s: float) -> float:
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Return the command lines of processes of a run, which have its directory in their arguments or environment."""
+    """Return the command lines of the processes that have a run's directory in their arguments or environment."""
     lines = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

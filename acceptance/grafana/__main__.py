@@ -5,9 +5,9 @@
     make acceptance-grafana ARGS='--recorded FOLDER'         use the recording of an earlier run
 
 The InfluxDB dashboards show the same recording, which `casstat ship` sends to InfluxDB. Requires Grafana (see
-tools/grafana-home), Prometheus, Go or a built InfluxDB 1.8, Chromium, and npm for the browser driver. The recording and
-the screenshots are kept in FOLDER, or in a temporary folder without --recorded. The exit status is 1 if a panel differs
-from the merge.
+tools/grafana-home), Prometheus, InfluxDB 1.8 or Go to build it, Chromium, and npm for the browser driver. The recording
+and the screenshots are kept in FOLDER, or in a temporary folder without --recorded. The exit status is 1 if a panel
+differs from the merge.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// Opens dashboards in Chromium and keeps what Grafana answered each panel.
+// Opens dashboards in Chromium, and saves Grafana's responses to the panels' queries and a screenshot of each dashboard.
 // usage: node browser.js URL FROM_MS TO_MS FOLDER UID:HEIGHT...   (FOLDER/UID.json and FOLDER/UID.png)
 const fs = require('fs');
 const os = require('os');
@@ -41,7 +41,7 @@ async function open(browser, url, uid, height, folder) {
       problems.push(String(error));
     }
   });
-  // Grafana asks for a panel only when it is visible: the window shows the whole dashboard.
+  // Grafana loads a panel's data only when the panel is visible, so the window is as high as the dashboard.
   await page.setViewport({ width: WIDTH, height });
   await page.goto(url, { waitUntil: 'networkidle0', timeout: TIMEOUT_MS });
   await new Promise((resolve) => setTimeout(resolve, QUIET_MS));

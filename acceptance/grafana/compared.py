@@ -72,7 +72,7 @@ class Row:
 
 
 def rows(recorded: Recorded, store: Store, states: Mapping[str, Panels]) -> Iterator[Row]:
-    """Yield a row for each line of each comparable panel, about the line's series with the highest merged value."""
+    """Yield a row for each line of each comparable panel: the values of its series with the highest merged value."""
     recorded = replace(recorded, by_node=store.name == "influxdb")
     for dashboard in store.dashboards(DASHBOARDS):
         number = 0

@@ -86,7 +86,7 @@ class Task:
         raise self._failed("detach Jolokia from", done)
 
     def _launcher(self) -> Callable[..., Done]:
-        """Return a function that runs Jolokia's launcher for the node. Raises CasstatError if attaching cannot work."""
+        """Return a function that runs Jolokia's launcher for the node. Raises CasstatError if that is impossible."""
         require_jolokia(self.jar)
         process = subject(self.node)
         run = runner(process, self.jar)

@@ -50,7 +50,7 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
     if not nodes:
         raise CasstatError("no Cassandra process is running on this machine, or this user cannot see it")
     if pid is None and len(nodes) > 1:
-        raise CasstatError(f"several Cassandra processes are running here: {there} (hint: specify a PID)")
+        raise CasstatError(f"several Cassandra processes are running on this machine: {there} (hint: specify a PID)")
     for node in nodes:
         if pid in (None, node.pid):
             return node
@@ -70,7 +70,7 @@ def subject(node: LocalNode) -> Subject:
 
 
 def runner(process: Subject, jar: Path) -> Runner:
-    """Return a runner that lets Jolokia's launcher attach to the process. Raises CasstatError if that cannot work."""
+    """Return a runner that lets Jolokia's launcher attach to the process. Raises CasstatError if that is impossible."""
     _require_access(process)
     name = f"process {process.pid}"
     switches = [argument for argument in process.command if argument in (ENABLED, DISABLED)]

@@ -40,7 +40,7 @@ OF_THE_LINE = (
 # Help texts that differ from those of the default command.
 HELP = {
     "keyspace": "Keyspaces to read (patterns with * and ? allowed).  [all]",
-    "table": "Table to read completely on every tick (requires --keyspace).",
+    "table": "Table whose metrics are all read on every tick (requires --keyspace).",
     "log": "Cassandra log to record events from: flushes, repairs, GC, …",
     "disk": "Disk to read.  [disk of Cassandra's data directory]",
     "net_interface": "Network interface to read.  [interface with Cassandra's address, else the default route's]",

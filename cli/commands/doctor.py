@@ -46,9 +46,9 @@ HELP = {
 def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     """Show which metrics are available and how to fix the rest
 
-    Pass the options that you would pass to casstat. Each line of the output is ok, a warning (columns are less
-    accurate than they could be) or a problem (columns are missing). The lines below a warning or problem are the
-    fix: "then" starts the next step, "or" an alternative. The exit code is 1 if there is a problem.
+    Pass the options that you would pass to casstat. Each finding is ok, a warning (columns are less accurate than
+    they could be) or a problem (columns are missing). The lines below a warning or problem are its fix: "then"
+    starts the next step, "or" an alternative. The exit code is 1 if there is a problem.
 
     The doctor queries nodetool and Jolokia a few times and changes nothing.
     """

@@ -25,7 +25,7 @@ from cli.parameters.time_types import Duration, range_options
     "--recover",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Run to complete, for example after its recorder died. Takes neither NODE nor options for a new run.",
+    help="Directory of a run to complete, for example after its recorder died. Not with NODE or options for a new run.",
 )
 @click.option("--name", metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options

@@ -25,7 +25,7 @@ PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, requi
 def command() -> None:
     """Inspect recordings and check them for damage
 
-    A recording is a directory that `casstat -w DIR` has written, or one of its files. `zstdcat FILE | jq` shows its
+    A recording is a directory written by `casstat -w DIR`, or one of its files. `zstdcat FILE | jq` shows a file's
     records.
     """
 

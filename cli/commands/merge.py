@@ -26,7 +26,7 @@ from cli.safe_echo import echo
 def command(folder: Path, series: bool, **options: Any) -> None:
     """Merge recordings of several nodes into tables
 
-    PATHS are directories or files that `casstat -w DIR` has written on each node. For each interval of a common grid,
+    PATHS are directories or files written by `casstat -w DIR` on the nodes. For each interval of a common grid,
     the tables have a row per node and one for the cluster. In cluster rows, counts and amounts are sums over the nodes,
     ratios and percentages are means, and percentiles come from the merged histograms. A missing node has no row;
     each cluster row contains the number of nodes it covers.

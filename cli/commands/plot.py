@@ -65,7 +65,7 @@ def command(
 ) -> None:
     """Plot recordings with gnuplot
 
-    PATHS are directories or files that `casstat -w DIR` has written on each node. The output directory gets
+    PATHS are directories or files written by `casstat -w DIR` on the nodes. The output directory gets
     self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
     most 300 points.
     """

@@ -103,7 +103,7 @@ class RecordCommand(click.Command):
 @click.option("--name", default="", metavar="NAME", help="Name of the run.  [the command's name]")
 @click.option("--tag", "tags", type=Tag(), multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable).")
 @click.option("--warm-up", type=Duration(), default=0.0, help="Initial period that the summary excludes.  [0s]")
-@click.option("--cool-down", type=Duration(), default=0.0, help="Time to keep recording after the command.  [0s]")
+@click.option("--cool-down", type=Duration(), default=0.0, help="Time to keep recording after the command ends.  [0s]")
 @click.option(
     "-o",
     "--output",
@@ -123,7 +123,7 @@ class RecordCommand(click.Command):
     type=ConditionType(),
     multiple=True,
     metavar="CONDITION",
-    help="Exit with status 1 if this holds in a phase, such as 'read_p99_ms > 10' (repeatable).",
+    help="Exit with status 1 if a condition such as 'read_p99_ms > 10' holds in a phase (repeatable).",
 )
 @click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the status line nor the summary.")

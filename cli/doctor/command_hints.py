@@ -1,4 +1,4 @@
-"""Builds commands for the user to run: casstat with the current options, some of them changed, or as another user."""
+"""Builds commands for the user to run: casstat with the current or changed options, if necessary as another user."""
 
 import shlex
 import shutil

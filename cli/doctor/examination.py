@@ -1,4 +1,4 @@
-"""Runs all checks; a problem with Jolokia or nodetool becomes a warning if the other one works."""
+"""Runs all checks; a problem with one transport (Jolokia or nodetool) is a warning if the other transport works."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -18,7 +18,8 @@ _CLIENT = re.compile(r"No access from client (\S+) allowed")
 _CREDENTIALS = {"jolokia_user": "USER", "jolokia_password_file": "FILE"}
 _CLIENT_CERTIFICATE = {"jolokia_cert": "FILE", "jolokia_key": "FILE"}
 _OTHER_SCHEME = {"jolokia": "{url}"}
-# Options to change, keyed by reason; {url} is the agent's URL with the other scheme, and {port} is its port.
+# Options to change, keyed by reason. {url} is the agent's URL with https instead of http, or the reverse; {port} is the
+# agent's port.
 _CHANGES = {
     Reason.CREDENTIALS_REQUIRED: _CREDENTIALS,
     Reason.CREDENTIALS_REJECTED: _CREDENTIALS,

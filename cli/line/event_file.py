@@ -40,7 +40,7 @@ class EventFile:
         if reason:
             self._lost += self._count_lost(encoded, written)
             if not self._failing:
-                self._report(f"{self._name}: {reason}: events will be lost until the file can be written again")
+                self._report(f"{self._name}: {reason}: events will be lost until the file is writable again")
         elif self._failing:
             self._report(f"{self._name}: writing again; {count_text(self._lost, 'event')} lost")
             self._lost = 0

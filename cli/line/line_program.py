@@ -107,7 +107,7 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
 def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source]) -> tuple[View, NodeSampler, Selection]:
     """Contact the node before the first tick; return the view, the sampler and the metrics to read.
 
-    With --wait, waits for the process with the JMX port if there is no transport to the node before it starts.
+    With --wait, if the node with the given JMX port has no transport because it has not started, waits for its process.
     Prints notes about missing data. Raises CasstatError if the node, keyspace or table does not exist, and
     click.UsageError if options are invalid or there is no transport to try.
     """
@@ -164,7 +164,7 @@ def _missing_message(settings: LineSettings, contact: Contact, operations: Opera
 
 
 def _missing_port_message(settings: LineSettings) -> str:
-    """Return the message for a JMX port that is not in use; "" if none is given or it may be in use."""
+    """Return the message for a JMX port that is not in use; "" if no port is given, or if it may be in use."""
     return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
 
 

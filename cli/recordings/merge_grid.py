@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collector.cluster.recordings import Recording
     from collector.runs.run_file import Run
 
-# The intervals, in seconds, among which one is chosen for a maximum number of points.
+# The intervals, in seconds, to choose from if the number of points is limited.
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 
 
@@ -36,12 +36,12 @@ def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s:
     begin, end = settings.begin, settings.end
     limits = _limits(settings, source)
     if limits is not None:
-        # The journals of a run begin before it, so that rates are known from its first tick on.
+        # The journals of a run begin before the run, so that its first tick already has rates.
         begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
     begin_s, end_s = bounds(begin, end, first_s, last_s)
     if source is None or settings.phase is not None:
         return begin_s, end_s
-    # Ticks are often exactly at the limits, and must not be left out because of the error of a clock's offset.
+    # Ticks often fall exactly on the limits; an error in a clock's offset must not exclude them.
     error_s = max((clock.error_s for node in source.nodes for clock in node.clocks), default=0.0)
     return begin_s - error_s, end_s + error_s
 
@@ -78,7 +78,7 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
 
 
 def _usual(points: int | None, length_s: float) -> float:
-    """Return the shortest interval in USUAL_S that fits at most `points` times into `length_s`, or MAX_S if none does.
+    """Return the shortest interval in USUAL_S that yields at most `points` intervals in `length_s`, else MAX_S.
 
     Returns the default interval if `points` is None.
     """

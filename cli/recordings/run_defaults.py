@@ -19,10 +19,10 @@ _RUN_DEPTH = 3
 
 
 def run_at(paths: Sequence[Path]) -> Run | None:
-    """Return the run if the only path is that of a run; None if no path is.
+    """Return the run if the only path is a run directory; None if no path belongs to a run.
 
-    Raises click.UsageError for a run with other paths, whose time range and clocks are unknown, and CasstatError if the
-    run's file cannot be read.
+    Raises click.UsageError for any other combination of paths, because the time range and the clocks are then unknown,
+    and CasstatError if the run's file cannot be read.
     """
     folder = next(filter(is_run, paths), None)
     if folder is None:
@@ -43,7 +43,7 @@ def _require_no_run_around(path: Path) -> None:
     """Raise click.UsageError for a part of a run, or a directory of runs, whose clock offsets would not be applied."""
     for parent in path.absolute().parents[:_RUN_DEPTH]:
         if is_run(parent):
-            raise click.UsageError(f"{path} is a part of the run {parent} (hint: use the run's directory, and --nodes)")
+            raise click.UsageError(f"{path} is part of the run {parent} (hint: use the run's directory, and --nodes)")
     runs = sorted(run.parent.name for run in path.glob(f"*/{FILE}")) if path.is_dir() else []
     if runs:
         raise click.UsageError(f"{path} contains runs (hint: use one of them, such as {path / runs[0]})")
@@ -62,7 +62,7 @@ def _recording_of(node: RunNode, run: Run) -> str:
 
 
 def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
-    """Return the clock corrections of a run, by recording's node; nodes are identified by their directories."""
+    """Return a run's clock corrections, keyed by the recording's node; nodes are identified by their directories."""
     by_folder = {
         (folder / path).resolve(): node.clock_correction()
         for node in (*run.nodes, *run.client_hosts)

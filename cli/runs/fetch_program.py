@@ -85,12 +85,12 @@ def _range(settings: FetchSettings, now_s: float) -> FetchRange:
     begin, end = now_s - settings.last if settings.last is not None else settings.begin, settings.end
     begin_s = begin.last_before(now_s) if isinstance(begin, TimeOfDay) else float(begin or 0.0)
     if not 0 <= begin_s <= MAX_TIME_S:
-        raise click.UsageError("the beginning of the period is out of range")
+        raise click.UsageError(f"the period must begin between 0 and {MAX_TIME_S:g} seconds since the epoch")
     end_s = end.within(begin_s, now_s) if isinstance(end, TimeOfDay) else now_s if end is None else end
     if end_s < begin_s:
         raise click.UsageError("--until is before --from")
     if end_s > MAX_TIME_S:
-        raise click.UsageError("the end of the period is out of range")
+        raise click.UsageError(f"the period must end at most {MAX_TIME_S:g} seconds after the epoch")
     return FetchRange(begin_s, end_s)
 
 

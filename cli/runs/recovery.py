@@ -66,7 +66,7 @@ def _run_in(folder: Path) -> Run:
 
 
 def _is_missing(node: RunNode) -> bool:
-    """Return whether a node's recording is incomplete, and the rest may still be available.
+    """Return whether a node's recording is incomplete, and its missing ticks may still be available.
 
     A node without an address never had an agent. A node recorded over SSH can be fetched only from its spool.
     """
@@ -75,7 +75,7 @@ def _is_missing(node: RunNode) -> bool:
 
 
 def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
-    """Return the run with its end, marks and phases. It ended when its recorder was last alive; if unknown, now."""
+    """Return the run with its end, marks and phases; it ends when its recorder was last alive or, if unknown, now."""
     reader = MarksReader(folder)
     reader.new_marks()
     marks = tuple(reader.marks)
@@ -183,7 +183,7 @@ def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
 def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:
     """Return the node with a recording that was fetched earlier but is not listed in the run's file, if there is one.
 
-    There is one if the recorder died or the disk was full after the fetch, before the file was updated. Raises OSError.
+    That happens if the recorder dies or the disk is full after the fetch, before the file is updated. Raises OSError.
     """
     target = f"{NODES_FOLDER}/{folder_name(node.name)}"
     is_used = any(other.folder == target for other in run.nodes)
@@ -243,7 +243,7 @@ def _is_better(before: RunNode, after: RunNode) -> bool:
 
 def _kept(before: RunNode, after: RunNode) -> RunNode:
     """Return the node with its existing recording, and the reason why it could not be completed."""
-    fewer = f"{before.name or before.address}: its journal contains fewer ticks than have been fetched before"
+    fewer = f"{before.name or before.address}: its journal contains fewer ticks than were fetched earlier"
     return replace(before, problem=after.problem or before.problem or fewer)
 
 

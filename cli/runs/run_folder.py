@@ -21,7 +21,7 @@ MAX_NAME_CHARS = 60
 
 
 def default_folder(name: str, begin_s: float) -> Path:
-    """Return the directory for a run that begins now, such as `casstat-runs/20261123-055717-NAME`."""
+    """Return the directory for a run that begins at `begin_s`, such as `casstat-runs/20261123-055717-NAME`."""
     begin = datetime.fromtimestamp(begin_s).strftime("%Y%m%d-%H%M%S")
     return RUNS_FOLDER / "-".join(filter(None, (begin, _NOT_IN_NAMES.sub("-", name).strip("-.")[:MAX_NAME_CHARS])))
 
@@ -51,7 +51,7 @@ def require_empty(folder: Path) -> None:
 
 @contextmanager
 def recording(folder: Path) -> Iterator[None]:
-    """Hold the lock that marks the run as being recorded; after an exception, its file remains. Raises CasstatError."""
+    """Lock the run as being recorded; after an exception in the block, the lock file remains. Raises CasstatError."""
     try:
         lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:

@@ -30,8 +30,8 @@ class RunSummary:
 def summary_of(folder: Path, run: Run) -> RunSummary:
     """Return the summaries of the measured phases, followed by their total if there are several.
 
-    Each covers the ticks that lie completely inside the phase. A run without phases is summarised as a whole. Phases
-    without data are left out. Raises CasstatError and click.UsageError.
+    A summary covers the ticks whose intervals lie completely inside its phase. A run without phases is summarised as a
+    whole. Phases without data are left out. Raises CasstatError and click.UsageError.
     """
     phases = _phases(run)
     summary = _summary(folder, run, phases)

@@ -35,7 +35,7 @@ class Layout:
 
 
 def layout(context: RenderContext) -> Layout:
-    """Return the columns that fit; hide the least important columns first, and equal ones from right to left."""
+    """Return the columns that fit; hide the least important ones first, equally important ones from right to left."""
     frame, view = context.frame, context.view
     names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
     locations = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []

@@ -58,9 +58,8 @@ def test_the_only_node_or_the_given_one_is_chosen() -> None:
 
 def test_an_ambiguous_choice_lists_the_nodes() -> None:
     both = [LocalNode(4, 1.0, jmx_port=7199), LocalNode(5, 2.0)]
-    assert "several Cassandra processes are running here: 4 (JMX port 7199), 5 (hint: specify a PID)" in error_of(
-        lambda: chosen(both, None)
-    )
+    several = "several Cassandra processes are running on this machine: 4 (JMX port 7199), 5 (hint: specify a PID)"
+    assert several in error_of(lambda: chosen(both, None))
     assert "process 6 is not a Cassandra process on this machine; running: 4 (JMX port 7199), 5" in error_of(
         lambda: chosen(both, 6)
     )

@@ -56,7 +56,7 @@ def test_a_part_of_a_run_and_a_directory_of_runs_cannot_be_merged(
     (file,) = journal_files(run)
     for path in (run / "nodes", run / "nodes" / "n1", file):
         assert main(["merge", str(path), "-o", str(tmp_path / "merged")]) == 2
-        assert f"is a part of the run {run} (hint" in capsys.readouterr().err
+        assert f"is part of the run {run} (hint" in capsys.readouterr().err
     assert main(["merge", str(run.parent), "-o", str(tmp_path / "merged")]) == 2
     assert f"contains runs (hint: use one of them, such as {run})" in capsys.readouterr().err
 

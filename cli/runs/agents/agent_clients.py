@@ -12,7 +12,7 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.http.access import Access
 from collector.runs.agent_client import AgentClient
 
-# An agent keeps recording for 60 s after its tunnel breaks; detecting the break and reconnecting takes more time.
+# An agent keeps recording for 60 s after its tunnel breaks; the rest is for detecting the break and reconnecting.
 TUNNEL_PATIENCE_S = 80.0
 
 
@@ -30,8 +30,8 @@ class AgentClients:
     def access_to(self, *addresses: NodeAddress) -> Access:
         """Return credentials that may be sent to all of these agents.
 
-        The user's credentials are sent only to agents that the user named. Agents that `record` has started need none,
-        and somebody else may control the remote hosts.
+        The user's credentials are sent only to agents that the user named. Agents that `record` started need none, and
+        somebody else may control the hosts that they run on.
         """
         is_named = all(address.tunnel is None and address not in self.private for address in addresses)
         return self.access if is_named else Access()

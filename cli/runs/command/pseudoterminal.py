@@ -22,7 +22,7 @@ class Pseudoterminal:
         self._path = os.ttyname(self.slave)
 
     def copy_size(self) -> None:
-        """Set its size to that of the real terminal, which is standard output."""
+        """Set the pseudoterminal's size to that of the real terminal, which is standard output."""
         with contextlib.suppress(OSError):
             size = fcntl.ioctl(1, termios.TIOCGWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)

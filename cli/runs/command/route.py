@@ -11,16 +11,16 @@ import sys
 from collections.abc import Container, Iterator
 
 CHUNK_BYTES = 1 << 16
-# How much can be written without blocking to a terminal that poll reports as writable; for a pipe, select.PIPE_BUF.
+# How many bytes can be written without blocking to a terminal that poll reports as writable; for a pipe, PIPE_BUF.
 TERMINAL_CHUNK_BYTES = 1024
-# A pseudoterminal's buffers hold less than this.
+# A pseudoterminal's buffers hold fewer bytes than this.
 TERMINAL_BYTES = 1 << 17
 
 
 class Route:
     """Data that is read from `source`, kept in `pending`, and written to `target`.
 
-    capacity_bytes  nothing more is read while this much is pending.
+    capacity_bytes  nothing more is read while at least this many bytes are pending.
     source          -1 after its end.
     error           why writing to the target failed; None if it did not. After an error, all data is discarded.
     """

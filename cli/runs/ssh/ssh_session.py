@@ -55,7 +55,8 @@ class SshSession:
     has_ended  whether the remote side will send nothing more.
     was_cut    whether the connection broke after the remote side had answered; known after `close`.
 
-    ssh runs in a new session, so that Ctrl-C does not end it. If this process dies, ssh reads the end of its input.
+    ssh runs in a new session, so that Ctrl-C does not end it. If this process dies, the remote command's standard input
+    ends.
     """
 
     def __init__(self, address: SshAddress, command: Sequence[str]) -> None:
@@ -115,7 +116,7 @@ class SshSession:
         return one_line(next(filter(None, reversed(lines)), ""))
 
     def close(self) -> str:
-        """End ssh unless it has already ended; return why it ended, if this side did not end it."""
+        """End ssh unless it has already ended; return the reason, which is meaningful only if ssh ended by itself."""
         process = self._process
         assert process.stdin is not None  # noqa: S101 - pipes were requested
         assert process.stdout is not None  # noqa: S101

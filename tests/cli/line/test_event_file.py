@@ -74,7 +74,7 @@ def test_close_reports_lost_events(path: Path) -> None:
         file.append(["a", "b"])
         file.append(["c"])
     assert messages == [
-        "/dev/full: No space left on device: events will be lost until the file can be written again",
+        "/dev/full: No space left on device: events will be lost until the file is writable again",
         "/dev/full: 3 events lost",
     ]
 
