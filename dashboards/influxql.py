@@ -1,7 +1,7 @@
 """Render expressions as InfluxQL over the points that sinks write: see `exporters.sinks.parts.points`.
 
-The points have no histogram buckets; they carry each node's percentiles per interval. Where several fall into one step,
-the query takes their maximum, which is never below the true percentile; it never averages them.
+The points have no histogram buckets, but each node's percentiles per interval. Where several percentiles fall into one
+step, the query takes their maximum, which is never below the true percentile. Percentiles are never averaged.
 """
 
 import re

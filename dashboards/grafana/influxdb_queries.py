@@ -38,8 +38,8 @@ MAX_OF_PERCENTILES = (
 LIMITS = (
     "Percentiles across nodes, heat maps, a load test's client metrics and casstat's self-metrics are available "
     "through Prometheus only. Percentiles on this dashboard are those of single nodes and intervals. Where several "
-    "fall into one step, the panel shows the highest, which is never below the true percentile. Percentiles are never "
-    "averaged."
+    "percentiles fall into one step, the panel shows the highest, which is never below the true percentile. "
+    "Percentiles are never averaged."
 )
 CLUSTER_EVENTS = "run|restart|start|stop|node_up|node_down|node_joined|node_left|error"
 _LABELS = {Split.VARIABLE: ("${by:raw}",), Split.NODE: NODE_LABELS, Split.CLUSTER: ("cluster",)}

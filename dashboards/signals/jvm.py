@@ -18,7 +18,7 @@ SIGNALS = (
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
         "Fraction of time spent in garbage collection, concurrent collectors included. Above 10%, collections "
-        "can slow down requests. For several nodes, the value is their mean.",
+        "can slow down requests. For several nodes, the value is the mean over the nodes.",
         ("collector",),
     ),
     Signal(
@@ -100,7 +100,8 @@ SIGNALS = (
         "Cassandra CPU usage",
         Rate("cassandra_jvm_cpu_seconds_total"),
         Unit.COUNT,
-        "CPU time that Cassandra's process uses per second; 1 is one core. For several nodes, the value is their mean.",
+        "CPU time that Cassandra's process uses per second; 1 is one core. For several nodes, the value is the mean "
+        "over the nodes.",
     ),
     Signal(
         "jvm_threads",

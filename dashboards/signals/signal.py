@@ -25,7 +25,8 @@ class Signal:
     title         the default title of a panel.
     help          the meaning of the value, and of high or low values.
     labels        additional labels that panels may group by, such as the table.
-    absent        a sentence that states when the signal has no value; "" if it always has one.
+    absent        a sentence that states when the signal has no value; "" for the general reasons, such as a failure of
+                  the agent.
     bounded       whether it is a ratio of at most 1; if measured rates yield a higher ratio, it is clamped to 1.
     low_is_worse  whether the worst series are those with the lowest values.
     """

@@ -81,7 +81,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraNodesUnreachable",
         "nodes_unreachable",
-        "A node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} of the others.",
+        "A node of {{ $labels.cluster }} cannot reach {{ $value | humanize }} of the other nodes.",
         by=CLUSTER,
     ),
     *threshold_alerts(
