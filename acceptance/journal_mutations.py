@@ -30,7 +30,7 @@ ALL_READERS_EVERY = 20
 RATE = 200
 TABLES = 3
 # For each session, the number of ticks, the size limit of the journal (a file may take up a quarter of it), and whether
-# the recorder is killed at the end.
+# the recorder is killed at the session's end.
 SESSIONS = ((26, "120K", False), (12, "100M", False), (10, "100M", True))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from cli.line.line_settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
-# Settings that the agent reloads after SIGHUP; changes to the others require a restart.
+# Settings that the agent reloads after SIGHUP; changes to other settings require a restart.
 RELOADED = ("to", "buckets", "series_limit", "node_metrics")
 
 

@@ -83,7 +83,7 @@ class RunStore:
             return tuple(_times(stored.run) for stored in reversed(last))
 
     def begin(self, name: str, lease_s: float | None = None) -> Run:
-        """Begin a run and return it. With a lease, it ends unless it is renewed every `lease_s` seconds.
+        """Begin a run and return it. If `lease_s` is given, the run ends when its lease is not renewed for that long.
 
         Raises OSError and TooManyChangesError.
         """

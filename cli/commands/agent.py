@@ -21,7 +21,7 @@ from collector.journal.format_version import FULL_EVERY
 from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
 PATH = click.Path(path_type=Path)
-# The default command's options that have the same meaning here; Jolokia's options are added separately.
+# The default command's options that have the same meaning for the agent; Jolokia's options are added separately.
 OF_THE_LINE = (
     "keyspace",
     "table",

@@ -25,7 +25,7 @@ LINE_OPTIONS = (
     "jmx_user",
     "jmx_password_file",
 )
-# Help texts of options that have a different purpose here.
+# Help texts of options that have a different purpose in the doctor.
 HELP = {
     "interval_option": "Interval at which casstat prints rows.  [1s]",
     "log": "Cassandra log to check.",

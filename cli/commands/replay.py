@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collector.model.sample import Sample
 
 # The default command's options that select and format columns. Its other options select the node and its sources, which
-# the recording determines here.
+# are those of the recording.
 OF_THE_LINE = (
     "count_option",
     "with_time",

@@ -67,7 +67,7 @@ def read_pid_file(path: Path) -> psutil.Process | None:
 def require_free(address: str, port: int) -> None:
     """Raise DemoError if the port is in use."""
     if reason := _bind_error(address, port):
-        raise DemoError(f"{address}:{port}: {reason} (hint: stop the program listening there, or use --address)")
+        raise DemoError(f"{address}:{port}: {reason} (hint: stop the program that uses the port, or use --address)")
 
 
 def is_free(address: str, port: int) -> bool:

@@ -35,7 +35,7 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
 
     Raises CasstatError (also if a node is still incomplete), click.UsageError and KeyboardInterrupt.
     """
-    # Check this before creating the lock file: the directory may not be a run.
+    # Do not create a lock file in a directory that is not a run.
     _run_in(folder)
     clients = agent_clients(agent)
     last_alive_s = run_folder.last_alive_s(folder)

@@ -237,7 +237,7 @@ class Patience:
         self._longest_s = two_ticks_s + MAX_PATIENCE_S
 
     def is_over(self, frame: Frame, waited_s: float) -> bool:
-        """Return whether at least one node has answered, and every other one has failed in two successive frames.
+        """Return whether every node has answered or has failed in two successive frames, and at least one has answered.
 
         After `_usual_s`, it suffices that every node is failing or has sent a sample, even an incomplete one. Nodes
         that have done neither are awaited until `_longest_s`, because a busy Jolokia may need several intervals for

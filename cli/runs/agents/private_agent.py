@@ -17,7 +17,7 @@ from collector.printable import one_line
 
 PACKAGES = Path(cli.__file__).parents[1]
 LOG_FILE = "agent.log"
-# An agent finds a source before it serves its API, and Jolokia or nodetool may take this long to answer.
+# An agent contacts its node before it serves its API, and Jolokia or nodetool may take this long to answer.
 START_S = 60.0
 POLL_S = 0.02
 _SERVING = re.compile(rb"^casstat: serving (\S+)$", re.MULTILINE)
@@ -32,7 +32,7 @@ class PrivateAgent:
         folder = folder.absolute()
         self._log = folder / LOG_FILE
         command = [sys.executable, "-m", "cli", "agent", "--listen", listen, "--journal-dir", str(folder)]
-        # Settings for a permanent agent on this machine must not affect this one.
+        # Settings for a permanent agent on this machine must not affect the private one.
         environ = {name: value for name, value in os.environ.items() if name not in _AGENT_VARIABLES}
         status, status_end = os.pipe()
         control_end, self._control = os.pipe()

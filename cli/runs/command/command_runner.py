@@ -30,7 +30,7 @@ from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult, lost_
 REPORT_BYTES = 1 << 12
 # How long to wait, after the command has ended, for output of processes that it left in the background.
 DRAIN_S = 0.5
-# How much typed input is kept for a command that does not read it.
+# How many bytes of typed input are kept for a command that does not read them.
 TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
 # The signals sent by successive presses of Ctrl-C.
@@ -100,7 +100,7 @@ class CommandRunner:
                 start_new_session=True,
             )
             ours.callback(supervisor.wait)
-            # After an error, this ends the command.
+            # After an error, closing the control pipe ends the command.
             ours.callback(self._close_control)
             theirs.close()
             if self._keys is not None:

@@ -7,7 +7,7 @@ from cli.errors import note
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.marks_file import append_mark, mark_text
 
-# The pattern is applied to at most this much of a line.
+# The pattern is applied to at most this many bytes of a line.
 MAX_LINE_BYTES = 4096
 
 

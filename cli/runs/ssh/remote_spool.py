@@ -114,7 +114,7 @@ class _Heartbeats:
         self.wants_deletion = False
 
     def await_first(self) -> bool:
-        """Wait for the first heartbeat; return whether it has arrived."""
+        """Wait for the first heartbeat; return whether it arrived before the lease expired."""
         return bool(select.select([0], [], [], self._lease_s)[0] and os.read(0, 1) == HEARTBEAT)
 
     def wait(self, timeout_s: float) -> bool:

@@ -10,7 +10,7 @@ SCHEME = "ssh://"
 SSH_PORT = 22
 MAX_PORT = 65535
 EXAMPLES = "use an address such as ssh://10.0.0.7, ssh://cassandra@db1 or ssh://[fd00::7]:2222"
-# ssh's configuration may insert the names into shell commands, and a name that begins with '-' would be an option.
+# ssh's configuration may insert names into shell commands; a name that begins with '-' would be an option.
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}"
 _PATTERN = re.compile(
     rf"ssh://(?:(?P<user>{_NAME})@)?"

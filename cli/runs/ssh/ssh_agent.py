@@ -174,7 +174,7 @@ class SshAgent:
         return problem or reason, session.was_cut
 
     def _exchange(self, session: SshSession) -> str:
-        """Exchange messages until the session ends or is no longer needed; return any problem other than its end."""
+        """Exchange messages until the session ends or is no longer needed; return a problem, or "" if it just ended."""
         is_compatible = asked_for_deletion = False
         while not session.has_ended and not self._is_over():
             for message in session.messages(self._wake_end, BEAT_S):
