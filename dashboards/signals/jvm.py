@@ -3,7 +3,7 @@
 from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-# Collectors that pause the JVM for the whole collection. The others run concurrently.
+# Collectors that pause the JVM for the whole collection. Other collectors run concurrently.
 PAUSING = where(
     collector=(
         *("G1 Young Generation", "G1 Old Generation", "ParNew", "ZGC Pauses", "ZGC Major Pauses", "ZGC Minor Pauses"),

@@ -141,7 +141,7 @@ SIGNALS = (
         "Speculative retries",
         Rate("cassandra_table_speculative_retries_total"),
         Unit.PER_S,
-        "Reads that were sent to another replica because the first one was slow.",
+        "Reads that were also sent to another replica because the first replica was slow.",
         TABLE,
         UNREAD,
     ),

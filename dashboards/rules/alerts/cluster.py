@@ -18,7 +18,7 @@ from dashboards.rules.alert import (
 from dashboards.signals.all_signals import SIGNALS
 
 OF_THE_NODE = where(source=("cassandra", "nodetool *"))
-"""Selects the sources that read the node; the others read its machine."""
+"""Selects the sources that read the node; other sources read its machine."""
 ANSWERS = aggregate("max", agent_series("casstat_source_up", OF_THE_NODE))
 """1 for a node that its agent can read, 0 for one that it cannot."""
 _UNREACHABLE = rule_query(SIGNALS["nodes_unreachable"].expression, CLUSTER)
