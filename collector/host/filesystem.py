@@ -20,7 +20,7 @@ _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
     for name, text in {
         "size": "Size of the file system in bytes.",
         "free": "Free disk space in bytes.",
-        "avail": "Free disk space in bytes available to unprivileged users.",
+        "avail": "Free disk space available to unprivileged users, in bytes.",
     }.items()
 )
 

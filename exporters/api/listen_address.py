@@ -12,7 +12,7 @@ BACKLOG = 1024
 UNIX_PREFIX = "unix:"
 # Only the agent's user and root can connect to a UNIX socket.
 UNIX_MODE = 0o600
-# Linux limits the path of a UNIX socket to this number of bytes.
+# Linux limits the path of a UNIX socket to 107 bytes.
 MAX_UNIX_BYTES = 107
 _PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
 _ERRORS = {
@@ -40,7 +40,7 @@ def unix_path(listen: str) -> Path | None:
         return None
     path = Path(listen.removeprefix(UNIX_PREFIX))
     if not path.is_absolute() or len(bytes(path)) > MAX_UNIX_BYTES:
-        raise ListenError(f"{listen!r}: the path must be absolute and have at most {MAX_UNIX_BYTES} bytes")
+        raise ListenError(f"{listen!r}: the path must be absolute and at most {MAX_UNIX_BYTES} bytes long")
     return path
 
 
@@ -90,7 +90,7 @@ def _unix_socket(listen: str, path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(str(path))
-        # Until `listen`, connections are refused.
+        # Connections are refused until `listen` is called, so set the mode first.
         path.chmod(UNIX_MODE)
         listener.listen(BACKLOG)
         listener.setblocking(False)

@@ -164,7 +164,7 @@ PATHS: Json = {
                 ),
                 _query(
                     "after",
-                    "The id of the previous page's last run; if that run is no longer kept, the list starts again.",
+                    "The id of the previous page's last run; if that run is no longer kept, the list starts over.",
                     STRING,
                 ),
                 _query("active", "Return only runs that have not ended.", {"type": "string", "const": "true"}),
@@ -189,7 +189,7 @@ PATHS: Json = {
 _ERROR_WORDS = {
     "400": "The request is malformed or a parameter is invalid.",
     "401": "The user name or password is missing or wrong.",
-    "403": "The request may not change anything, or its Host header does not name this agent.",
+    "403": "The request is not permitted to change anything, or its Host header does not name this agent.",
     "404": "No such path, file or run.",
     "409": "The run has ended or has no room for more marks.",
     "413": "The body is too large.",

@@ -183,7 +183,7 @@ class _Serving(uvicorn.Server):
                 continue
             connection = ClientConnection(client.close, loop.time())
             if not self._connections.add(connection):
-                self._log(f"{len(self._connections)} connections are open; a further one was rejected", kind="full")
+                self._log(f"{len(self._connections)} connections are open; another one was rejected", kind="full")
                 client.close()
                 continue
             # The client of a UNIX socket has no address.
@@ -238,7 +238,7 @@ class _Serving(uvicorn.Server):
         if any(name in tls.client_allowed_sans for name in certificate_names(transport.get_extra_info("peercert"))):
             return True
         peer = (transport.get_extra_info("peername") or ("?",))[0]
-        reason = "the client certificate has no name that client_allowed_sans lists"
+        reason = "the client certificate contains no name listed in client_allowed_sans"
         self._log(f"{peer}: connection rejected: {reason}", kind="name")
         return False
 

@@ -93,7 +93,7 @@ def footer(merged: Merged[NodeRows]) -> list[str]:
         f"sampled every {', '.join(map('{:g}'.format, intervals))} s, shown every {merged.grid.interval_s:g} s",
         f"{count_text(sum(node.ticks for node in nodes), 'sample')}, {lost} lost",
         *([count_text(integrity.damaged, "damaged section")] if integrity.damaged else []),
-        *([f"{integrity.repeated} repeated"] if integrity.repeated else []),
+        *([f"{count_text(integrity.repeated, 'tick')} repeated"] if integrity.repeated else []),
         clocks([node.head for node in nodes]),
     ]
 

@@ -102,7 +102,7 @@ def _ticks(ticking: TickHealth) -> Iterator[Metric]:
     )
     yield _counter(
         "casstat_source_cpu_seconds",
-        "CPU time of the agent spent reading the source, in seconds.",
+        "CPU time that the agent spent reading the source, in seconds.",
         label,
         {(name,): source.cpu_s for name, source in sources},
     )

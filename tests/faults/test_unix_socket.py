@@ -64,7 +64,7 @@ def test_a_socket_in_use_is_an_error_and_a_stale_one_is_replaced(tmp_path: Path)
 
 @pytest.mark.parametrize("path", ["", "relative/socket", "/run/" + "a" * MAX_UNIX_BYTES])
 def test_an_impossible_path_is_an_error(path: str) -> None:
-    with pytest.raises(ListenError, match=r"the path must be absolute and have at most 107 bytes$"):
+    with pytest.raises(ListenError, match=r"the path must be absolute and at most 107 bytes long$"):
         check(f"unix:{path}", None)
 
 

@@ -19,7 +19,7 @@ class NodeAddressError(ValueError):
 
 @dataclass(frozen=True)
 class Tunnel:
-    """The way to a casstat agent on another machine.
+    """How to reach a casstat agent on another machine.
 
     socket  the UNIX socket on this machine that leads to the agent.
     url     the address that messages and files show.
@@ -77,7 +77,7 @@ def parse_address(text: str, scheme: str = "http") -> NodeAddress:
     the address has no scheme. Raises NodeAddressError.
     """
     if text.startswith("ssh://"):
-        raise NodeAddressError("only 'casstat record' reaches nodes over SSH (hint: give an agent's address)")
+        raise NodeAddressError("only 'casstat record' can reach nodes over SSH (hint: use an agent's address)")
     if "@" in text:
         raise NodeAddressError(
             "a node's address must not contain a user name and password, "

@@ -40,7 +40,7 @@ def test_a_password_in_an_address_is_rejected_and_not_repeated() -> None:
 
 
 def test_addresses_for_ssh_are_rejected_with_a_reason() -> None:
-    with pytest.raises(NodeAddressError, match=r"^only 'casstat record' reaches nodes over SSH \(hint: "):
+    with pytest.raises(NodeAddressError, match=r"^only 'casstat record' can reach nodes over SSH \(hint: "):
         parse_address("ssh://me:secret@host")
 
 
