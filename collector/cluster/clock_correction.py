@@ -5,19 +5,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-# An offset that changes faster than this, in seconds per second, is not due to drift: the kernel changes a clock's
+# The fastest change of an offset that can be due to drift, in seconds per second: the kernel changes a clock's
 # frequency by at most 500 ppm, and an unsynchronised clock is typically accurate to 100 ppm.
 MAX_DRIFT = 0.001
 
 
 @dataclass(frozen=True)
 class ClockCorrection:
-    """Converts a node's times to the reference clock; by default, the clocks are equal.
+    """Converts a node's times to the reference clock; by default, the two clocks agree.
 
     Between two measurements the offset changes linearly; before the first and after the last it is constant.
 
     times_s    the times of the measurements on the node's clock, in ascending order.
-    offsets_s  how far the node's clock was ahead at these times.
+    offsets_s  how far the node's clock was ahead at those times.
     """
 
     times_s: tuple[float, ...] = (0.0,)
@@ -30,10 +30,12 @@ class ClockCorrection:
 
     @classmethod
     def measured(cls, measurements: Iterable[tuple[float, float]]) -> "ClockCorrection":
-        """Return the correction for measurements: the reference clock's time, and how far the node's clock was ahead.
+        """Return the correction for measurements of how far the node's clock was ahead.
+
+        Each measurement contains the reference clock's time and the offset.
 
         If the offset changes faster than MAX_DRIFT, it is not interpolated, because the clock was stepped at an unknown
-        time. The first offset is used then, which is right for the ticks before the step.
+        time. Instead, the first offset applies throughout, which is correct for the ticks before the step.
         """
         ordered = sorted(measurements)
         times_s = tuple(at_s + offset_s for at_s, offset_s in ordered)
@@ -57,4 +59,4 @@ class ClockCorrection:
 
 
 IDENTITY = ClockCorrection()
-"""The correction of a clock that is equal to the reference clock."""
+"""The correction of a clock that agrees with the reference clock."""

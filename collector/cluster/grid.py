@@ -20,9 +20,9 @@ class Grid:
     def index_of(self, time_s: float, tick_s: float, _covered_s: float = 0.0) -> int | None:
         """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
 
-        The interval is the one that contains the middle of the `tick_s`, the recording's interval, before the tick,
-        because the tick itself may already lie in the next interval if clocks differ slightly. The values may cover a
-        longer time before the tick, `covered_s`.
+        A tick belongs to the interval that contains the time half of `tick_s` (the recording's interval) before it,
+        because the tick itself may already lie in the next interval if clocks differ slightly. If `tick_s` is longer
+        than `interval_s`, half of `interval_s` is used instead. Only SpanGrid uses `_covered_s`.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None
@@ -49,7 +49,7 @@ class SpanGrid(Grid):
     spans: tuple[tuple[float, float], ...] = ()
 
     def index_of(self, time_s: float, tick_s: float, covered_s: float = 0.0) -> int | None:
-        """Return the index of the interval to which a tick belongs; None if no span contains all of its time."""
+        """Return the index of the interval to which a tick belongs; None if no span contains its covered time."""
         span = bisect_right(self.spans, (time_s - max(tick_s, covered_s), inf)) - 1
         if span < 0 or time_s > self.spans[span][1]:
             return None
@@ -78,7 +78,7 @@ class SpanGrid(Grid):
 
     @cached_property
     def _first_indices(self) -> tuple[int, ...]:
-        """The index of each span's first interval, and the number of all intervals."""
+        """The index of each span's first interval, followed by the total number of intervals."""
         counts = (max(1, ceil((end_s - begin_s) / self.interval_s)) for begin_s, end_s in self.spans)
         return tuple(accumulate(counts, initial=0))
 

@@ -33,7 +33,7 @@ class NodeRun:
     integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
 
     def answered(self, sample: Sample) -> bool:
-        """Return whether Cassandra answered in the interval of this sample of the node."""
+        """Return whether Cassandra answered in the interval of `sample`, one of the node's samples."""
         return any(source in sample.elapsed_s for source in self.head.sources)
 
 

@@ -45,7 +45,7 @@ def _start(session: Session) -> tuple[float, bool, Path]:
 class _Groups:
     """Groups sessions by node. Sessions must be added in the order of `_start`.
 
-    A session joins the oldest group that contains its process, or that contains its name. A matching name is not enough
+    A session joins the oldest group that contains its process or its name. A matching name is not enough
     if both processes are known, differ, and ran at the same time.
     """
 
@@ -86,7 +86,7 @@ class _SameName:
         return [] if index is None else [index]
 
     def add(self, session: Session, index: int) -> None:
-        """Add a session of the group that has this index."""
+        """Add a session that belongs to the group at `index`."""
         self._oldest = index if self._oldest is None else min(index, self._oldest)
         if session.processes:
             heappush(self._ends, (session.end_s, index))

@@ -24,20 +24,20 @@ _JMX_PORT = re.compile(r"-D(?:cassandra\.jmx\.(?:local|remote)|com\.sun\.managem
 _CONFIG = re.compile(r"-Dcassandra\.config=(?:file:(?://)?)?(/.*)")
 _STORAGE = re.compile(r"-Dcassandra\.storagedir=(.*)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
-# The setting data_file_directories in cassandra.yaml, written as a block list or in brackets.
+# The data_file_directories setting in cassandra.yaml, written as a block list or in brackets.
 _DIRECTORIES = re.compile(r"^data_file_directories:\s*(\[[^\]]*\]|(?:\s*\n\s*-\s*\S.*)+)", re.MULTILINE)
 _LISTED = re.compile(r"[^\s\[\],\"'-][^\n,\]\"']*")
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Self-reported properties of a node.
+    """Properties of a node: those that it reports, and its process on this machine.
 
     address      broadcast address.
     directories  data directories.
     jvm          the JVM's name, "PID@HOST", with the PID inside its container.
     started_ms   the JVM's start time, in milliseconds since the epoch.
-    pid          PID on this machine; None if the process is not visible here.
+    pid          PID on this machine; None if the process is not visible.
     is_local     whether the node runs on this machine.
     origin       origin of its counters, as in its scrapes.
     peers        addresses of all nodes in its cluster, including its own.

@@ -68,8 +68,8 @@ def parse_groups(text: str) -> dict[str, str]:
 def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
     """Return the directory of the control group that contains the Cassandra process, or None if it is not visible.
 
-    The path in /proc is relative to a root that may not be mounted here: if casstat runs in a sidecar container, that
-    container's own group is mounted instead. In that case, the mount in Cassandra's own namespace is used.
+    The path in /proc is relative to a root that may be hidden from casstat: in a sidecar container, only that
+    container's own group is mounted. In that case, the mount in Cassandra's own namespace is used.
     """
     for root in (host.root, host.process_dir / "root"):
         mount = root / "sys/fs/cgroup" / controller

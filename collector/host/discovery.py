@@ -74,7 +74,7 @@ def _mount_source(path: Path, proc: Path) -> str:
 
 
 def has_separate_network(proc: Path) -> bool:
-    """Return whether the process with this directory in /proc is in a different network namespace from ours."""
+    """Return whether a process, given its directory in /proc, is in a different network namespace from casstat."""
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
     except OSError:

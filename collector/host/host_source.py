@@ -14,7 +14,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """A group of machine metrics: `read` returns their values, and `origin` identifies their counters' epoch."""
+    """A group of machine metrics: `read` returns their values, and `origin` returns their counters' origin."""
 
     name: str
     metrics: tuple[Metric, ...]

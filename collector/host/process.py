@@ -58,7 +58,7 @@ def read(host: Host) -> Values:
     """Read the metrics of the Cassandra process; return no values if it is not running on this machine."""
     if not host.process_exists:
         return {}
-    # Do not use `host.process_dir`: if Cassandra exits now, it becomes casstat's own process directory.
+    # Do not use `host.process_dir`: if Cassandra exits now, it returns casstat's own directory.
     folder = host.proc / str(host.pid)
     values = parse_stat(read_text(folder / "stat"))
     try:

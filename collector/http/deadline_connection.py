@@ -26,7 +26,7 @@ class DeadlineConnection(http.client.HTTPConnection):
     _stream: socket.socket | None = None
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, unix_path: str = "") -> None:
-        """With `unix_path`, connect to a UNIX socket; `host` and `port` are then sent only as a header."""
+        """With `unix_path`, connect to a UNIX socket; `host` and `port` then appear only in the Host header."""
         super().__init__(host, port)
         self._tls = tls
         self._unix_path = unix_path
@@ -36,7 +36,7 @@ class DeadlineConnection(http.client.HTTPConnection):
         stream = self._stream
         if stream is not None:
             with suppress(OSError):
-                # The method of SSLSocket would also change its state, which the other thread uses.
+                # SSLSocket's own method would also change the state of the socket, which another thread is using.
                 socket.socket.shutdown(stream, socket.SHUT_RDWR)
 
     def connect(self) -> None:

@@ -6,8 +6,8 @@
     z  time suspended before it                         i  integers that changed          d  their differences
     r  gaps, suspensions, restarts as text              j  other values that changed      f  their new values
     b  the sources in order, if changed                 k  histograms that changed        g  first bucket changed
-    a  completion times: the first source's since       h  increases (see `delta_codec`)  w  number of buckets, if new
-       the last tick, the others' since the first's     e  events: source's index, kind, text, time in s
+    a  completion times: first source, since the        h  increases (see `delta_codec`)  w  number of buckets, if new
+       last tick; other sources, since the first        e  events: source's index, kind, text, time in s
     c  each source's wall and CPU time, in 0.1 ms       p  problems: source's index, text
     o  counter origins, if changed
 

@@ -24,8 +24,8 @@ class Footer:
     more            whether the session continues in another file.
     begin_s, end_s  the earliest and the latest tick time in the file.
     offset          the footer's actual position in the file.
-    written_at      the position at which the footer was written; it differs from `offset` if the footer has been
-                    copied from elsewhere.
+    written_at      the position at which the footer was written; it differs from `offset` if the footer was copied
+                    from elsewhere.
     """
 
     session: str

@@ -30,10 +30,10 @@ class RawRecord:
 def raw_records(
     path: Path, offset: int, check: Callable[[], None], *, growing: bool
 ) -> Iterator[RawRecord | Damage | Footer]:
-    """Yield a file's records and footers from a frame on, and a `Damage` for each section that cannot be read.
+    """Yield a file's records and footers, and a `Damage` for each section that cannot be read.
 
-    The frame begins at `offset`. If the file is `growing`, an incomplete record at its end is not damage. Calls `check`
-    at least once per record; it may raise an exception to stop. Raises OSError.
+    Reading starts at the frame at `offset`. If the file is `growing`, an incomplete record at its end is not damage.
+    Calls `check` at least once per record; it may raise an exception to stop. Raises OSError.
     """
     frames = Frames(offset)
     reading = _Reading()

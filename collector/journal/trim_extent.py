@@ -1,4 +1,4 @@
-"""Finds what to keep of a journal's file for a time range."""
+"""Finds the part of a journal's file to keep for a time range."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ from collector.journal.frames import Damage
 from collector.journal.header import FileStart, Header, file_start_of, header_of
 from collector.journal.raw_records import RawRecord, RecordPosition, raw_records
 
-# A rate needs two readings. Those of a slow source, such as nodetool, are up to this far apart.
+# A rate needs two readings. Those of a slow source, such as nodetool, are up to LOOK_BACK_S apart.
 LOOK_BACK_S = 150.0
 LOOK_BACK_INTERVALS = 2
 
 
 def look_back_s(interval_s: float) -> float:
-    """Return how many seconds before a time range the kept ticks begin: rates are then known from its first tick on."""
+    """Return how long before a time range to start keeping ticks, so that its first tick has rates."""
     return max(LOOK_BACK_S, LOOK_BACK_INTERVALS * interval_s)
 
 
 @dataclass
 class TickSpan:
-    """Ticks in a time range: their number, and the earliest and latest time; infinite if there are none."""
+    """Ticks in a time range: their number, and the earliest and latest time (infinite if there are no ticks)."""
 
     ticks: int = 0
     begin_s: float = inf
@@ -34,7 +34,7 @@ class TickSpan:
         self.begin_s, self.end_s = min(self.begin_s, time_s), max(self.end_s, time_s)
 
     def __add__(self, other: "TickSpan") -> "TickSpan":
-        """Return the ticks of both."""
+        """Return the span of both sets of ticks."""
         return TickSpan(self.ticks + other.ticks, min(self.begin_s, other.begin_s), max(self.end_s, other.end_s))
 
 
@@ -43,7 +43,7 @@ class FrameSummary:
     """A full record and the readable records that depend on it.
 
     begin        the full record's position.
-    head, start  its header, and the identity of the file; `start` is None in format 1.
+    head, start  the full record's header, and the identity of the file; `start` is None in format 1.
     first, last  the sequence numbers of the first and the last tick; 0 in format 1.
     kept         the number and the position of the last tick to keep; None if there is none.
     """
@@ -58,15 +58,15 @@ class FrameSummary:
 
 @dataclass
 class Extent:
-    """What to keep of a file.
+    """The part of a file to keep.
 
     span               the ticks in the time range, not including earlier ticks that are also kept.
     damaged            the number of sections that cannot be read and may have contained ticks to keep.
     first, last        the first and the last frame to keep; None if no frame is kept.
-    before, following  the readable frames before and after them, if any.
+    before, following  the readable frames before `first` and after `last`, if any.
     footer             the file's footer, if any.
     to_s               the end of the time range.
-    is_last            whether no later file of the journal has ticks in the time range.
+    is_last            whether this is the journal's last file with ticks in the time range.
     """
 
     to_s: float
@@ -89,7 +89,7 @@ def extent_of(
     is_last: bool = False,
     check: Callable[[], None] = lambda: None,
 ) -> Extent:
-    """Return what to keep of a file for the ticks from `from_s` to `to_s`.
+    """Return the part of a file to keep for the ticks from `from_s` to `to_s`.
 
     Everything between the first and the last frame with a tick in the range is kept, so that nothing is lost if the
     clock was changed. `is_last` is as in `Extent`, and `growing` and `check` are as in `raw_records`. Raises OSError.
@@ -97,7 +97,7 @@ def extent_of(
     extent = Extent(to_s, is_last)
     frame: FrameSummary | None = None
     previous: FrameSummary | None = None
-    # The damaged sections since the last readable record, and where that record is (see `_side_of`).
+    # The number of damaged sections since the last readable record, and that record's side (see `_side_of`).
     damaged, side = 0, -1
     for record in raw_records(path, 0, check, growing=growing):
         if isinstance(record, Damage):
@@ -115,7 +115,7 @@ def extent_of(
                     extent.following = frame
             if frame is not None:
                 _add(extent, frame, previous, record, from_s)
-                # Damage between two earlier records, or between two later ones, contains nothing to keep.
+                # Damage contains nothing to keep if the records around it are both too early or both too late.
                 previous_side, side = side, _side_of(extent, frame, record, from_s)
                 if previous_side != side or side == 0:
                     extent.damaged += damaged

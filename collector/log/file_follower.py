@@ -14,9 +14,9 @@ from collector.printable import one_line
 CHUNK_BYTES = 256 << 10
 # A larger backlog is skipped, because its events would be shown long after they happened.
 MAX_BACKLOG_BYTES = 64 << 20
-# A removed file is kept open for this long, because it may still be written to or may reappear.
+# A removed file is kept open for REMOVED_GRACE_S, because it may still be written to or may reappear.
 REMOVED_GRACE_S = 10.0
-# The number of bytes before the reading position to remember. If they change, the file has been rewritten.
+# The number of bytes to remember before the reading position. If these bytes change, the file was rewritten.
 SEAL_BYTES = 64
 
 
@@ -78,7 +78,7 @@ class FileFollower:
         remaining = most_bytes
         while True:
             file = self._file = self._file or self._open()
-            # Check this before reading, so that the lines appended before the file was replaced are not lost.
+            # Check for a replacement before reading, so that lines appended before it are not lost.
             is_replaced = self._is_replaced(file)
             self._check_rewritten(file)
             while remaining > 0 and (chunk := self._read(file, min(remaining, CHUNK_BYTES))):

@@ -30,7 +30,7 @@ class LogPattern:
     _dates: DateFormat | None
 
     def line(self, text: str) -> Line | None:
-        """Return the parts of a line (without its end), or None for other lines, such as those of a stack trace."""
+        """Return the parts of a line (without its end), or None if it does not match, such as one of a stack trace."""
         match = self._expression.match(text)
         if match is None:
             return None

@@ -7,13 +7,13 @@ from typing import Protocol
 
 from collector.model.snapshot import Tick
 
-# While NTP is slowing the wall clock down, ticks may be early. A tick that is early by at most this much, or by a tenth
-# of the interval if that is less, counts as on time.
+# While NTP is slowing the wall clock down, ticks may be early. A tick counts as on time if it is early by at most
+# SLEW_MS or a tenth of the interval, whichever is less.
 SLEW_MS = 50
-# Ticks are never exactly on time, so a source that is due within this time is read now rather than a tick later.
+# Ticks are never exactly on time, so a source that is due within EARLY_S is read now rather than a tick later.
 EARLY_S = 0.5
 # The suspended time is the difference between two clocks, which cannot be read at exactly the same time. Apparent
-# suspensions up to this long are therefore treated as measurement errors.
+# suspensions of up to MIN_SLEEP_S are therefore treated as measurement errors.
 MIN_SLEEP_S = 0.01
 
 

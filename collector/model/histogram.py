@@ -62,8 +62,8 @@ class Buckets:
 def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
     """Return the upper bounds, in `unit`, of a Cassandra histogram with `length` counts.
 
-    Raises LayoutError if there are fewer than two counts. For timers (unit "seconds"), also raises it for a length that
-    no supported Cassandra version uses, because the unit of the offsets would be a guess.
+    Raises LayoutError if there are fewer than two counts and, for timers (unit "seconds"), if no supported version of
+    Cassandra uses the length, because the unit of the offsets would be a guess.
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:

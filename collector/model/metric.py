@@ -51,7 +51,7 @@ class Aggregation(Enum):
     MERGE = "merge"
     """For histograms: bucket counts are summed, and percentiles are computed from the sum."""
     EQUAL = "equal"
-    """For texts: the value that all nodes share; absent if the values differ."""
+    """For text metrics: the value that all nodes share; absent if the values differ."""
 
 
 _DEFAULT_AGGREGATION = {
@@ -96,7 +96,7 @@ class Metric:
     """A row of the catalogue.
 
     name     the name in Prometheus style, including the base unit.
-    unit     the scaled value's unit: seconds, bytes, 1 (a count), ratio, or "" for texts.
+    unit     the scaled value's unit: seconds, bytes, 1 (a count), ratio, or "" for text metrics.
     help     one sentence, as in Prometheus.
     scale    factor from the raw value to `unit`.
     count    for histograms: the counter of the same events.

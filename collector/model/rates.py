@@ -70,7 +70,7 @@ def restart_event(sources: Iterable[str]) -> Event:
 
 
 def _same_origin(before: str, now: str) -> bool:
-    """Return whether two origins may stand for the same epoch. An unknown origin ("") may stand for any epoch.
+    """Return whether two origins may be the same. An unknown origin ("") may equal any other.
 
     If the counters of a source without an origin are reset, the reset shows as a decrease.
     """
@@ -78,7 +78,7 @@ def _same_origin(before: str, now: str) -> bool:
 
 
 def _scalars(catalogue: Catalogue, before: Mapping[Series, Reading], scrape: Scrape) -> dict[Series, Derived]:
-    """Return a scrape's gauges and texts, and the rates of its counters."""
+    """Return a scrape's gauge and text values, and the rates of its counters."""
     values: dict[Series, Derived] = {}
     for series, value in scrape.values.items():
         metric = catalogue.get(series[0])

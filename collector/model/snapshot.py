@@ -32,8 +32,7 @@ class Scrape:
     """The values that one source returned in one tick.
 
     at_s      monotonic time at which the source finished; rates cover the time between two scrapes' `at_s`.
-    origin    identifies the counters' epoch, such as the start of a process; no rate spans two epochs. "" if
-              unknown.
+    origin    identifies the process or device that the counters belong to; no rate spans two origins. "" if unknown.
     problem   the reason for missing values, in one line; "" if no values are missing.
     events    events since the previous tick.
     wall_s    time spent reading the source.

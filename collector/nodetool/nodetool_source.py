@@ -17,7 +17,7 @@ from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
 # Every report starts a JVM. At most PARALLEL reports run at once. From the second run of a report on, the time from one
-# start to the next is at least PACE times its duration. With many reports, this time is longer, so that the average
+# start to the next is at least PACE times its duration. With many reports, it is longer, so that the average
 # number of reports running at once is at most SHARE.
 PARALLEL = 2
 PACE = 4.0
@@ -62,7 +62,7 @@ def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list
 class ReportSource:
     """A source for one report. It returns each result once, in the first tick after the report has finished.
 
-    If a report fails, its problem is returned in every tick until a later report succeeds.
+    If a report fails, its problem is returned in every tick until a later run succeeds.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class NodetoolSource:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _origin(self) -> str:
-        """Return the counters' epoch: the node's process or, if it is unknown, the generation number from `info`."""
+        """Return the counters' origin: the node's process or, if it is unknown, the generation number from `info`."""
         if self._local is None or not self._local.is_running():
             self._local = self._find()
         if self._local is None:

@@ -24,7 +24,7 @@ MAX_JSON_BYTES = 16 << 20
 MAX_GROWTH_BYTES = 16 << 20
 # A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's patience.
 MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
-# A download fails after this many attempts without progress, which means fewer than MIN_PROGRESS_BYTES.
+# A download fails after MAX_ATTEMPTS attempts that together received fewer than MIN_PROGRESS_BYTES.
 MAX_ATTEMPTS = 5
 MIN_PROGRESS_BYTES = 64 << 10
 RETRY_DELAY_S = 1.0
@@ -43,7 +43,7 @@ class AgentStatusError(AgentError):
 
 
 class ClientInterruptedError(Exception):
-    """The client has been interrupted; all further requests fail as well."""
+    """The client was interrupted; all further requests fail as well."""
 
 
 class _WriteError(Exception):
@@ -81,7 +81,7 @@ class _Download:
         self.progress(len(chunk))
 
     def restart(self) -> None:
-        """Discard what has been downloaded. Raises _WriteError."""
+        """Discard the bytes downloaded so far. Raises _WriteError."""
         begin = self.file.tell()
         if begin:
             with _writing():
@@ -285,7 +285,7 @@ class AgentClient:
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Raise _WriteError for an OSError, to distinguish it from an error of the connection."""
+    """Raise _WriteError for an OSError, to distinguish it from a connection error."""
     try:
         yield
     except OSError as error:

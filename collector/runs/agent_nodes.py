@@ -1,4 +1,4 @@
-"""Asks agents for their nodes, and for the offsets of their clocks."""
+"""Asks agents for their nodes, and measures the offsets of their clocks."""
 
 import time
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def _is_text(value: Any, max_chars: int) -> bool:
 
 
 def _agent_times(client: AgentClient) -> tuple[float, float]:
-    """Return when the agent received a request and when it answered it, in seconds since the epoch on its clock.
+    """Return when the agent received a request and when it responded, in seconds since the epoch on its clock.
 
     Raises AgentError and ClientInterruptedError, and KeyError or TypeError for an unexpected response.
     """

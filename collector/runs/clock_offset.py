@@ -1,4 +1,4 @@
-"""The offset of an agent's clock, estimated from exchanges of timestamps as NTP does."""
+"""The offset of an agent's clock, estimated from exchanges of timestamps, as in NTP."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -15,9 +15,9 @@ from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
 from collector.runs.journal_download import fetch_file, journal_files
 from collector.runs.run_file import NODES_FOLDER, NodeClock, RunNode, problem_text
 
-# The maximum number of problems of a node whose texts are kept.
+# The maximum number of problem texts that are kept for a node.
 MAX_PROBLEMS = 10
-# After the fetch has been stopped, all clients are interrupted this often: a thread may have opened a connection since.
+# After a stop, all clients are interrupted repeatedly, because a thread may have opened another connection.
 INTERRUPT_EVERY_S = 0.1
 
 
@@ -39,7 +39,7 @@ class Fetched:
 
 @dataclass
 class _Problems:
-    """The number of problems of a node, and the texts of the first ones."""
+    """A node's problems: their number, and the texts of the first MAX_PROBLEMS."""
 
     count: int = 0
     texts: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ class _Fetch:
             client.interrupt()
 
     def in_parallel(self, act: Callable[[AgentClient, RunNode], RunNode], nodes: Iterable[RunNode]) -> list[RunNode]:
-        """Return the result of `act` for each client and its node. After `stop`, requests of `act` are interrupted."""
+        """Return the result of `act` for each client and its node. After `stop`, the requests that it sends fail."""
         tasks = list(zip(self._clients, nodes, strict=True))
         futures: list[Future[RunNode]] = []
         with ThreadPoolExecutor(MAX_PARALLEL) as pool:
@@ -154,11 +154,11 @@ class _Fetch:
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
     def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
-        """Fetch a node's files, and yield the extent that has been kept of each.
+        """Fetch a node's files, and yield the extent kept of each.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        # The offset has an error, so ticks shortly before and after the time range may belong to it.
+        # Widen the time range by the offset's error, because ticks just outside the range may belong to it.
         clocks = (*self._earlier.get(client, ()), *node.clocks)
         begin_s = self._wanted.begin_s + min(clock.offset_s - clock.error_s for clock in clocks)
         end_s = self._wanted.end_s + max(clock.offset_s + clock.error_s for clock in clocks)
@@ -179,7 +179,7 @@ def _unknown(client: AgentClient) -> RunNode:
 
 
 def _with_folders(nodes: Iterable[RunNode]) -> list[RunNode]:
-    """Return the nodes; each one without a problem has a directory, different from those of all other nodes."""
+    """Return the nodes; each node without a problem has a directory of its own."""
     folders: set[str] = set()
     placed = []
     for node in nodes:
@@ -193,7 +193,7 @@ def _with_folders(nodes: Iterable[RunNode]) -> list[RunNode]:
 
 
 def _without_empty_folder(node: RunNode, run: Path) -> RunNode:
-    """Return the node; if it has no ticks in the time range, remove its directory, even if that has earlier ticks."""
+    """Return the node; if it has no ticks in the time range, delete its directory, including any earlier ticks."""
     if node.ticks or not node.folder:
         return node
     with suppress(OSError):

@@ -16,7 +16,7 @@ from collector.printable import one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import ADDRESS_HINT
 
-# Linux limits file names to this number of bytes.
+# Linux limits file names to 255 bytes.
 MAX_NAME_BYTES = 255
 MAX_FILES, MAX_FILE_BYTES = 10_000, 1 << 40
 
@@ -62,7 +62,7 @@ def _is_file(entry: Any) -> bool:
 
 
 def _is_file_name(name: str) -> bool:
-    """Return whether an agent's name for a journal file is acceptable as a file name here; users may rename files."""
+    """Return whether an agent's name for a journal file is acceptable as a local file name; users may rename files."""
     if not name.endswith(SUFFIX) or name.startswith(".") or "/" in name or not name.isprintable():
         return False
     return len(name.encode()) <= MAX_NAME_BYTES
@@ -77,7 +77,7 @@ def fetch_file(
     *,
     is_last: bool,
 ) -> Extent:
-    """Download a file to `folder`, cut it to a time range on the agent's clock, and return what has been kept of it.
+    """Download a file to `folder`, cut it to a time range on the agent's clock, and return the extent that was kept.
 
     Writes no file if nothing is to be kept. `is_last` is as in `Extent`, and `progress` as in `AgentClient.download`.
     Raises AgentError, ClientInterruptedError and OSError.

@@ -9,7 +9,7 @@ from collector.jolokia.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
-"""By default, this many of the most active tables are read."""
+"""The number of tables that are read by default: the most active ones."""
 
 Table = tuple[str, str]
 """The names of a keyspace and one of its tables; the table is "" for the keyspace itself."""
@@ -18,8 +18,8 @@ Table = tuple[str, str]
 def slowest_interval(metric: Metric) -> ScrapeInterval:
     """Return the longest scrape interval that a metric has if no keyspace or table is selected by name.
 
-    The keyspaces' operation counters are read every ten seconds, because the totals for all tables that are not among
-    the most active ones are derived from them.
+    The keyspaces' operation counters are read every ten seconds, because the totals for all less active tables are
+    derived from them.
     """
     if metric.name in REMAINDERS or metric.name in REMAINDERS.values():
         return ScrapeInterval.OFTEN

@@ -11,7 +11,7 @@ from typing import Protocol
 from collector.model.clock import Clock
 from collector.model.snapshot import Scrape, Snapshot, SourceError, Tick, with_rounded_times
 
-# On each tick, reading all sources may take this fraction of the interval, but at most MAX_TIMEOUT_S.
+# On each tick, reading all sources may take SHARE_OF_INTERVAL of the interval, but at most MAX_TIMEOUT_S.
 SHARE_OF_INTERVAL = 0.8
 MAX_TIMEOUT_S = 10.0
 

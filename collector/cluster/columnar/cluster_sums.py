@@ -20,8 +20,8 @@ from collector.model.snapshot import Tick
 
 Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
-# For each aggregation, the function that combines two nodes' values, and its neutral element. Means are kept as sums
-# until the end.
+# For each aggregation, the function that combines two nodes' values, and its neutral element. Means are kept as sums;
+# `ClusterSums.cluster_samples` divides them.
 _GAUGES: Mapping[Aggregation, tuple[np.ufunc, float]] = {
     Aggregation.SUM: (np.add, 0.0),
     Aggregation.MEAN: (np.add, 0.0),
@@ -48,7 +48,7 @@ class ClusterSums:
     histograms  counts, by number of buckets.
     histogram_nodes       number of nodes with the histogram.
     busy_histogram_nodes  number of those nodes on which the histogram's counter increased.
-    texts       the text that all nodes report, or None if they disagree.
+    texts       the text value that all nodes report, or None if they disagree.
     """
 
     indices: Ints

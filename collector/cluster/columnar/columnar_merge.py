@@ -9,8 +9,8 @@ from collector.cluster.columnar.worker import gc_paused, interval_span, merge_no
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of
 from collector.cluster.recordings import Recording
 
-# Small groups are combined into tasks of up to this many recordings, because starting a process for only a few costs
-# more than it saves.
+# The maximum number of recordings in a task that combines small groups. Starting a process for only a few recordings
+# costs more than it saves.
 NODES_PER_TASK = 8
 
 

@@ -39,7 +39,7 @@ FIRST_DIGIT = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
 _DIGITS = len(delta_codec.LETTERS)
 _NUMBER_MARK = chr(FIRST_DIGIT + _DIGITS)
-# If the absolute values of increases add up to no more than this, their running sums cannot overflow 64 bits.
+# The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 
 
@@ -190,7 +190,7 @@ class Block:
 
 
 def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return the number of increases in each text, and all increases; see `delta_codec`. Raises CodingError."""
+    """Return the number of increases in each string, and all increases; see `delta_codec`. Raises CodingError."""
     parts, numbers = [], list[str]()
     for text in texts:
         # Replace each decimal number with a mark; the marks are resolved below.

@@ -51,7 +51,7 @@ class NodeColumns:
     integrity: Integrity
 
     def intervals(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
-        """Return the same intervals as `node_intervals`, but only the `wanted` metrics and series (all if None)."""
+        """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         intervals = {}

@@ -121,7 +121,7 @@ class _NodeReducer:
         self._parts.append(_block_sums(block, rates, elapsed, np.asarray(order), interval_indices[starts], starts))
 
     def _add_events_and_texts(self, line: int, index: int, block: Block, rates: BlockRates) -> None:
-        """Add a line's tick, events and texts."""
+        """Add a line's tick, events and text values."""
         tick = block.ticks[line]
         self._ticks.setdefault(index, []).append(tick)
         events = self._events.setdefault(index, [])
@@ -169,7 +169,7 @@ def is_repeated(block: Block, sequence: TickOrder) -> bool:
 
 
 def _elapsed_by_source(block: Block, rates: BlockRates) -> dict[str, Floats]:
-    """Return, for each source with counters, the elapsed time of each line; 0 if the line has no rate of the source."""
+    """Return each line's elapsed time for each source with counters; 0 for a line without a rate from that source."""
     metrics = block.head.catalogue
     counters: dict[str, list[int]] = {}
     for column_index, (source, series) in enumerate(rates.keys):

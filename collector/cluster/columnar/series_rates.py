@@ -28,7 +28,7 @@ class BlockRates:
     counted    whether a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
     lengths    for each histogram column, the number of buckets.
     restarted  for each line, the sources with a counter reset.
-    texts      for each line, columns and their texts.
+    texts      for each line, the columns of text metrics and their values.
     disagreements  each line on which a series contradicts another, with the reason.
     """
 

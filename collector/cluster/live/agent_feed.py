@@ -20,7 +20,7 @@ from collector.printable import one_line
 
 CONNECT_TIMEOUT_S = 3.0
 MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
-# A connection that has lasted this long resets the backoff.
+# A connection that has lasted longer than STEADY_S resets the backoff.
 STEADY_S = 10.0
 NOT_FOUND, UNAUTHORIZED = 404, 401
 JSON, EVENTS = "application/json", "text/event-stream"

@@ -41,7 +41,7 @@ class NodeInfo:
     """Node properties that the node's samples do not contain; "" if unknown.
 
     location    data centre and rack, as `dc/rack`.
-    local       whether only local reads and writes are available, as is the case if nodetool is used.
+    local       whether only local reads and writes are available, as with nodetool.
     interval_s  time between two samples; 0 if unknown.
     machine     boot id of the machine; `network` is the network namespace on it.
     disk        the watched disk; `interface` is the watched network interface.
@@ -71,7 +71,7 @@ class NodeStatus:
     is_current  whether the sample belongs to this interval; only then is it part of the cluster's sample.
     reason      the problem as one line, or "".
     age_s       time since the node last answered (for a silent node, since Cassandra last answered); None if it is
-                answering now or never has.
+                answering now or has never answered.
     """
 
     name: str

@@ -234,7 +234,7 @@ class IntervalAssembler:
 
     @staticmethod
     def _update(node: _Node, sample: Sample, now_s: float) -> float | None:
-        """Update a node; return the time since Cassandra last answered, or None if it is answering or never has."""
+        """Update a node; return the time since Cassandra last answered (None if it is answering or never answered)."""
         node.last_sample = sample
         node.state, node.reason = state_of(sample)
         if node.state is not State.SILENT:

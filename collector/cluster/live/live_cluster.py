@@ -27,7 +27,7 @@ WAIT_SHARE, WAIT_S = 0.7, 2.0
 POLL_S = 0.04
 # Maximum wait for the first interval.
 FIRST_WAIT_S = 0.35
-# When more intervals than this are overdue, for example after the machine was suspended, the oldest ones are skipped.
+# The maximum number of overdue intervals. If there are more, for example after a suspension, the oldest are skipped.
 MAX_INTERVALS_BEHIND = 5
 DEADLINE_CHECK_S = 0.25
 PEERS_INTERVAL_S = 15.0
@@ -45,7 +45,7 @@ class Request:
     patterns       metric names and patterns for agents.
     metrics        metrics to read through Jolokia.
     table_metrics  metrics to read through Jolokia from the selected node only.
-    node           index of the selected node, whose agent is asked for all metrics; None for none.
+    node           index of the selected node, whose agent is asked for all metrics; None if none is selected.
     """
 
     patterns: tuple[str, ...]
@@ -226,7 +226,7 @@ class LiveCluster:
                     connection.fail(AgentError("no response in time"))
 
     async def _refresh_peers(self) -> None:
-        """Periodically ask the seeds' agents for their peers, and other agents for locations that are still unknown."""
+        """Periodically ask the seeds' agents for their peers, and other agents for their location if it is unknown."""
         while True:
             await asyncio.sleep(PEERS_INTERVAL_S)
             for key, feed in list(self._agents.items()):

@@ -42,7 +42,7 @@ _ROUNDED = re.compile(r"[0-9.,]+ ([KMGT]iB|bytes)")
 
 
 def parse(text: str) -> Report:
-    """Return pending and running compactions; the latter are absent if nodetool rounded their progress (option -H)."""
+    """Return pending and running compactions; no running ones if nodetool rounded their progress (option -H)."""
     draft = Draft(text)
     table: Columns | None = None
     summary = []
