@@ -37,7 +37,7 @@ class RateLimitedLogger:
     def __call__(self, text: str, kind: str | None = None) -> None:
         """Write a line, or count it if a line of its kind was written within the last minute.
 
-        Without `kind`, each text is a separate kind.
+        Without `kind`, each distinct line is a kind of its own.
         """
         with self._lock:
             name, now_s = text if kind is None else kind, self._monotonic_s()

@@ -61,7 +61,7 @@ class _Lane(Generic[T]):
         client, users = next(iter(self._clients.items()))
         user, items = next(iter(users.items()))
         item = items.popleft()
-        # A user or client with remaining items moves to the end.
+        # A user or client with remaining items goes to the back of the queue.
         del users[user], self._clients[client]
         if items:
             users[user] = items

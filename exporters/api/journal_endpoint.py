@@ -33,7 +33,7 @@ class File:
     begin_s, end_s  the earliest and latest time of its ticks, from its footer. Without a footer, `begin_s` comes from
                     the file's name and `end_s` is None; the ticks may have any time, because the clock may have
                     been changed.
-    written         whether the journal is currently writing the file.
+    written         whether the agent is currently writing to the file.
     """
 
     name: str

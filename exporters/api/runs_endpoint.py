@@ -18,7 +18,7 @@ MAX_LISTED = 1000
 # The limits of a lease: a client should be able to miss a renewal, and the run of a dead client should end within an
 # hour.
 MIN_LEASE_S, MAX_LEASE_S = 5.0, 3600.0
-# A page ends with the run that brings it to this size.
+# A page ends with the run that brings it to PAGE_BYTES.
 PAGE_BYTES = 1 << 20
 
 
@@ -32,7 +32,7 @@ async def list_runs(agent: AgentApi, request: Request) -> Response:
         raise ValueError(f"limit must be a whole number from 1 to {MAX_LISTED}")
     if active not in (None, "true"):
         raise ValueError("active must be true")
-    # The run named by `after` may have ended since then, so it is looked up among all runs.
+    # The run named by `after` may have ended since the previous page, so look it up among all runs.
     later = _later(agent.runs(), request.query_params.get("after", ""))
     runs = [run for run in later if active is None or run["end_s"] is None]
     page: list[bytes] = []

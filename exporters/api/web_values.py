@@ -24,7 +24,7 @@ def section(content: Any, name: str, known: Sequence[str]) -> Mapping[str, Any]:
 
 
 def text_at(content: Mapping[str, Any], key_path: str, key: str) -> str:
-    """Return the text under a key, or "" if it is missing. Raises WebConfigError for a value that is not text."""
+    """Return the string under a key, or "" if it is missing. Raises WebConfigError for any other value."""
     value = content.get(key)
     if value is not None and not isinstance(value, str):
         raise WebConfigError(f"{key_path}: {key}: must be a string (hint: put it in quotes)")

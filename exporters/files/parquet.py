@@ -37,7 +37,7 @@ LEVEL = 9
 TIME = pa.timestamp("ms", "UTC")
 """The type of `time` in all tables."""
 ROWS_A_GROUP = 1 << 20
-# Merged rows are read in blocks of this size; to infer the types of all columns, this many columns are read at a time.
+# Merged rows are read in blocks of BLOCK_BYTES. To infer types, COLUMNS_AT_ONCE columns are read at a time.
 BLOCK_BYTES = 4 << 20
 COLUMNS_AT_ONCE = 20
 # A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
@@ -90,7 +90,7 @@ def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:
     """Write the rows of a CSV file to one Parquet file per node, and return these files. Raises OSError.
 
     In the CSV file, the rows of each node must be consecutive. A column has the same type in all Parquet files. The CSV
-    file is read in parts, because that of a large cluster would take a gigabyte of memory.
+    file is read in parts, because a large cluster's rows would take a gigabyte of memory.
     """
     paths = []
     for node, table in _tables_by_node(rows, _column_types(rows)):

@@ -15,7 +15,7 @@ _ABOVE_PX = 8.0
 
 
 class Timeline:
-    """The annotations of one time axis: shading and lines in every panel, and labels above the first one."""
+    """The annotations of one time axis: shading and lines in every panel, and labels above the first panel."""
 
     def __init__(
         self, page: Page, axis: TimeAxis, phases: Sequence[Phase], gaps: Sequence[Gap], marks: Sequence[Mark]

@@ -92,7 +92,7 @@ class Operations:
         return number(sample, (*self.series(self.decayed, operation), f"{q:g}")) or None
 
     def is_decayed(self, sample: Sample) -> bool:
-        """Return whether the row shows decaying percentiles, which it does if interval percentiles are unavailable."""
+        """Return whether the row shows decaying percentiles because interval percentiles are unavailable."""
         return not any(self.buckets(sample, operation) for operation in ("Read", "Write")) and any(
             series[0] in DECAYED for series in sample.values
         )

@@ -1,4 +1,4 @@
-"""Rows for individual tables: those selected by name, the most active ones, and the sum of each keyspace's others."""
+"""Rows for tables: those selected by name, the most active ones, and one row for the rest of each keyspace."""
 
 from collections.abc import Sequence
 from dataclasses import replace

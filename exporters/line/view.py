@@ -47,7 +47,7 @@ class View:
     tables   whether individual tables are shown below the row.
     picked   names of the text columns; () for the usual ones. JSON and CSV include these columns as well.
     source   the transport through which the node is read.
-    decayed  whether decaying percentiles are shown, which they are if interval percentiles are not available.
+    decayed  whether decaying percentiles are shown because interval percentiles are unavailable.
     """
 
     operations: Operations = field(default_factory=Operations)

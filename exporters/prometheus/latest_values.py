@@ -8,15 +8,15 @@ from collector.model.metric import Metric, Series, Value
 from collector.model.snapshot import Scrape, Snapshot
 from exporters.bounded_labels import BoundedLabels
 
-# A series becomes stale this many periods after its last reading.
+# A series becomes stale PERIODS periods after its last reading.
 PERIODS = 2.5
-# Until the second reading of a series, its period is assumed to be at least this.
+# Until the second reading of a series, its period is assumed to be at least FIRST_S.
 FIRST_S = 10.0
-# A longer period is reduced to this, or to the metric's scrape interval if that is longer.
+# A longer period is reduced to MAX_PERIOD_S or the metric's scrape interval, whichever is longer.
 MAX_PERIOD_S = 300.0
-# All values are stale after this time without a tick, or after PERIODS intervals if that is longer.
+# All values are stale after STALL_S or PERIODS intervals without a tick, whichever is longer.
 STALL_S = 30.0
-# Values that have been stale for longer than this are deleted.
+# Values that have been stale for longer than FORGET_S are deleted.
 FORGET_S = 600.0
 
 

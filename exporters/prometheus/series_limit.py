@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from collector.model.metric import Metric
 
 DEFAULT_LIMIT = 10_000
-# A metric that was left out returns only if the total, including it, is at most this share of the limit: this prevents
-# flapping.
+# To prevent flapping, a metric that was left out returns only if the total, including it, is at most RETURN_SHARE of
+# the limit.
 RETURN_SHARE = 0.9
 
 

@@ -13,7 +13,7 @@ CurrentValues = Mapping[Series, Value]
 Group = list[tuple[Series, Value]]
 
 
-# Unused text is deleted when the number of cached series exceeds twice the current number by more than this.
+# Unused text is deleted when the number of cached series exceeds twice the current number by more than SPARE.
 SPARE = 1000
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-# Maximum size of the file; larger than the points of one request.
+# Maximum size of the file; it has room for all points of one request.
 MAX_BYTES = 4 << 20
 MODE = 0o640
 

@@ -12,11 +12,11 @@ MAX_POINTS = 5000
 MAX_BYTES = 2 << 20
 # The deadline for one request, regardless of how slowly the store responds.
 TIMEOUT_S = 10.0
-# A store that refuses every point may be misconfigured. Give up on points only after it has refused them for this long,
-# and always for the same reason.
+# A store that refuses every point may be misconfigured. Give up on points only after it has refused them for
+# GIVE_UP_AFTER_S, always for the same reason.
 GIVE_UP_AFTER_S = 3600.0
-# Before concluding that the store refuses every point, send up to this many evenly spaced pending points, each in its
-# own request.
+# Before concluding that the store refuses every point, send up to PROBES evenly spaced pending points, each in its own
+# request.
 PROBES = 20
 # The parts of a message that may differ even if the reason for refusing is the same: the quoted point, and numbers.
 DETAILS = re.compile(r"['\"].*|\d+")

@@ -23,8 +23,8 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 
-# Reading resumes this long before the last tick sent, because a rate needs two readings, which may be up
-# to a minute apart.
+# Reading resumes LOOK_BACK_S before the last tick sent, because a rate needs two readings, which may be up to a minute
+# apart.
 LOOK_BACK_S = 150.0
 
 

@@ -30,7 +30,7 @@ class Condition:
     limit: float
 
     def holds(self, values: Mapping[str, Cell]) -> bool | None:
-        """Return whether the condition holds; None if the column does not have a number."""
+        """Return whether the condition holds; None if the column has no number."""
         value = values.get(self.column)
         if not isinstance(value, int | float):
             return None

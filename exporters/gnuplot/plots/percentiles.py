@@ -11,8 +11,7 @@ from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
 from exporters.gnuplot.text_escaping import quoted
 
 _STEPS = 20
-# Maximum length of the axis, in decades: nine decades end at 99.9999999%, that is, at all but one
-# of a billion operations.
+# Maximum length of the axis, in decades: nine decades end at 99.9999999% (all but one of a billion operations).
 _MAX_DECADES = 9.0
 _WORDS = (("read", "reads", 7), ("write", "writes", 9))
 _NAMED = (0.0, 50.0, 90.0, 95.0)

@@ -19,7 +19,7 @@ ESCAPED = {ord(letter): f"\\{letter}" for letter in ",= "}
 ODD_BACKSLASH = re.compile(r"\\(?=[\\,= ]|$)")
 QUOTED = {ord("\\"): "/", ord('"'): "'"}
 MAX_TEXT_CHARS = 1000
-# Unused series are deleted when the number of cached series exceeds twice the current number by more than this.
+# Unused series are deleted when the number of cached series exceeds twice the current number by more than SPARE.
 SPARE = 1000
 NO_NAME = re.compile(r"[^\w:.-]")
 

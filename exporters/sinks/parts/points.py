@@ -1,8 +1,8 @@
 """Samples as points for time series stores: each series with its fields.
 
 A counter has the field `per_s`; a gauge has `value`; a histogram has `count` and, unless it is empty, `p50` to `p999`,
-`max`, and the `mean` computed from the counters that belong to it. Texts do not become points, but the node's identity
-becomes the points' tags.
+`max`, and the `mean` computed from the counters that belong to it. Text values do not become points, but the
+node's identity becomes the points' tags.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ Fields = dict[str, float]
 
 
 def rows(catalogue: Mapping[str, Metric], sample: Sample) -> Iterator[tuple[Series, Fields]]:
-    """Yield each series that the catalogue defines, with its fields; texts and non-finite numbers are left out."""
+    """Yield each series that the catalogue defines, with its fields; omit text values and non-finite numbers."""
     for series, value in sample.values.items():
         metric = catalogue.get(series[0])
         if metric is None or isinstance(value, str) or len(series) != len(metric.labels) + 1:

@@ -1,4 +1,4 @@
-"""Finds the sinks: the modules in `exporters.sinks`. A new sink needs no change here."""
+"""Finds the sinks: the modules in `exporters.sinks`. A new sink requires no change to this module."""
 
 import importlib
 import pkgutil
