@@ -10,10 +10,10 @@ NOBODY = 65534
 
 @contextmanager
 def forbidden(path: Path) -> Iterator[None]:
-    """Remove all permissions of a path that this user owns; if this user is root, become another one in the block.
+    """Remove all permissions of a path that this user owns; within the block, root becomes another user.
 
-    Other users must be able to enter the directories above, unlike those above pytest's tmp_path. All modules that are
-    needed should have been imported before.
+    Other users must be able to enter the path's parent directories, so pytest's tmp_path is unsuitable. Import all
+    modules that the block needs before it begins.
     """
     mode = path.stat().st_mode
     is_root = not os.geteuid()

@@ -21,7 +21,7 @@ def fake() -> Iterator[FakeJolokia]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    """The node n1, whose journal contains the seconds before the test and the next two minutes."""
+    """The node n1, whose journal contains the ten seconds before the test and the two minutes after its start."""
     with serving(tmp_path / "journal", "n1") as served:
         yield served
 

@@ -1,4 +1,4 @@
-"""An HTTP server in the place of an agent, for tests of `casstat fetch`, with responses that a test sets."""
+"""An HTTP server that stands in for an agent in tests of `casstat fetch`, with responses that a test sets."""
 
 import json
 import threading
@@ -27,7 +27,7 @@ class FakeAgentServer:
     """Sends the given responses, and HTTP 404 to requests for all other paths.
 
     connections  the number of connections so far.
-    paths        the requested paths, as in the responses.
+    paths        the requested paths below /api/v1/.
     """
 
     def __init__(self, responses: Responses) -> None:
@@ -84,7 +84,7 @@ def send(
 
 
 def send_one_byte(handler: BaseHTTPRequestHandler) -> None:
-    """Send one of 1000 bytes of the requested range, and close the connection."""
+    """Announce 1000 bytes, send only one, and close the connection."""
     send(handler, b"x", 1000, status=206 if "Range" in handler.headers else 200, tag='"1"')
     handler.close_connection = True
 
@@ -100,7 +100,7 @@ def listing(*names: str) -> bytes:
 
 
 def responses(**changed: bytes | Respond) -> dict[str, bytes | Respond]:
-    """Return the responses of an agent with an empty journal, some of them changed."""
+    """Return the responses of an agent with an empty journal, except for those in `changed`."""
     return {"node": NODE, "time": times(TIME_S, TIME_S), "journal": b"[]", **changed}
 
 

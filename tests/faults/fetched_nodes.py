@@ -1,4 +1,4 @@
-"""Nodes with ten minutes of history, for tests of `casstat fetch`, and what is fetched from them."""
+"""Nodes with ten minutes of history for tests of `casstat fetch`, and helpers that run it."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from collector.journal.tick_order import Integrity, TickOrder
 from tests.collector.cluster.recorded_nodes import busy, record
 from tests.faults.recording_agent import serving
 
-# The number of ticks of a node, one per second.
+# The default number of ticks in a node's journal, one per second.
 TICKS = 600
 
 
@@ -23,7 +23,7 @@ TICKS = 600
 class RecordedNode:
     """A node whose agent has recorded one tick per second since `begin_s`.
 
-    address  of its agent.
+    address  the address of its agent.
     journal  the directory of its journal.
     """
 
@@ -42,7 +42,7 @@ class RecordedNode:
 
     @property
     def file(self) -> Path:
-        """The only file of its journal."""
+        """The journal's only file."""
         (file,) = journal_files(self.journal)
         return file
 
@@ -51,7 +51,7 @@ class RecordedNode:
 def serving_history(
     folder: Path, name: str, ticks: int = TICKS, begin_s: float | None = None
 ) -> Iterator[RecordedNode]:
-    """Serve the API of an agent that has recorded ticks since `begin_s`, by default TICKS seconds ago."""
+    """Serve the API of an agent with one tick per second from `begin_s` on; the default is TICKS seconds ago."""
     begin_s = float(int(time.time()) - TICKS) if begin_s is None else begin_s
     record(folder, busy(name, ticks, begin_s=begin_s))
     with serving(folder, name) as served:
@@ -67,7 +67,7 @@ def fetch(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[i
 
 
 def ticks_of(folder: Path) -> list[float]:
-    """Return the times of the ticks in the journals below a directory, which must be intact."""
+    """Return the times of the ticks in the journals below a directory; the journals must be intact."""
     files = list(journal_files(folder))
     order = TickOrder()
     for file in files:

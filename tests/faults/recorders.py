@@ -1,4 +1,4 @@
-"""Runs of `casstat record`, and what they leave behind."""
+"""Runs `casstat record`, and examines what it leaves behind."""
 
 import json
 import os

@@ -14,14 +14,14 @@ from tests.collector.cluster.recorded_nodes import busy, record
 from tests.exporters.api.scripted_agent import Scripted
 
 HOST = "127.0.63.5"
-# How long before the beginning of a test the journals begin, and how long after it they end.
+# Journals are written in advance: they begin BEFORE_S before a test begins, and end AFTER_S after it begins.
 BEFORE_S, AFTER_S = 10, 120
 READS = 10
 """The number of reads per second of every node."""
 
 
 class RecordingAgent(Scripted):
-    """An agent that reports a tick just now; its journal was recorded in advance."""
+    """An agent whose latest tick is always the current second; its journal is written in advance."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)
@@ -54,7 +54,7 @@ def serving(folder: Path, name: str, clock: Callable[[], float] = time.time) -> 
     app = build(agent, clock)
 
     async def with_clock(scope: Scope, receive: Receive, send: Send) -> None:
-        # Without the time of receipt, which the server sets, the application uses `clock`.
+        # The application uses `clock` only if the server has not set the time of receipt.
         scope.pop("casstat.received_s", None)
         await app(scope, receive, send)
 

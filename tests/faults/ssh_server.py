@@ -20,7 +20,7 @@ SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or "ss
 
 
 class SshServer:
-    """An sshd whose commands have this user's casstat in PATH, and the environment variables `environ`."""
+    """An sshd that runs commands with this user's casstat in PATH and with the environment variables `environ`."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class SshServer:
         self._write_client()
 
     def configure(self, environ: Mapping[str, str], *lines: str) -> None:
-        """Set the environment of commands, and additional lines of the configuration, for the next start."""
+        """For the next start, set the environment of commands and add `lines` to the configuration."""
         scripts = Path(sys.executable).parent
         variables = {"PATH": f"{scripts}:/usr/bin:/bin", **environ}
         settings = (
@@ -79,7 +79,7 @@ class SshServer:
 
     @property
     def path(self) -> str:
-        """A value of PATH in which the configured `ssh` is first."""
+        """A value of PATH with which the configured `ssh` is found first."""
         return f"{self._folder / 'bin'}:{os.environ['PATH']}"
 
     @property
@@ -121,7 +121,7 @@ class SshServer:
 
 @contextlib.contextmanager
 def ssh_server(folder: Path, environ: Mapping[str, str]) -> Iterator[SshServer]:
-    """Run a server."""
+    """Run a server until the block ends."""
     server = SshServer(folder, environ)
     server.start()
     try:

@@ -1,4 +1,4 @@
-"""The command of a run: its output passes through unchanged, and it never outlives its owner."""
+"""A run's command: its output passes through unchanged, and the command never outlives its owner."""
 
 import contextlib
 import fcntl
@@ -89,7 +89,7 @@ def test_a_command_that_ignores_ctrl_c_is_terminated_by_the_second_one_and_kille
     runner = CommandRunner(["sh", "-c", script], log, os.environ)
     results: list[CommandResult] = []
 
-    # Signal handlers can be set only in the main thread, so the interrupts come from another one.
+    # Signal handlers can be set only in the main thread, so the interrupts come from another thread.
     def interrupt() -> None:
         for word in (b"ready", b"interrupted", b"terminated"):
             until(lambda word=word: word in log.getvalue())  # type: ignore[misc]
@@ -140,7 +140,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
     monkeypatch.setattr(command_runner, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     class SlowReader(OutputObserver):
-        """Reads nothing until the command has ended, and then takes a long time."""
+        """Reads nothing until the command has ended, and then takes ten simulated seconds for each read."""
 
         def before_output(self, data: bytes, _stream: int) -> None:
             nonlocal now_s
@@ -149,7 +149,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
                 until(lambda: not psutil.pid_exists(pid))
             now_s += 10
 
-    # The command's pipe contains all its output when it ends.
+    # The pipe is large enough for all output, so the command can end before any of it is read.
     script = f"import fcntl, os; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 1 << 20); print(os.getpid(), flush=True)"
     command = [sys.executable, "-c", f"{script}; os.write(1, b'x' * 900_000)"]
     log = io.BytesIO()
@@ -199,7 +199,7 @@ def test_the_command_continues_when_its_log_cannot_be_written() -> None:
     assert CommandRunner(["sh", "-c", "echo a; exit 3"], FullLog(), os.environ).run() == CommandResult(3, problem)
 
 
-def test_an_error_of_the_observer_ends_the_command() -> None:
+def test_an_error_in_the_observer_ends_the_command() -> None:
     class Failing(OutputObserver):
         def before_output(self, data: bytes, _stream: int) -> None:
             raise ValueError(data.decode())
@@ -229,7 +229,7 @@ def test_ctrl_c_long_after_the_previous_one_interrupts_again(monkeypatch: pytest
 def test_an_interrupt_after_the_end_has_no_effect() -> None:
     runner = CommandRunner(["true"], io.BytesIO(), os.environ)
     runner.run()
-    # These pipes reuse the runner's descriptors.
+    # These pipes reuse the descriptor numbers of the pipes that the runner has closed.
     pipes = [os.pipe() for _ in range(8)]
     runner.interrupt()
     assert select.select([ours for ours, _ in pipes], [], [], 0)[0] == []

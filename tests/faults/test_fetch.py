@@ -69,7 +69,7 @@ def test_printed_times_are_on_the_clock_of_this_host(
 def test_no_ticks_are_lost_if_a_clock_was_changed_after_an_earlier_measurement(
     recorded_node: RecordedNode, tmp_path: Path
 ) -> None:
-    """The journal may contain times of both clocks, so the time ranges according to both are fetched."""
+    """The journal may contain times from before and after the change, so both time ranges are fetched."""
     begin_s = recorded_node.begin_s
     wanted = FetchRange(begin_s + 100, begin_s + 200)
     counts = []
@@ -113,7 +113,7 @@ def test_damage_is_a_problem_of_the_node(
     "first",
     [
         -1000.0,
-        # Ticks shortly before the period are fetched as well, but they are not ticks of the period.
+        # Ticks shortly before the period are fetched as well, but do not belong to it.
         TICKS + 60.0,
     ],
 )
@@ -149,7 +149,7 @@ def test_an_existing_directory_with_files_is_not_changed(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_directories_of_nodes_are_created_before_any_journal_is_read_and_removed_after_all_of_them(
+def test_node_directories_are_created_before_any_journal_is_read_and_removed_after_all_have_been_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"

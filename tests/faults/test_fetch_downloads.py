@@ -1,4 +1,4 @@
-"""`casstat fetch` downloads over connections that break or are slow, within limits of time and size."""
+"""`casstat fetch` downloads over connections that break or are slow, within time and size limits."""
 
 import contextlib
 import socket
@@ -32,7 +32,7 @@ CUT_BYTES = 4000
 
 
 class CuttingForwarder:
-    """Forwards connections to a port of HOST, and cuts each one after CUT_BYTES of the responses.
+    """Forwards connections to a port of HOST, and closes each of them after CUT_BYTES of the responses.
 
     connections  the number of connections so far.
     """

@@ -1,4 +1,4 @@
-"""Ctrl-C ends `casstat fetch` at once, and keeps the nodes that are complete."""
+"""Ctrl-C ends `casstat fetch` at once; the recordings of nodes that are complete are kept."""
 
 import signal
 import threading

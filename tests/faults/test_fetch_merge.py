@@ -12,7 +12,7 @@ from collector.runs.run_file import read_run
 from tests.faults.fetched_nodes import RecordedNode, fetch, serving_history
 
 
-def test_a_merge_contains_the_ticks_at_the_limits_in_spite_of_the_error_of_the_clocks(
+def test_a_merge_contains_the_first_and_last_tick_of_the_period_despite_clock_errors(
     recorded_node: RecordedNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, begin_s = tmp_path / "run", recorded_node.begin_s
@@ -37,7 +37,7 @@ def test_merge_takes_the_time_range_and_the_clock_offsets_from_the_run(
     fetch(capsys, recorded_node.address, *recorded_node.period(300, 359), "-o", run)
     text = (run / "run.json").read_text()
     (node,) = read_run(run).nodes
-    # As if the node's clock had been half a minute ahead.
+    # Pretend that the node's clock was half a minute ahead.
     moved = text.replace(f'"offset_s": {node.clocks[0].offset_s}', '"offset_s": 30.0')
     assert moved != text
     (run / "run.json").write_text(moved)

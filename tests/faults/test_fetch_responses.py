@@ -41,16 +41,16 @@ MISBEHAVIOUR: dict[str, tuple[Responses, str]] = {
     "an interval of 0": (responses(node=NODE.replace(b"1.0}", b"0}")), NOT_A_NODE),
     "a huge name": (responses(node=NODE.replace(b"n1", b"n" * (1 << 20))), NOT_A_NODE),
     "a huge time": (responses(time=times(10**400, 1)), NOT_A_NODE),
-    "a time as text": (responses(time=times("1700000000", 1_700_000_000)), NOT_A_NODE),
-    "a time that is no number": (responses(time=times("x", 1)), NOT_A_NODE),
-    "a boolean as time": (responses(time=times(True, True)), NOT_A_NODE),
+    "a time that is a string": (responses(time=times("1700000000", 1_700_000_000)), NOT_A_NODE),
+    "a time that is not a number": (responses(time=times("x", 1)), NOT_A_NODE),
+    "a time that is a boolean": (responses(time=times(True, True)), NOT_A_NODE),
     "an infinite time": (responses(time=b'{"received_s": 1e999, "sent_s": 1}'), NOT_A_NODE),
     "a distant clock": (responses(time=times(1e308, 1e308)), "a century off"),
     "a clock that runs backwards": (
         responses(time=times(1_700_000_000, 1_600_000_000)),
         "the agent's clock was changed during the measurement",
     ),
-    "no list": (responses(journal=b"{}"), NOT_A_LIST),
+    "not a list": (responses(journal=b"{}"), NOT_A_LIST),
     "a list of numbers": (responses(journal=b"[1]"), NOT_A_LIST),
     "no sizes": (responses(journal=b'[{"name": "a.jsonl.zst"}]'), NOT_A_LIST),
     "a path in another directory": (
@@ -67,7 +67,7 @@ MISBEHAVIOUR: dict[str, tuple[Responses, str]] = {
 
 
 @pytest.mark.parametrize("kind", MISBEHAVIOUR)
-def test_an_agent_that_misbehaves_is_an_error_of_one_line(
+def test_an_agent_that_misbehaves_is_a_one_line_error(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     agent, message = MISBEHAVIOUR[kind]
@@ -82,7 +82,7 @@ def test_an_agent_that_misbehaves_is_an_error_of_one_line(
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A journal file with 400 ticks from TIME_S on."""
+    """A journal file with 400 ticks, the first of them at TIME_S."""
     (path,) = journal_files(record(tmp_path / "fake", busy("n1", 400, begin_s=TIME_S)))
     return path
 
@@ -120,10 +120,10 @@ def test_a_file_with_an_unusable_name_is_skipped_and_reported(
     assert len(node.problem) <= 200
 
 
-def test_a_file_whose_header_cannot_be_written_again_is_an_error(
+def test_a_file_whose_header_cannot_be_encoded_as_json_is_an_error(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A number in the header is too large for a float, so it is read as infinity, which JSON does not have."""
+    """A number in the header is too large for a float, so it is read as infinity, which JSON cannot represent."""
     texts = [line for line in read_lines(file) if isinstance(line, bytes)]
     lines = (resealed(text.replace(b'{"head":{', b'{"head":{"extra":1e999,')) for text in texts)
     content = zstandard.compress(b"".join(lines))

@@ -20,8 +20,8 @@ UNIT = PACKAGING / "systemd" / "casstat-agent.service"
 MANIFESTS = sorted((PACKAGING / "kubernetes").glob("*.yaml"))
 PROMETHEUS = PACKAGING / "prometheus"
 PROGRAMS = Path(sys.executable).parent
-# The highest allowed exposure, in tenths of a point on systemd's scale of 0.0 to 10.0. The unit file lists the
-# restrictions that it does not set, and why.
+# The highest allowed exposure, in tenths of a point on systemd's scale of 0.0 to 10.0. The unit file explains which
+# restrictions it does not set.
 EXPOSURE = 25
 
 
@@ -140,7 +140,7 @@ CERTIFICATES = TLS % ", client_ca_file: authority.pem, client_auth_type: Require
         CERTIFICATES,
         CERTIFICATES[:-1] + ", max_version: TLS12}",
     ],
-    ids=["plain", "passwords", "TLS", "TLS and passwords", "certificates", "certificates of TLS 1.2"],
+    ids=["plain", "passwords", "TLS", "TLS and passwords", "client certificates", "client certificates with TLS 1.2"],
 )
 def test_the_health_check_passes_with_every_web_configuration(tmp_path: Path, config: str) -> None:
     if "tls" in config:

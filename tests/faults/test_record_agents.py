@@ -1,4 +1,4 @@
-"""`casstat record` with agents that are unreachable, end, restart or misbehave: the other nodes are recorded."""
+"""`casstat record` with agents that are unreachable, stop, restart or misbehave: other nodes are not affected."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_a_node_that_cannot_be_reached_is_listed_and_the_others_are_recorded(
 
 
 @pytest.mark.usefixtures("without_summary")
-def test_agents_of_another_api_version_are_listed_and_the_others_are_recorded(
+def test_agents_with_another_api_version_are_listed_and_the_others_are_recorded(
     node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty = Server(Starlette(), f"{HOST}:0", None, print)
@@ -60,7 +60,7 @@ def test_agents_of_another_api_version_are_listed_and_the_others_are_recorded(
     assert [bool(node.problem) for node in read_run(tmp_path / "run").nodes] == [True, True, False]
 
 
-def test_an_agent_that_cannot_write_to_its_disk_is_recorded(
+def test_a_node_whose_agent_cannot_begin_the_run_is_recorded(
     node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     node.agent.disk = OSError(ENOSPC, "No space left on device")
@@ -94,7 +94,7 @@ with serving(Path({str(journal)!r}), "n2") as (_, address):
     assert errors.count(f"casstat: the run is incomplete {recovery_hint(folder)}\n") == 1
     nodes = read_run(folder).nodes
     assert [bool(node.problem) for node in nodes] == [False, True]
-    # They are known from the agent's response before the command.
+    # The interval and the version are known from the agent's response before the command started.
     assert {(node.interval_s, node.casstat) for node in nodes} == {(1.0, "0.1.0")}
 
 

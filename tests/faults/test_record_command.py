@@ -1,4 +1,4 @@
-"""The command of a run: its status, its input and its output pass through `casstat record` unchanged."""
+"""A run's command: its status, its input and its output pass through `casstat record` unchanged."""
 
 import os
 import signal
@@ -16,8 +16,8 @@ from tests.faults.terminal import ControllingTerminal
 
 MIB = 1 << 20
 SIZE_MIB = 64
-# Prints SIZE_MIB MiB without a newline, and on stderr by how many KiB the recorder's highest resident size grows
-# meanwhile. The recorder is the parent of the supervisor, which is the parent of the command.
+# Prints SIZE_MIB MiB without a newline, and then, on stderr, the growth of the recorder's peak resident size in KiB.
+# The recorder is the parent of the supervisor, which is the parent of the command.
 PRINTING = f"""
 import os, re, sys
 def field(path, pattern):
@@ -50,7 +50,7 @@ def test_the_status_of_a_command_that_is_killed_is_that_of_a_shell(
 def test_a_run_ends_with_its_command_even_if_processes_are_left_in_the_background(
     node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # The first process keeps the output open, and the second one has a session of its own.
+    # The first background process keeps the output open; the second one closes it and has a session of its own.
     script = "sleep 600 & echo $!; setsid sleep 600 >&- 2>&- & echo $!"
     code, out, errors = recorded(capfd, node.address, "-o", tmp_path / "run", "--", "sh", "-c", script)
     for pid in map(int, out.split()):
@@ -87,7 +87,7 @@ def test_output_in_another_encoding_is_unchanged_and_its_marks_are_readable(
     """The pattern's group does not participate in the match, so the mark is the whole match."""
     output = b"\xff level \xe4 7\n\xc3"
     (tmp_path / "output").write_bytes(output)
-    # The byte 0xE4 in an argument, as Python decodes it.
+    # Python decodes the byte 0xE4 in an argument as U+DCE4.
     options = ("--mark-regex", "(rate )?level \udce4 .", "-o", str(tmp_path / "run"))
     assert main(["record", node.address, *options, "--", "cat", str(tmp_path / "output")]) == 0
     printed = capfdbinary.readouterr()

@@ -37,7 +37,7 @@ def test_a_recorder_that_finds_another_run_after_it_has_taken_the_lock_deletes_n
     folder = tmp_path / "run"
 
     def created(folder: Path) -> bool:
-        """Create the directory, in which another recorder then starts and ends."""
+        """Create the directory with a file, as if another recorder had started and ended in the meantime."""
         folder.mkdir()
         (folder / "file").touch()
         return True

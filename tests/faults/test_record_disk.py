@@ -25,7 +25,7 @@ from tests.faults.recording_agent import Node
 
 @contextmanager
 def disk_full_after(writes: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Within the block, let all but the first `writes` writes of a run's file fail, as on a full disk."""
+    """Within the block, only the first `writes` writes of a run's file succeed; later ones fail as on a full disk."""
     remaining = iter(range(writes))
 
     def replace_or_fail(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Errors of `casstat record` before the command starts: they have statuses of their own and leave no run."""
+"""Errors of `casstat record` before the command starts have their own exit statuses and leave no run."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def test_a_command_that_cannot_run_has_the_status_of_a_shell(
         (["--seed", f"{HOST}:8778", "-o", "run", "--", "true"], "--seed takes the address of an agent"),
     ],
 )
-def test_an_error_of_casstat_has_a_status_of_its_own(
+def test_an_error_in_casstat_has_its_own_status(
     arguments: list[str], message: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, out, errors = recorded(capfd, *arguments)

@@ -135,5 +135,5 @@ def test_a_run_whose_recorder_was_killed_can_be_recovered(
 def test_the_command_of_a_killed_recorder_ends(node: Node, tmp_path: Path) -> None:
     with started_recorder(tmp_path / "run", node) as process:
         process.kill()
-        # The command inherits the recorder's pipes, so they are closed when it has ended.
+        # The command inherits the recorder's pipes, so they stay open until the command has ended.
         process.communicate(timeout=30)

@@ -1,4 +1,4 @@
-"""`casstat record` starts a private agent for each node that is given by its Jolokia address."""
+"""`casstat record` starts a private agent for each node that is given as a Jolokia address."""
 
 import sys
 from collections.abc import Mapping
@@ -37,14 +37,14 @@ def test_a_private_agent_leaves_nothing_but_its_recording(
 def test_a_private_agent_receives_no_credentials(
     node: Node, fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The status line uses the same credentials for all agents, so it has none if one of them is private."""
+    """The status line uses the same credentials for all agents, so it uses none if one agent is private."""
     fake.node.do_reads(100)
     plans: list[Plan] = []
     authenticated: dict[str, set[bool]] = {}
     request = HTTPConnection.request
 
     class NoFrames(LiveFrames):
-        """Frames of no nodes, so that the status line sends no requests."""
+        """Follows no nodes, so that the status line sends no requests."""
 
         def __init__(self, plan: Plan, wanted: Wanted) -> None:
             plans.append(plan)

@@ -24,7 +24,7 @@ from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, read_ru
 from tests.collector.fakes import file_size_limit
 from tests.faults.recording_agent import HOST, Node, RecordingAgent, record_around_now, serving
 
-# The number of ticks in the runs below, which begin and end at ticks.
+# The number of ticks in each run below; the first is at the run's beginning and the last at its end.
 TICKS = 6
 
 
@@ -32,7 +32,7 @@ TICKS = 6
 class Case:
     """A complete run of the nodes n1 and n2, whose agents are running.
 
-    complete  the content of its file.
+    complete  the content of the run's file.
     stop      functions that stop the agents.
     """
 
@@ -42,7 +42,7 @@ class Case:
     stop: tuple[Callable[[], None], Callable[[], None]]
 
     def change(self, *nodes: RunNode) -> None:
-        """Write the run's file with other nodes."""
+        """Replace the nodes in the run's file with these."""
         write_run(self.folder, replace(self.complete, nodes=nodes))
 
     @property
@@ -215,7 +215,7 @@ def test_nothing_is_lost_if_the_disk_is_full(limit: int, case: Case, capsys: pyt
 
 
 def killed(case: Case) -> Run:
-    """Return the run as the recorder writes it before the command starts."""
+    """Return the run as a recorder has written it if it is killed while its command is running."""
     run = case.complete
     nodes = tuple(RunNode(n.name, n.address, interval_s=1.0, casstat="1", clocks=n.clocks) for n in run.nodes)
     return replace(run, end_s=None, nodes=nodes, command=RunCommand(("true",), run.begin_s))
@@ -255,9 +255,7 @@ def test_a_run_whose_recorder_was_killed_ends_when_the_recorder_was_last_alive(
     assert not (case.folder / LOCK_FILE).exists()
 
 
-def test_a_run_ends_when_it_begins_if_its_recorder_was_killed_before_it_showed_that_it_was_alive(
-    case: Case, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_never_ends_before_it_begins(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     run = killed(case)
     write_run(case.folder, run)
     (case.folder / LOCK_FILE).touch()

@@ -46,7 +46,7 @@ def environ_for(fake: FakeJolokia) -> dict[str, str]:
 
 @pytest.fixture
 def impatient(server: SshServer) -> SshServer:
-    """A server on which agents end after a few seconds without heartbeats."""
+    """A server on which agents exit after a few seconds without heartbeats."""
     server.configure({**server.environ, "CASSTAT_SPOOL_LEASE": str(LEASE_S)})
     server.restart()
     return server
@@ -61,7 +61,7 @@ def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def node_of(folder: Path, server: SshServer) -> RunNode:
-    """Return the node of a run that was recorded on `server`."""
+    """Return the node of the run that was recorded through `server`."""
     (node,) = (node for node in read_run(folder).nodes if node.address == server.url)
     return node
 
@@ -128,7 +128,7 @@ def test_a_broken_connection_is_restored_without_a_gap(
 
 
 class Recorder:
-    """A recorder in a separate process, whose command has begun; one of its two nodes cannot be reached."""
+    """A recorder process whose command is running; one of its two nodes cannot be reached."""
 
     def __init__(self, server: SshServer, folder: Path, sockets: str) -> None:
         command = ("sh", "-c", "echo up; sleep 60")
@@ -347,7 +347,7 @@ def test_a_missing_server_or_a_missing_ssh_is_an_error(
     assert "ssh: command not found (hint: install OpenSSH's client)\n" in errors
 
 
-def test_the_name_of_a_host_is_not_an_option_of_ssh(
+def test_a_host_name_is_never_taken_for_an_option_of_ssh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

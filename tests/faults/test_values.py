@@ -37,21 +37,21 @@ LOW_MS, HIGH_MS = 0.446, 0.536
 NOT_A_NUMBER: dict[str, Any] = {
     "NaN": float("nan"),
     "infinity": float("-inf"),
-    "the text NaN": "NaN",
+    "the string NaN": "NaN",
     "null": None,
     "an error message": "ERROR: java.lang.IllegalStateException : not now",
     "a list": [1],
     "an object": {"Count": 1},
     "true": True,
     "an integer of 400 digits": 10**400,
-    "a huge float as text": "1e400",
+    "a huge float as a string": "1e400",
 }
 FAILED: dict[str, Json] = {
     "gone": error(404, "javax.management.InstanceNotFoundException", "ClientRequest"),
     "failed": error(500, "java.lang.NullPointerException", "null"),
     "refused by policy": error(403, "java.lang.SecurityException", "No access from client 127.0.0.1 allowed"),
     "without a status": {"value": 5},
-    "with a status as text": {"status": "200", "value": 5},
+    "with a status that is a string": {"status": "200", "value": 5},
     "without a value": {"status": 200},
     "empty": {},
 }
