@@ -1,6 +1,6 @@
 """Fetches and builds the programs that the tests on real servers need.
 
-On a new machine this takes minutes, so it runs in advance, alongside tests that mostly wait.
+On a new machine, fetching and building take minutes, so they are done in advance, alongside tests that mostly wait.
 """
 
 import os

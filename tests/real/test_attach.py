@@ -202,12 +202,12 @@ def test_a_jvm_in_another_network_namespace_is_an_error(idle: Idle) -> None:
 
 
 NAMESPACES: dict[str, list[str]] = {
-    "numbers of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc"],
-    "numbers and files of its own": [*OWN_FILES, "--pid", "--fork", "--mount-proc", *OWN_TMP],
+    "its own pids": [*OWN_FILES, "--pid", "--fork", "--mount-proc"],
+    "its own pids and files": [*OWN_FILES, "--pid", "--fork", "--mount-proc", *OWN_TMP],
 }
 if AS_ROOT:
     # Only root can start these JVMs and enter their namespaces; tests/cli covers the messages for other users.
-    NAMESPACES |= {"a user of its own": AS_NOBODY, "files and a user of its own": [*OWN_FILES, *OWN_TMP, *AS_NOBODY]}
+    NAMESPACES |= {"its own user": AS_NOBODY, "its own files and user": [*OWN_FILES, *OWN_TMP, *AS_NOBODY]}
 
 
 @pytest.mark.parametrize("name", NAMESPACES)

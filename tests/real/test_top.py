@@ -142,7 +142,7 @@ def test_a_fetched_period_counts_every_operation_of_every_node(cluster: Cluster,
 
 
 def reads_in(journal: Path) -> Iterator[tuple[float, str, float]]:
-    """Yield the time, the origin (the process of the node) and the number of reads of each recorded tick."""
+    """Yield the time, the origin (the node's process) and the read counter of each recorded tick."""
     for file in journal_files(journal):
         for entry in entries(read(file)):
             for scrape in entry.snapshot.scrapes:
@@ -159,7 +159,7 @@ def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster, tmp_p
 
 @contextmanager
 def recorded(run: Path) -> Iterator[None]:
-    """Record a run until the end of the block, which interrupts it with Ctrl-C."""
+    """Record a run until the block ends, and then interrupt it with Ctrl-C."""
     command = ("record", *ADDRESSES, "-o", str(run), "--", "sh", "-c", "echo up; exec sleep 600")
     with subprocess.Popen(
         program(*command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -174,7 +174,7 @@ def recorded(run: Path) -> Iterator[None]:
 
 
 def assert_counts_every_operation(run: Path, cluster: Cluster) -> None:
-    """Assert that the tables count the increases in every uninterrupted stretch of every node, and show a gap."""
+    """Assert that the tables count all reads that the agents recorded, and show that a node was missing."""
     rows = rows_of(run / "merged")
     nodes = read_run(run).nodes
     assert [node.name for node in nodes] == list(ADDRESSES)
@@ -188,7 +188,7 @@ def assert_counts_every_operation(run: Path, cluster: Cluster) -> None:
         increases(agent.journal, node.begin_s or 0, node.end_s or 0)
         for node, agent in zip(nodes, cluster.agents, strict=True)
     )
-    # The node may be back before an interval of five seconds has passed without it.
+    # The outage may be too short to cover a whole interval of five seconds, so use intervals of one second.
     output("merge", run, "-i", "1", "-o", run / "seconds")
     assert {"0", "1"} <= {row["nodes_missing"] for row in rows_of(run / "seconds") if row["node"] == "cluster"}
 
@@ -200,9 +200,9 @@ def rows_of(merged: Path) -> list[dict[str, str]]:
 
 
 def increases(journal: Path, begin_s: float, end_s: float) -> float:
-    """Return the sum of the increases of the reads between the first and the last tick of each process of a node.
+    """Return the number of reads of a node in a time range, summed over the node's processes.
 
-    The first tick is the last one before `begin_s`, because the first row contains the operations since then.
+    Reads are counted from the last tick before `begin_s`, because the first row contains the operations since then.
     """
     stretches: dict[str, list[tuple[float, float]]] = {}
     for time_s, origin, count in reads_in(journal):
