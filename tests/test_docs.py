@@ -132,7 +132,7 @@ def test_help_states_the_default_of_journal_sync() -> None:
 
 
 def parse(line: str) -> None:
-    """Parse a command line without running it. Raises click.UsageError, but not for paths, which do not exist here."""
+    """Parse a command line without running it. Raises click.UsageError for any error except an invalid path."""
     words = arguments(line)
     name = words.pop(0) if words and words[0] in command_names() else LINE
     command = command_of(name)
@@ -222,9 +222,9 @@ def setting_row(name: str, option: click.Option) -> str:
 
 
 def undocumented(schema: dict[str, Any], rows: list[tuple[str, str]]) -> set[str]:
-    """Return the differences between an object's schema and the rows about its keys.
+    """Return the keys that only an object's schema or only the documentation's rows about the object contain.
 
-    The row about a key whose value is an object states the keys of that object, except those of nodes.
+    If a key's value is an object, the key's row must mention the keys of that object, except those of nodes.
     """
     properties: dict[str, dict[str, Any]] = schema["properties"]
     differences = properties.keys() ^ {key for key, _ in rows}

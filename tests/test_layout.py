@@ -23,7 +23,7 @@ PARALLEL_FOLDERS = (
     "exporters/gnuplot/plots",
     "exporters/sinks",
 )
-# The only exceptions: a command may share its name with the module that does its work, whose folder is the value.
+# The only exceptions: these commands share their names with the modules that do their work, in the given folders.
 COMMANDS_NAMED_AFTER_THEIR_WORK = {"merge.py": "collector/cluster", "replay.py": "collector/journal"}
 
 

@@ -10,7 +10,7 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# The rate in the one minute of a single event, as a multiple of a value just beyond the threshold.
+# In the minute of a single event, the rate is this multiple of a value just beyond the threshold.
 BURST = 20
 
 
@@ -137,7 +137,8 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
     """Return the case's series with a single event.
 
-    If the case does not define them, there are none for an alert that has no `for` duration or compares a gauge.
+    By default, the counters grow only in one minute. There are no such series if the alert has no `for` duration or
+    compares a gauge.
     """
     if case.event:
         return list(case.event(case.lead))

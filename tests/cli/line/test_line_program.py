@@ -1,4 +1,4 @@
-"""Contact with the node before the first row, for nodes that have not started."""
+"""Contacting the node before the first row, including nodes that have not started yet."""
 
 import pytest
 

@@ -19,7 +19,7 @@ from tests.stranger import forbidden
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Yield the folder of an open recording; every user may read all its files except the lock file."""
-    # tmp_path would not do: it is below a folder that other users may not enter.
+    # tmp_path is unsuitable: it is below a folder that other users may not enter.
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Merging commands apply the measurements of each node's clock in a run."""
+"""Commands that merge a run correct its times with the measurements of each node's clock."""
 
 import shutil
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
 TICKS = 61
 STEP_S = 10.0
 END_S = BEGIN_S + STEP_S * (TICKS - 1)
-# With an interval of 0.1 s, a tick belongs to another interval if its time is wrong by 0.1 s.
+# Each tick covers only 0.1 s, so an error of 0.1 s in its time moves it to another interval of the merge.
 INTERVAL_S = 0.1
 
 
@@ -26,7 +26,7 @@ def drifting(time_s: float) -> float:
 
 
 def run_of_two(folder: Path, clocks: tuple[NodeClock, ...]) -> Path:
-    """Record a run of two nodes: the clock of `a` drifts if it has measurements."""
+    """Record a run of the nodes `a` and `b`; if `clocks` is not empty, the clock of `a` drifts."""
     ticks = busy("a", TICKS, lambda tick: [500] * (tick % 7), interval_s=STEP_S)
     record(folder / "nodes" / "a", timed(ticks, drifting) if clocks else ticks, interval_s=INTERVAL_S)
     record(folder / "nodes" / "b", busy("b", TICKS, interval_s=STEP_S), interval_s=INTERVAL_S)
@@ -37,7 +37,7 @@ def run_of_two(folder: Path, clocks: tuple[NodeClock, ...]) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run with a drifting clock, next to `right`, the same one with correct clocks."""
+    """A run in which one clock drifts; `right/run`, in the same directory, is the same run with correct clocks."""
     times_s = (BEGIN_S - 2, END_S + 3)
     run_of_two(tmp_path / "right" / "run", ())
     return run_of_two(tmp_path / "run", tuple(NodeClock(at_s, drifting(at_s), 0.001) for at_s in times_s))

@@ -10,7 +10,7 @@ from cli.runs.marks_file import MarksReader
 
 
 def marks(folder: Path, pattern: bytes, *parts: tuple[bytes, int]) -> list[str]:
-    """Return the marks made by parts of output, each given with its stream."""
+    """Return the marks that these parts of the output cause; each part is given with its stream."""
     marker = OutputMarker(re.compile(pattern), folder)
     for data, stream in parts:
         marker.before_output(data, stream)

@@ -1,4 +1,4 @@
-"""The agents of a run and their states before it begins."""
+"""A run's agents, and their states before the run begins."""
 
 import ssl
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def test_the_state_of_an_agent_includes_its_active_runs() -> None:
 
 
 class FailingAgent(PrivateAgent):
-    """A private agent that starts only if its directory is the first one."""
+    """A private agent that starts only if its directory is named `1`."""
 
     def __init__(self, folder: Path, _options: Sequence[str]) -> None:
         self._name = folder.name

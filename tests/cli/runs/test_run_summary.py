@@ -1,4 +1,4 @@
-"""The summary of each phase contains the ticks inside the phase, and nothing else."""
+"""The summary of a phase covers exactly the ticks inside the phase."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ def with_pending(ticks: list[Snapshot], values: Mapping[int, int]) -> list[Snaps
 
 
 def summarised(folder: Path, phases: list[RunPhase], **node: Mapping[int, int]) -> RunSummary:
-    """Return the summary of a run with the nodes n1 and n2; `node` contains their pending compactions by tick."""
+    """Return the summary of a run with the nodes n1 and n2; `node` maps a name to pending compactions by tick."""
     metrics = (*METRICS, CATALOGUE[PENDING])
     for name in ("n1", "n2"):
         ticks = with_pending(busy(name, TICKS, lambda tick: [duration_us(tick)] * 10), node.get(name, {}))
@@ -97,7 +97,7 @@ def test_ticks_are_lost_if_the_agent_did_not_run(tmp_path: Path) -> None:
     nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0),)
     run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, phases=(RunPhase("m", BEGIN_S, BEGIN_S + 60.0),))
     write_run(tmp_path, run)
-    # Of 60 ticks, 40 are missing; one of them might not have been completely inside the phase.
+    # The phase contains at least 59 complete intervals, and 19 of its ticks were recorded.
     assert summary_of(tmp_path, run).lost == {"n1": 40}
 
 

@@ -73,7 +73,7 @@ def test_rows_of_a_drifting_clock_equal_those_of_a_correct_clock(tmp_path: Path)
         return 30 + 0.2 * (time_s - BEGIN_S) / 600
 
     ticks = busy("a", 61, lambda tick: [500] * (tick % 7), interval_s=10.0)
-    # With an interval of 0.1 s, a tick belongs to another interval if its time is wrong by 0.1 s.
+    # Each tick covers only 0.1 s, so an error of 0.1 s in its time moves it to another interval of the merge.
     other = record(tmp_path / "b", busy("b", 61, interval_s=10.0), interval_s=0.1)
     right = record(tmp_path / "right" / "a", ticks, interval_s=0.1)
     drifting = record(tmp_path / "drifting" / "a", timed(ticks, offset_at), interval_s=0.1)

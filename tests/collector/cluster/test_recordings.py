@@ -21,7 +21,7 @@ def session(node: str, begin_s: float, length_s: float, processes: Iterable[str]
 
 
 def all_pairs(sessions: Sequence[Session]) -> list[tuple[str, list[Session], int]]:
-    """Group the sessions by comparing all pairs; return each recording's name, sessions and number of ignored ones."""
+    """Group the sessions by comparing all pairs; return each recording's name, sessions and count of ignored ones."""
     groups: list[list[Session]] = []
     for current in sorted(
         sessions, key=lambda session: (session.begin_s, session.end_s > session.begin_s, session.folder)

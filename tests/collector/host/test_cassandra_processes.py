@@ -82,18 +82,18 @@ def local(pid: int, started_s: float = STARTED_S) -> LocalNode:
 @pytest.mark.parametrize(
     ("jvm", "started_s", "nodes", "expected"),
     [
-        pytest.param("7@host", STARTED_S, [], None, id="no process here"),
-        pytest.param("7@host", STARTED_S, [local(7)], 7, id="number and start fit"),
-        pytest.param("7@host", STARTED_S + 2, [local(8), local(7)], 7, id="the number decides among equal starts"),
-        pytest.param("1@container", STARTED_S + 1, [local(4242)], 4242, id="a container counts for itself"),
+        pytest.param("7@host", STARTED_S, [], None, id="no local process"),
+        pytest.param("7@host", STARTED_S, [local(7)], 7, id="pid and start time match"),
+        pytest.param("7@host", STARTED_S + 2, [local(8), local(7)], 7, id="equal start times, so the pid decides"),
+        pytest.param("1@container", STARTED_S + 1, [local(4242)], 4242, id="a container has its own pids"),
         pytest.param(
-            "1@container", STARTED_S, [local(8, STARTED_S - 5), local(9, STARTED_S - 1)], 9, id="the nearest start"
+            "1@container", STARTED_S, [local(8, STARTED_S - 5), local(9, STARTED_S - 1)], 9, id="the nearest start time"
         ),
-        pytest.param("7@elsewhere", STARTED_S + 1000, [local(7)], None, id="same number on another machine"),
-        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(7)], 7, id="the clock was set since"),
-        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(8)], None, id="neither number nor start fit"),
+        pytest.param("7@elsewhere", STARTED_S + 1000, [local(7)], None, id="the same pid on another machine"),
+        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(7)], 7, id="the clock was set after the start"),
+        pytest.param(f"7@{HERE}", STARTED_S + 1000, [local(8)], None, id="neither pid nor start time matches"),
         pytest.param("", 0, [local(7)], None, id="a node without facts"),
-        pytest.param("7@host", STARTED_S + round(START_SLACK_S) + 1, [local(8)], None, id="a start too far off"),
+        pytest.param("7@host", STARTED_S + round(START_SLACK_S) + 1, [local(8)], None, id="start times too far apart"),
     ],
 )
 def test_the_process_is_identified_by_start_time_and_pid(

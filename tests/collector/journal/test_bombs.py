@@ -18,7 +18,7 @@ MEMORY_BYTES = 512 << 20
 
 
 def bomb(letter: bytes, size: int) -> bytes:
-    """Return a frame that expands to `size` equal bytes; each four-byte block gives 128 KiB (RFC 8878, 3.1.1)."""
+    """Return a frame that expands to `size` identical bytes, 128 KiB per four-byte block (RFC 8878, 3.1.1)."""
     header = zstandard.FRAME_HEADER + bytes([0x00, 0x58])
     block, last = (((BLOCK << 3) + (1 << 1) + end).to_bytes(3, "little") + letter for end in (0, 1))
     return header + block * (size // BLOCK - 1) + last

@@ -48,7 +48,7 @@ def recorded(folder: Path, times_s: list[float]) -> Path:
 
 
 def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False, is_last: bool = False) -> tuple[Path, Extent]:
-    """Write the file, trimmed to this range after the beginning, to a new directory; return it and its extent."""
+    """Write a trimmed copy of the file to a new directory; return the copy's path and its extent."""
     extent = extent_of(file, BEGIN_S + from_s, BEGIN_S + to_s, growing=growing, is_last=is_last)
     to = file.parent / "trimmed" / file.name
     to.parent.mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ def ticks(file: Path) -> dict[int, Snapshot]:
     return {entry.number: entry.snapshot for entry in entries(read(file))}
 
 
-# Clock steps between ticks; the clock may also be set back.
+# The times between ticks; -90 s means that the clock was set back.
 STEPS = st.lists(st.sampled_from([1.0, 1.0, 1.0, 2.0, 60.0, -90.0]), min_size=1, max_size=30)
 
 
@@ -116,7 +116,7 @@ def test_two_intervals_before_the_range_are_kept(tmp_path: Path, monkeypatch: py
 
 
 def damage(file: Path, frames: slice) -> None:
-    """Overwrite the ends of these frames; the file's first frame has the number 1."""
+    """Overwrite the ends of these frames; frames are numbered from 1."""
     parts = file.read_bytes().split(MAGIC)
     parts[frames] = [part[:12] + bytes(len(part) - 12) for part in parts[frames]]
     file.write_bytes(MAGIC.join(parts))
@@ -156,7 +156,7 @@ def test_damage_far_from_the_range_does_not_count(tmp_path: Path, range_s: tuple
     assert cut(file, *range_s)[1].damaged == damaged
 
 
-def test_a_file_that_continues_says_so_only_if_the_range_does(tmp_path: Path) -> None:
+def test_the_footer_announces_more_ticks_only_if_the_range_continues_in_the_next_file(tmp_path: Path) -> None:
     limits = Limits(sync="never", file_s=15.0)
     journal = Journal(tmp_path, lambda: HEAD, limits, print)
     for number in range(30):
@@ -169,7 +169,7 @@ def test_a_file_that_continues_says_so_only_if_the_range_does(tmp_path: Path) ->
         footer = last_footer(to)
         assert footer is not None
         assert footer.more is more
-    # The node may have been suspended before it wrote a tick of the range to the next file.
+    # No later file has a tick in the range, for example because the node was suspended.
     to, _ = cut(first, 0, 40, is_last=True)
     footer = last_footer(to)
     assert footer is not None
@@ -181,7 +181,7 @@ def test_a_file_that_continues_says_so_only_if_the_range_does(tmp_path: Path) ->
 
 def test_memory_does_not_depend_on_the_size_of_the_file(tmp_path: Path) -> None:
     file = recorded(tmp_path, [float(second) for second in range(600)])
-    # The same frames before, in and after the range, many times.
+    # The second file is eight times as large, with the same ticks.
     content = file.read_bytes()
     peaks = []
     for copies in (1, 8):
@@ -200,7 +200,7 @@ MALFORMED_HEADS: dict[str, Callable[[dict[str, Any]], object]] = {
     "no file": lambda _: {"format": 2},
     "an infinite interval": lambda head: {**head, "interval_s": 10**400},
     "an infinite number": lambda head: {**head, "first": 10**400},
-    "a number as session": lambda head: {**head, "session": 1},
+    "a session that is a number": lambda head: {**head, "session": 1},
 }
 
 

@@ -1,4 +1,4 @@
-"""A run goes on despite agents that fail; each failure is reported once."""
+"""A run continues if agents fail; each failure is reported once."""
 
 import threading
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatc
 
 
 @pytest.mark.parametrize("status", [404, 409])
-def test_a_run_that_is_no_longer_active_when_it_is_ended_ended_early(status: int) -> None:
+def test_a_run_that_an_agent_has_already_ended_is_reported_at_its_end(status: int) -> None:
     reports: list[str] = []
     agent = FakeAgent("h1", end=AgentStatusError(f"HTTP {status}", status))
     runs = AgentRuns([agent], reports.append)

@@ -15,7 +15,7 @@ RESOLUTION_S = 1e-5
 
 
 class Clocks:
-    """A local clock and an agent's clock, which is ahead by `offset_s`. Messages take the given times."""
+    """A local clock, and an agent's clock that is ahead by `offset_s`; each exchange takes the next of `delays`."""
 
     def __init__(self, offset_s: float, delays: list[tuple[float, float, float]]) -> None:
         self.now_s = 0.0
@@ -29,7 +29,7 @@ class Clocks:
         return 5000.0 + self.now_s
 
     def ask(self) -> tuple[float, float]:
-        """Exchange two messages; the next delays are those of the request, the agent and the response."""
+        """Simulate the delays of a request, the agent and the response; return when the agent received and sent."""
         request_s, agent_s, response_s = next(self._delays)
         received_s = START_S + self.now_s + request_s + self._offset_s
         self.now_s += request_s + agent_s + response_s

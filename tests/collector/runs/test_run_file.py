@@ -67,12 +67,12 @@ def test_an_impossible_offset_is_an_error(offset_s: float) -> None:
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), inf, -inf, nan, True, "1", None])
-def test_values_that_are_not_finite_numbers(value: object) -> None:
+def test_infinities_nan_and_other_types_are_not_finite_numbers(value: object) -> None:
     assert not is_finite(value)
 
 
 @given(st.lists(st.text(max_size=300), min_size=1, max_size=10), st.integers(0, 1 << 30))
-def test_problems_are_one_line_that_says_how_many_there_are(problems: list[str], unknown: int) -> None:
+def test_problems_are_summarised_in_one_line_that_counts_the_omitted_ones(problems: list[str], unknown: int) -> None:
     text = problem_text(problems, len(problems) + unknown)
     assert len(text) <= 200
     assert text.isprintable()

@@ -191,20 +191,20 @@ def test_runs_are_listed_in_pages(get: Ask, agent: Scripted) -> None:
     assert listed(get, "/api/v1/runs?after=5") == ([], "")
 
 
-def test_active_runs_can_be_listed_alone(get: Ask, agent: Scripted) -> None:
+def test_the_list_can_be_limited_to_active_runs(get: Ask, agent: Scripted) -> None:
     for number in range(5):
         agent.begin_run(f"run {number}")
     agent.end_run("2")
     assert listed(get, "/api/v1/runs?active=true") == (["1", "3", "4", "5"], "")
     first = listed(get, "/api/v1/runs?active=true&limit=2")
     assert first == (["1", "3"], "/api/v1/runs?active=true&limit=2&after=3")
-    # The list continues after a run that has ended since.
+    # The next page begins after run 3, although that run is no longer active.
     agent.end_run("3")
     assert listed(get, first[1]) == (["4", "5"], "")
 
 
 @pytest.mark.parametrize("value", ["", "false", "1", "True", "true&active=no"])
-def test_other_values_than_true_are_rejected_for_active(get: Ask, value: str) -> None:
+def test_values_of_active_other_than_true_are_rejected(get: Ask, value: str) -> None:
     assert get(f"/api/v1/runs?active={value}").status == 400
 
 

@@ -56,7 +56,7 @@ class Guessers:
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
         """Start concurrent guessers at an address.
 
-        Each has its own passwords; if the server is too busy to check one, it tries the next, up to four in all.
+        Each guesser has four passwords of its own; if the server is too busy to check one, the guesser tries the next.
         """
 
         async def thread(number: int) -> bool:

@@ -27,7 +27,7 @@ def test_all_files_have_the_types_of_all_rows(
             {
                 "time": 1000.0 + number / 10,
                 "count": number,
-                # Only the last node's last row has a ratio that is not an integer, and a string.
+                # Only the last row of the last node has a fractional ratio and a string.
                 "ratio": 0.5 if (node, number) == (NODES[-1], ROWS - 1) else float(number),
                 "events": 'a, "b"\nc' if (node, number) == (NODES[-1], ROWS - 1) else None,
                 "empty": None,
@@ -56,7 +56,7 @@ def test_all_files_have_the_types_of_all_rows(
             assert written == row
 
 
-# The program's output is by how much its data memory has grown, in kB, after its first table.
+# Prints the growth of the process's data memory in kB when it creates its first array.
 GROWTH = """
 import re
 from pathlib import Path
@@ -73,6 +73,6 @@ print(used() - before)
 
 
 def test_no_memory_is_reserved_in_advance() -> None:
-    """--max-memory limits what is reserved, not what is used."""
+    """Reserved memory counts towards the limit of --max-memory, even if it is not used."""
     done = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True, timeout=60)
     assert int(done.stdout) < 100_000

@@ -86,8 +86,8 @@ def test_as_many_columns_are_shown_as_fit(view: View) -> None:
         if dropped:
             more = max(dropped, key=lambda column: column.keep)
             wider = text_row.header(view, [column for column in view.text_columns if column in kept or column is more])
-            # The two may be equal, because without a time column, `fitting` reserves one character more than the header
-            # needs.
+            # The widths may be equal, because without a time column, `fitting` reserves one character more than the
+            # header needs.
             assert len(wider) >= width
 
 

@@ -27,6 +27,6 @@ def test_a_column_without_a_number_is_unknown(value: str | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "read_p99_ms", "read_p99_ms > ", "> 3", "a > b", "a = 3", "a > nan", "a > 3 4"])
-def test_other_texts_are_errors(text: str) -> None:
+def test_any_other_text_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="expected COLUMN OPERATOR NUMBER"):
         condition_of(text)

@@ -15,7 +15,7 @@ INDEX = int(TIME_S) - 1
 
 
 def sample_of(node: str, time_s: float = TIME_S, *events: Event, **figures: float) -> Sample:
-    """Return a busy node's sample; `figures` may set its `reads` per second and the `bucket` that counts them all."""
+    """Return a busy node's sample; `figures` may set the `reads` per second and the index of their `bucket`."""
     values = dict(busy().values)
     values["cassandra_operation_mode",] = "NORMAL"
     values["cassandra_endpoints_unreachable",] = 0.0
