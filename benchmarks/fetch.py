@@ -31,7 +31,7 @@ def run() -> Iterator[Figure]:
         fetch_s = _fetch(agents, hour, HOUR_S)
         size = sum(file.stat().st_size for file in hour.rglob("*") if file.is_file())
         _fetch(agents, ten_minutes, RUN_S)
-        # Nothing is missing, so a recovery only merges, plots and summarises the run.
+        # Nothing is missing, so `casstat fetch --recover` only merges, plots and summarises the run.
         finish_s = _measured("fetch", "--recover", str(ten_minutes))
     yield Figure(f"{NODES} agents, an hour: casstat fetch", fetch_s, "s", MAX_FETCH_S)
     yield Figure(f"{NODES} agents, an hour: size", size / 2**20, "MiB")

@@ -1,6 +1,6 @@
 """Render expressions as InfluxQL over the points that sinks write: see `exporters.sinks.parts.points`.
 
-The points have no histogram buckets, but each node's percentiles per interval. Where several percentiles fall into one
+The points contain each node's percentiles per interval instead of histogram buckets. Where several percentiles fall into one
 step, the query takes their maximum, which is never below the true percentile. Percentiles are never averaged.
 """
 
@@ -59,7 +59,7 @@ def render(expression: Expression, scope: Scope) -> str:
     inner = _select({"part": expression.left, "whole": expression.right}, scope, in_ratio=True)
     tags = ", ".join(map(_tag, scope.by))
     # Exclude zero denominators, because InfluxQL's division by 0 yields 0. The outer query has no time condition,
-    # because one would drop the first step whenever the time range begins in the middle of a step.
+    # because such a condition would drop the first step whenever the time range begins in the middle of a step.
     return f'SELECT "part" / "whole" AS "value" FROM ({inner}) WHERE "whole" > 0 GROUP BY {tags}'  # noqa: S608
 
 

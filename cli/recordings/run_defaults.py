@@ -50,7 +50,7 @@ def _require_no_run_around(path: Path) -> None:
 
 
 def recordings_in(folder: Path, run: Run) -> list[Path]:
-    """Return the directories of the recordings in a run; other directories, such as those of a recovery, do not count.
+    """Return the directories of a run's recordings; others, such as those that are being recovered, do not count.
 
     While the run is being recorded, they include the journals of private agents.
     """

@@ -45,7 +45,7 @@ def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) ->
         note(f"another run is active: {run}")
     for node in nodes:
         _warn_about_clock(node)
-    # If this process dies, a recovery finds the recordings of private agents by these directories.
+    # If this process dies, `casstat fetch --recover` uses these directories to find the private agents' recordings.
     located = (
         replace(node, journal=journal, spool=agent.tunnel.spool if agent.tunnel else "")
         for (agent, journal), node in zip(agents.journals.items(), nodes, strict=True)

@@ -13,7 +13,7 @@ MAX_FILE_BYTES = 4 << 20
 class Host:
     """The local machine, and which of its processes, devices and directories to read.
 
-    root              root of the file system; tests pass a captured tree.
+    root              root of the file system; tests pass a captured file tree.
     pid               PID of the Cassandra process; None if there is no such process.
     disks             block devices, such as sda or md0; empty for all.
     interfaces        network interfaces; empty for all.

@@ -29,7 +29,7 @@ _ERROR, _SYNCHRONISED = METRICS = (
 
 
 def read(host: Host) -> Values:
-    """Read the kernel's clock state; return no values if it is unavailable or the host is a captured tree."""
+    """Read the kernel's clock state; return no values if it is unavailable, or if `host` reads a captured file tree."""
     if host.root != Path("/"):
         return {}
     try:

@@ -21,7 +21,7 @@ Row = dict[str, Cell]
 
 @dataclass(frozen=True)
 class Choice:
-    """The reads and writes that the user chose for the rows (see `Operations`)."""
+    """Which reads and writes the rows show (see `Operations`)."""
 
     keyspace: str = ""
     table: str = ""

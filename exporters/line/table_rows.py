@@ -18,7 +18,7 @@ from exporters.line.columns import MS, ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"
-# The metrics that the rows need, including the keyspace counters, from which the rows "(others)" are computed.
+# The metrics that the rows need, including the keyspace counters, from which the "(others)" rows are computed.
 NEEDS = {*REMAINDERS, _COUNT, _TOTAL, _DURATION}
 _WORDS = {"Read": "read", "Write": "write"}
 
@@ -62,7 +62,7 @@ def tables(sample: Sample) -> list[dict[str, Any]]:
 def joint_tables(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Return rows like those from `tables`, but merged from several nodes.
 
-    If a table is not read individually on a node, its operations on that node are included in the row "(others)".
+    If a table is not read individually on a node, its operations on that node are included in the "(others)" row.
     """
     merged = aggregation.merged(CATALOGUE, [_current(_of_tables(sample)) for sample in samples], NEVER)
     return _sorted([_row(merged, *table) for table in _names(merged)])
@@ -85,7 +85,7 @@ def _of_tables(sample: Sample) -> Sample:
 def _current(sample: Sample) -> Sample:
     """Return the sample without the tables whose rates cover more than this interval.
 
-    These tables were not read at every tick; in between, their operations were included in the row "(others)".
+    These tables were not read at every tick; in between, their operations were included in the "(others)" row.
     """
     elapsed = sample.elapsed_s.values()
     old = {

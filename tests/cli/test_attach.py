@@ -384,7 +384,7 @@ def test_an_agent_of_another_process_is_an_error(attached: FakeJolokia, monkeypa
     attached.node.override = None
     agent = Agent("127.0.0.1", attached.port)
     error = error_of(lambda: task("Started Jolokia").attach(agent))
-    assert f"this Jolokia runs in another process, not in {HERE.pid}" in error
+    assert f"this Jolokia is running in another process, not in process {HERE.pid}" in error
 
 
 def test_a_port_in_use_is_an_error(attached: FakeJolokia) -> None:

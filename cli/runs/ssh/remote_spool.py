@@ -118,7 +118,7 @@ class _Heartbeats:
         return bool(select.select([0], [], [], self._lease_s)[0] and os.read(0, 1) == HEARTBEAT)
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for heartbeats, and pass them on; return whether the client still sends them.
+        """Wait for heartbeats, and pass them on; return whether the client is still sending them.
 
         If the client's network fails, sshd does not notice that the client is gone, but the heartbeats stop.
         """

@@ -157,7 +157,7 @@ def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[st
     if any(values_by_label.values()):
         for label, values in values_by_label.items():
             if len(values) != 1:
-                draft.problem(f"conflicting values of {label!r}" if values else f"missing {label!r}")
+                draft.problem(f"conflicting values for {label!r}" if values else f"missing {label!r}")
     return {label: next(iter(values)) for label, values in values_by_label.items() if len(values) == 1}
 
 

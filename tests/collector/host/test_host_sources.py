@@ -16,7 +16,7 @@ from tests.collector import captures
 from tests.collector.fakes import FakeClock
 
 CASSANDRA, OTHER = 4242, 4243
-"""Two processes in the captured tree: one in a version 2 control group, one in a version 1 control group."""
+"""Two processes in the captured file tree: one in a version 2 control group, one in a version 1 control group."""
 PARTS = {part.name: part for part in HOST}
 NODE = Host(captures.HOST, CASSANDRA)
 
@@ -315,7 +315,7 @@ def test_every_subject_reads_only_its_own_metrics() -> None:
         labels = {metric.name: len(metric.labels) for metric in part.metrics}
         host = Host(captures.HOST, CASSANDRA, directories=(captures.FOLDER,))
         values = read(name, host)
-        # The clock is not read for a captured tree.
+        # The clock is not read if the host is a captured file tree.
         assert values or name == "timekeeping", name
         for series, value in values.items():
             assert len(series) == 1 + labels[series[0]]
