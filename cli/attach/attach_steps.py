@@ -116,7 +116,9 @@ class Task:
     def _identify(self, jolokia: Jolokia) -> str:
         facts = read_facts(jolokia, ASK_TIMEOUT_S)
         if local_pid(facts, [self.node]) is None:
-            raise SourceError(f"{jolokia.url}: this Jolokia is running in another process, not in process {self.node.pid}")
+            raise SourceError(
+                f"{jolokia.url}: this Jolokia is running in another process, not in process {self.node.pid}"
+            )
         (version,) = jolokia.post([RELEASE], ASK_TIMEOUT_S)
         release = one_line(version.get("value", "of unknown version"))
         state = f"at {facts.address}" if facts.address else "(starting)"

@@ -106,7 +106,8 @@ def _clients(settings: FetchSettings) -> list[AgentClient]:
 def _require_agent(address: NodeAddress) -> None:
     if not address.is_agent:
         raise click.UsageError(
-            f"{one_line(address.url)}: this is a Jolokia agent, which has no recordings (hint: give the address of a casstat agent)"
+            f"{one_line(address.url)}: this is a Jolokia agent, which has no recordings"
+            " (hint: give the address of a casstat agent)"
         )
 
 
