@@ -65,7 +65,7 @@ def _filled(value: str, jolokia: Jolokia) -> str:
 
 
 def _start(case: ExaminedNode, jolokia: Jolokia) -> tuple[str, ...]:
-    """Return the fixes that load Jolokia into the node, or commands that use an agent that is already running."""
+    """Return the fixes that load Jolokia into the node, or commands that use a Jolokia agent that is running."""
     if not is_this_machine(jolokia.host):
         words = (
             "attach",

@@ -88,7 +88,7 @@ def _in_folder(folder: Path) -> list[ListedRun]:
 
 
 def _of_agent(content: Mapping[str, Any], where: str) -> ListedRun:
-    """Return a run in an agent's list. Raises KeyError and TypeError."""
+    """Convert an entry in an agent's list of runs. Raises KeyError or TypeError if it is malformed."""
     begin_s, end_s = content["begin_s"], content["end_s"]
     if not is_finite(begin_s) or not (end_s is None or is_finite(end_s)):
         raise TypeError

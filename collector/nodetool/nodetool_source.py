@@ -16,9 +16,9 @@ from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
 
-# Every report starts a JVM. At most PARALLEL reports run at once. From the second run of a report on, the time from one
-# start to the next is at least PACE times its duration. With many reports, it is longer, so that the average
-# number of reports running at once is at most SHARE.
+# Every report starts a JVM, so at most PARALLEL reports run at once. After its first run, a report starts at most once
+# every PACE times its duration, or less often if there are many reports, so that on average at most SHARE reports are
+# running.
 PARALLEL = 2
 PACE = 4.0
 SHARE = 0.5
@@ -68,7 +68,7 @@ class ReportSource:
     def __init__(
         self, name: str, run: Callable[[], Scrape], pool: ThreadPoolExecutor, clock: Clock, pace: float = PACE
     ) -> None:
-        """Create the source. From the second run on, starts are at least `pace` times the report's duration apart."""
+        """Create the source. After the first run, starts are at least `pace` times the report's duration apart."""
         self.name = name
         self._pace = pace
         self._finished = 0

@@ -144,7 +144,7 @@ class Run:
     client_hosts: tuple[ClientHost, ...] = ()
 
     def phase(self, name: str) -> RunPhase:
-        """Return the phase with a name. Raises KeyError."""
+        """Return the phase with this name. Raises KeyError if there is none."""
         return {phase.name: phase for phase in self.phases}[name]
 
     def content(self) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def test_a_signal_ends_the_program_at_once_while_the_node_hangs(number: signal.S
 
 
 def answer_then_hang(fake: FakeJolokia, reached: threading.Event, answer: Json) -> Json:
-    """Return the response unchanged; from the second POST request on, make the node hang instead."""
+    """Return the first response unchanged; make the node hang on every later POST request."""
     if fake.posts > 1:
         fake.fault = faults.signalling(reached, faults.hang)
     return answer
