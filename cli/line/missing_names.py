@@ -11,6 +11,7 @@ from collector.sampling.selection import Table
 
 MAX_NAMES = 20
 HINT = "(hint: use --wait if it does not exist yet)"
+PORT_HINT = "(hint: use --wait if the node has not started yet)"
 
 
 def missing_keyspace_message(keyspace: str, table: str, existing: Collection[Table]) -> str:
@@ -48,4 +49,4 @@ def missing_port_message(port: int, local_nodes: Sequence[LocalNode]) -> str:
     if not ports or port in ports or None in ports:
         return ""
     named = ", ".join(f"{node.jmx_port} (process {node.pid})" for node in local_nodes)
-    return f"JMX port {port}: not used by any Cassandra process on this machine; in use: {named} {HINT}"
+    return f"JMX port {port}: not used by any Cassandra process on this machine; in use: {named} {PORT_HINT}"

@@ -239,9 +239,9 @@ class Patience:
     def is_over(self, frame: Frame, waited_s: float) -> bool:
         """Return whether every node has answered or has failed in two successive frames, and at least one has answered.
 
-        After `_usual_s`, it suffices that every node is failing or has sent a sample, even an incomplete one. Nodes
-        that have done neither are awaited until `_longest_s`, because a busy Jolokia may need several intervals for
-        its first response.
+        After `_usual_s`, it is enough that every node is failing or has sent a sample, even an incomplete one. Wait up
+        to `_longest_s` for nodes that have done neither, because a busy Jolokia may need several intervals for its
+        first response.
         """
         failed_before = self._failed
         self._failed = frozenset(

@@ -45,7 +45,7 @@ def groups(view: View, width: int | None) -> list[list[Column]]:
 
 
 def hidden_text(view: View, columns: Sequence[Column]) -> str:
-    """Return a message about columns that do not fit; "" if all of them do."""
+    """Return a message about columns that do not fit, or "" if all columns fit."""
     total = len(view.text_columns)
     hidden = total - len(columns)
     verb = "does" if hidden == 1 else "do"

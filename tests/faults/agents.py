@@ -116,7 +116,7 @@ class RunningAgent:
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
     def values(self, name: str, *labels: str) -> list[float]:
-        """Return the values of those series of a metric that have these labels, such as `operation="Read"`."""
+        """Return the values of a metric's series that have these labels, such as `operation="Read"`."""
         series = self.series().items()
         return [v for s, v in series if s.partition("{")[0] == name and all(label in s for label in labels)]
 

@@ -47,8 +47,8 @@ ALERTS = (
         "CasstatTicksLate",
         "tick_late_p99",
         f"histogram_quantile(0.99, {_LATENESS_BUCKETS})",
-        "Ticks of the agent for {{ $labels.node }} are late",
-        f"1% of the ticks of the agent for {WHERE} are late by {{{{ $value | humanizeDuration }}}} or more.",
+        "The agent for {{ $labels.node }} is ticking late",
+        f"1% of the agent's ticks for {WHERE} are late by {{{{ $value | humanizeDuration }}}} or more.",
     ),
     *threshold_alerts(
         "CasstatTicksMissed",

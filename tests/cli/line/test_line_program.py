@@ -35,7 +35,7 @@ class Machine:
 
 def test_an_unused_jmx_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        CasstatError, match=r"JMX port 7200: not used by .*\(hint: use --wait if it does not exist yet\)"
+        CasstatError, match=r"JMX port 7200: not used by .*\(hint: use --wait if the node has not started yet\)"
     ):
         Machine(monkeypatch, starts_after=3).kind_of_contact(wait=False)
 

@@ -181,7 +181,7 @@ def test_the_footer_announces_more_ticks_only_if_the_range_continues_in_the_next
 
 def test_memory_does_not_depend_on_the_size_of_the_file(tmp_path: Path) -> None:
     file = recorded(tmp_path, [float(second) for second in range(600)])
-    # The second file is eight times as large, with the same ticks.
+    # The second time, the file contains the same ticks eight times over.
     content = file.read_bytes()
     peaks = []
     for copies in (1, 8):
