@@ -47,4 +47,4 @@ def test_the_message_for_a_wrong_port_lists_the_ports_in_use(ports: list[int | N
     local_nodes = [LocalNode(number, 0.0, jmx_port=port) for number, port in enumerate(ports, 1)]
     text = missing_port_message(7200, local_nodes)
     prefix = "JMX port 7200: not used by any Cassandra process on this machine; in use:"
-    assert text == (f"{prefix} {named} (hint: use --wait if it does not exist yet)" if named else "")
+    assert text == (f"{prefix} {named} (hint: use --wait if the node has not started yet)" if named else "")
