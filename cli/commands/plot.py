@@ -20,7 +20,11 @@ class Pixels(click.ParamType["tuple[int, int]"]):
         """Return the width and the height."""
         width, _, height = str(value).partition("x")
         if not (width.isdecimal() and height.isdecimal() and 200 <= int(width) <= 8000 and 200 <= int(height) <= 8000):
-            self.fail(f"'{value}' is not a size such as 1600x1200, with both values between 200 and 8000", param, ctx)
+            self.fail(
+                f"'{value}' is not a valid size (hint: use 200x200 to 8000x8000, such as 1600x1200)",
+                param,
+                ctx,
+            )
         return int(width), int(height)
 
 

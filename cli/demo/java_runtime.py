@@ -104,7 +104,7 @@ def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) 
         more = THRIFT.format(version=version) if version.startswith("3.") else ""
         pom = POM.format(version=version, more=more)
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        _fetch(folder, goal, pom, progress, f"Cassandra {version} (about 70 MB, once)")
+        _fetch(folder, goal, pom, progress, f"Cassandra {version} (about 70 MB, first time only)")
     return folder
 
 

@@ -18,5 +18,5 @@ class Size(click.ParamType["int"]):
         match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)([KMGT]?)(?:i?B)?", str(value), re.IGNORECASE)
         size = int(float(match[1]) * UNITS[match[2].upper()]) if match else 0
         if size < MIN_BYTES:
-            self.fail(f"'{value}' is not a size of at least 1M, such as 500M or 2G", param, ctx)
+            self.fail(f"'{value}' is not a valid size (hint: use at least 1M, such as 500M or 2G)", param, ctx)
         return size

@@ -39,7 +39,7 @@ class Duration(click.ParamType["float"]):
         try:
             seconds = float(value) if isinstance(value, int | float) else duration_of(str(value))
         except ValueError:
-            self.fail(f"'{value}' is not a duration such as {DURATION_EXAMPLES}", param, ctx)
+            self.fail(f"'{value}' is not a valid duration (hint: use {DURATION_EXAMPLES})", param, ctx)
         if not self._least_s <= seconds <= self._most_s:
             bounds = f"must be at least {self._least_s:g} s"
             if self._most_s < float("inf"):
@@ -127,7 +127,7 @@ class Moment(click.ParamType["float | TimeOfDay"]):
         try:
             return time_of(str(value))
         except (ValueError, OverflowError):
-            self.fail(f"'{value}' is not a time such as {TIME_EXAMPLES}", param, ctx)
+            self.fail(f"'{value}' is not a valid time (hint: use {TIME_EXAMPLES})", param, ctx)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -82,7 +82,7 @@ def merged(
 
 
 def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
-    """Return which reads and writes the rows show. Raises CasstatError, click.UsageError and TooManySeriesError."""
+    """Return the reads and writes for the rows. Raises CasstatError, click.UsageError and TooManySeriesError."""
     from exporters.files.merged_rows import Choice
 
     sessions = [session for recording in node_recordings for session in recording.sessions]

@@ -89,7 +89,8 @@ def _seek(context: RenderContext, view: ViewState, typed: str) -> ViewState:
     try:
         moment = time_of(words)
     except (ValueError, OverflowError):
-        return replace(view, message=f"'{words[:20]}' is not a time such as 02:31:07, or a duration such as 90 or 5m")
+        hint = "(hint: for example 02:31:07, 90 or 5m)"
+        return replace(view, message=f"'{words[:20]}' is not a valid time or duration {hint}")
     return _at(context, view, moment.last_before(last_s) if isinstance(moment, TimeOfDay) else moment)
 
 

@@ -15,7 +15,7 @@ from collector.runs.run_file import NodeClock, RunNode, is_finite
 
 # The maximum number of agents that are sent requests at the same time.
 MAX_PARALLEL = 16
-# The problem of a node whose client was interrupted.
+# The `problem` of a `RunNode` whose client was interrupted.
 INTERRUPTED = "interrupted"
 ADDRESS_HINT = "(hint: check the agent's address)"
 MAX_NODE_CHARS, MAX_VERSION_CHARS = 255, 100

@@ -21,7 +21,7 @@ Row = dict[str, Cell]
 
 @dataclass(frozen=True)
 class Choice:
-    """Which reads and writes the rows show (see `Operations`)."""
+    """The reads and writes that the rows show (see `Operations`)."""
 
     keyspace: str = ""
     table: str = ""

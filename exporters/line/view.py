@@ -145,9 +145,9 @@ def _tail_order(column: Column) -> tuple[bool, bool]:
 
 
 def interval_s(sample: Sample) -> float | None:
-    """Return the time that the row's rates cover: that of Cassandra's rates if there are any, otherwise the host's.
+    """Return the length of time that the row's rates cover, Cassandra's if known; None if there are no rates.
 
-    After ticks in which Cassandra did not answer, this time includes the gap, as Cassandra's rates do.
+    If Cassandra did not answer for some ticks, this includes the gap, because its rates cover the gap as well.
     """
     known = sample.elapsed_s
     for source in (*_OPERATION_SOURCES, "cpu"):

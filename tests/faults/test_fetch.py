@@ -177,7 +177,7 @@ def test_node_directories_are_created_before_any_journal_is_read_and_removed_aft
         (("--last", "9999999d"), "the period must begin between 0 and 1e+11 seconds since the epoch"),
         (("--last", "1h", "--until", "10:00"), "--last cannot be combined with --until"),
         (("--from", "100", "--until", "50"), "--until is before --from"),
-        (("--last", "soon"), "is not a duration"),
+        (("--last", "soon"), "is not a valid duration"),
         (("--last", "1h", "http://h:8778/jolokia"), "this is a Jolokia agent, which has no recordings"),
         (("--last", "1h", "me:secret@h"), "must not contain a user name and password"),
         (("--last", "1h", "--agent-password-file", "x"), "--agent-password-file requires --agent-user"),

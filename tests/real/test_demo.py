@@ -73,7 +73,7 @@ def test_a_port_in_use_is_an_error_and_no_process_is_left(folder: Path) -> None:
 def test_an_unknown_version_is_an_error(folder: Path) -> None:
     up = run(folder, "up", "--version", "5.0.999", "--address", FIRST_ADDRESS)
     assert up.returncode == 1
-    assert "Cassandra 5.0.999 (about 70 MB, once): Maven failed: " in up.stderr
+    assert "Cassandra 5.0.999 (about 70 MB, first time only): Maven failed: " in up.stderr
     assert "Traceback" not in up.stderr
 
 

@@ -12,7 +12,7 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.http.access import Access
 from collector.runs.agent_client import AgentClient
 
-# An agent keeps recording for 60 s after its tunnel breaks; 20 s more are for detecting the break and reconnecting.
+# An agent keeps recording for 60 s after its tunnel breaks; the other 20 s allow for detecting that and reconnecting.
 TUNNEL_PATIENCE_S = 80.0
 
 

@@ -17,7 +17,7 @@ def test_the_former_name_of_until_works_and_help_omits_it(command: str, capsys: 
     assert "--until" in out
     assert "--to " not in out
     assert main([command, "--to", "nonsense", "x"]) == 2
-    assert "Invalid value for '--until': 'nonsense' is not a time" in capsys.readouterr().err
+    assert "Invalid value for '--until': 'nonsense' is not a valid time" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("prefix", ["write", "journal"])

@@ -24,7 +24,7 @@ def _central_europe() -> Iterator[None]:
 )
 def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float | None) -> None:
     if seconds is None:
-        with pytest.raises(click.BadParameter, match="is not a duration such as 30, 30s, 5m or"):
+        with pytest.raises(click.BadParameter, match=r"is not a valid duration \(hint: use 30, 30s, 5m or"):
             Duration().convert(text, None, None)
     else:
         assert Duration().convert(text, None, None) == seconds
@@ -51,7 +51,7 @@ def test_a_duration_out_of_range_is_rejected_with_the_range() -> None:
 )
 def test_a_time_is_a_time_of_day_an_iso_date_or_epoch_seconds(text: str, moment: float | TimeOfDay | None) -> None:
     if moment is None:
-        with pytest.raises(click.BadParameter, match="is not a time such as 10:47, "):
+        with pytest.raises(click.BadParameter, match=r"is not a valid time \(hint: use 10:47, "):
             Moment().convert(text, None, None)
     else:
         assert Moment().convert(text, None, None) == moment

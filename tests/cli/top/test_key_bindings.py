@@ -100,7 +100,7 @@ def test_seeking_accepts_an_age_or_a_time() -> None:
     assert "no earlier ticks" in after(*typed("S", "99999", "enter")).message
     assert after(*typed("S", "0.2m", "enter")).at_s == times[-13]
     assert after(*typed("S", str(times[-13]), "enter")).at_s == times[-13]
-    assert "'noon' is not a time" in after(*typed("S", "noon", "enter")).message
+    assert "'noon' is not a valid time" in after(*typed("S", "noon", "enter")).message
     assert after(*typed("S", "12", "escape")).at_s is None
 
 

@@ -120,7 +120,7 @@ def test_messages_may_be_empty_and_contain_any_character() -> None:
         ("100% %msg", r"write '\%'"),
         (r"\q%msg", r"unknown escape '\q'"),
         ("%msg\\", "unknown escape"),
-        ("%5-p %msg", "'%5-' is not a width"),
+        ("%5-p %msg", "'%5-' is not a valid width"),
         ("%9999p %msg", "the width 9999"),
         ("%d{HH:mm:ss,SSS} %msg", "unknown time zone 'SSS' (hint: quote a format that contains a comma"),
         ("%d{ISO8601, Nowhere/At_all} %msg", "unknown time zone 'Nowhere/At_all'"),
