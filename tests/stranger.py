@@ -10,7 +10,7 @@ NOBODY = 65534
 
 @contextmanager
 def forbidden(path: Path) -> Iterator[None]:
-    """Remove all permissions of a path that this user owns; within the block, root becomes another user.
+    """Remove all permissions of a path that the current user owns; within the block, root becomes another user.
 
     Other users must be able to enter the path's parent directories, so pytest's tmp_path is unsuitable. Import all
     modules that the block needs before it begins.

@@ -48,7 +48,7 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
     """Return the node to attach to. Raises CasstatError if it is not running, or if a PID is required."""
     there = ", ".join(f"{node.pid}{f' (JMX port {node.jmx_port})' if node.jmx_port else ''}" for node in nodes)
     if not nodes:
-        raise CasstatError("no Cassandra process is running on this machine, or this user cannot see it")
+        raise CasstatError("no Cassandra process is running on this machine, or the current user cannot see it")
     if pid is None and len(nodes) > 1:
         raise CasstatError(f"several Cassandra processes are running on this machine: {there} (hint: specify a PID)")
     for node in nodes:
@@ -58,12 +58,12 @@ def chosen(nodes: Sequence[LocalNode], pid: int | None) -> LocalNode:
 
 
 def subject(node: LocalNode) -> Subject:
-    """Return the node's process. Raises CasstatError if it has ended or this user cannot see it."""
+    """Return the node's process. Raises CasstatError if it has ended or the current user cannot see it."""
     try:
         process = psutil.Process(node.pid)
         target = Subject(node.pid, (process.uids().effective, process.gids().effective), tuple(process.cmdline()))
     except psutil.Error:
-        raise CasstatError(f"process {node.pid} has ended, or this user cannot see it") from None
+        raise CasstatError(f"process {node.pid} has ended, or the current user cannot see it") from None
     if not node.is_running():
         raise CasstatError(f"process {node.pid} has ended")
     return target

@@ -109,7 +109,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     metavar="HOST:PORT",
     default=f"127.0.0.1:{AGENT_PORT}",
     show_default=True,
-    help="Address to serve /metrics and the API on, or unix:PATH for a UNIX socket that only this user can use.",
+    help="Address to serve /metrics and the API on, or unix:PATH for a UNIX socket that only the current user can use.",
 )
 @click.option(
     "--allow-host",

@@ -160,7 +160,7 @@ def write_counts(path: Path, counts: Counts) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the load with the options from the command line."""
-    parser = argparse.ArgumentParser(description="run a load on Cassandra nodes at a fixed rate")
+    parser = argparse.ArgumentParser(description="generate load on Cassandra nodes at a fixed rate")
     parser.add_argument("addresses", nargs="+")
     parser.add_argument("--rate", type=float, default=500, help="operations per second [500]")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="duration in seconds [unlimited]")

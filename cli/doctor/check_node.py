@@ -92,7 +92,7 @@ def _process(case: ExaminedNode, node: LocalNode, cassandra: str) -> Finding:
 
 
 def _access_findings(case: ExaminedNode, node: LocalNode) -> list[Finding]:
-    """Return a warning if the process has ended, or if this user may not read its files in /proc."""
+    """Return a warning if the process has ended, or if the current user may not read its files in /proc."""
     process = case.root / "proc" / str(node.pid)
     try:
         os.listdir(process / "fd")  # noqa: PTH208 - only checks the permission

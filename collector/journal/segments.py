@@ -18,7 +18,7 @@ from collector.journal.writer import LOCK, files_of, sort_key
 def journal_files(path: Path) -> Iterator[Path]:
     """Yield the files of a journal, oldest first: a single file, or the files of a directory and its subdirectories.
 
-    Raises OSError, also for a pipe or a device, because reading from one might never end.
+    Raises OSError, including for a pipe or a device, because reading from one might never end.
     """
     if path.is_dir():
         folders = sorted(child for child in path.iterdir() if child.is_dir())

@@ -178,7 +178,7 @@ def is_finite(value: Any) -> TypeGuard[float]:
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a directory is a run directory, as far as this user can see."""
+    """Return whether a directory is a run directory, as far as the current user can see."""
     try:
         return (folder / FILE).is_file()
     except OSError:

@@ -64,7 +64,7 @@ def _text(key: str, longest: int, optional: Json | None = None) -> Json:
 
     The schema contains no pattern, because no short pattern could express that the text must be printable.
     """
-    description = "One line of printable characters, not only spaces."
+    description = "A single line of printable characters; must not be blank."
     text = {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
     return {**_object({key: text}, optional), "additionalProperties": False}
 

@@ -110,5 +110,5 @@ async def _body(request: Request, key: str, longest: int, *optional: str) -> dic
         raise ValueError(f'the body must be {{"{key}": …}}')
     text = content[key]
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > longest:
-        raise ValueError(f"{key} must be one line of 1 to {longest} printable characters, not only spaces")
+        raise ValueError(f"{key} must be a single line of 1 to {longest} printable characters and must not be blank")
     return content

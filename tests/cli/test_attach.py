@@ -470,7 +470,7 @@ def test_without_cassandra_attaching_is_an_error(
     assert main(["attach", "--jar", "a.jar"]) == 1
     assert (
         capsys.readouterr().err
-        == "casstat: no Cassandra process is running on this machine, or this user cannot see it\n"
+        == "casstat: no Cassandra process is running on this machine, or the current user cannot see it\n"
     )
 
 

@@ -20,7 +20,7 @@ SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or "ss
 
 
 class SshServer:
-    """An sshd that runs commands with this user's casstat in PATH and with the environment variables `environ`."""
+    """An sshd that runs commands with the current user's casstat in PATH and with the variables `environ`."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder

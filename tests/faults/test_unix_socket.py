@@ -1,4 +1,4 @@
-"""The API on a UNIX socket: only this user may connect, with the permissions of clients on the loopback interface."""
+"""The API on a UNIX socket: only the current user may connect, and has the permissions of loopback clients."""
 
 import signal
 import socket

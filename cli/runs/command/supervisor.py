@@ -24,7 +24,7 @@ from pathlib import Path
 
 # A command that outlives its owner gets SIGTERM, and SIGKILL after this time.
 GRACE_S = 5.0
-# How long to wait for processes that are just ending.
+# How long to wait for processes that are about to exit.
 ENDING_S = 0.25
 POLL_S = 0.05
 # Signals that this program ignores; the owner decides which signals the command gets.
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _are_left(session: int) -> bool:
-    """Return whether processes of a session are still running, after waiting for those that are just ending."""
+    """Return whether processes of a session are still running, after waiting for those that are about to exit."""
     ends_s = time.monotonic() + ENDING_S
     while (are_left := bool(_members(session))) and time.monotonic() < ends_s:
         time.sleep(POLL_S)

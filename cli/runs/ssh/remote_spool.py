@@ -153,7 +153,7 @@ def _open(folder: Path) -> bool:
 
 
 def _require_spool(folder: Path) -> None:
-    """Raise CasstatError unless `folder` is a spool of this user."""
+    """Raise CasstatError unless `folder` is a spool of the current user."""
     try:
         state = folder.lstat()
         is_marked = stat.S_ISREG((folder / _LOCK_FILE).lstat().st_mode)
@@ -161,7 +161,7 @@ def _require_spool(folder: Path) -> None:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     is_private = state.st_uid == os.geteuid() and not state.st_mode & 0o077
     if not (stat.S_ISDIR(state.st_mode) and is_private and is_marked):
-        raise CasstatError(f"{folder}: not a recording directory owned by this user")
+        raise CasstatError(f"{folder}: not a recording directory owned by the current user")
 
 
 def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:

@@ -78,7 +78,7 @@ ALERTS = (
         "CasstatSinkLosing",
         "sink_lost",
         _increase("casstat_sink_lost_ticks_total", _SINK),
-        "{{ $labels.sink }} is losing data from {{ $labels.node }}",
+        "Data from {{ $labels.node }} is being lost before it reaches {{ $labels.sink }}",
         f"The journal of {WHERE} removed up to {{{{ $value | humanize }}}} ticks before they reached "
         "{{ $labels.sink }}.",
         by=_SINK,

@@ -110,7 +110,7 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
 
 
 def connection_error(error: Exception, host: str, access: Access) -> UnavailableError:
-    """Return the error for one of FAILURES that a request to `host` with `access` raised."""
+    """Convert one of FAILURES, raised by a request to `host` with `access`, to an UnavailableError."""
     causes = _causes(error)
     for cause in reversed(causes):
         if isinstance(cause, ssl.SSLError) and not isinstance(cause, TimeoutError):

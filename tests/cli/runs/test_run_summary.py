@@ -53,7 +53,7 @@ def test_each_phase_counts_its_own_operations(tmp_path: Path) -> None:
         RunPhase("fast", BEGIN_S + 20.2, BEGIN_S + 40.0),
     ]
     slow, fast, total = summarised(tmp_path, phases).phases
-    # Of the ticks at whole seconds, 9 lie completely inside the first phase and 19 inside the second.
+    # Of the ticks at whole seconds, 9 lie completely inside the slow phase and 19 inside the fast one.
     assert (slow.name, slow.values["reads"], slow.values["reads_per_s"]) == ("slow", 2 * 9 * 10, 20.0)
     assert (fast.name, fast.values["reads"], fast.values["reads_per_s"]) == ("fast", 2 * 19 * 10, 20.0)
     assert (total.name, total.values["reads"]) == ("total", 2 * 30 * 10)
