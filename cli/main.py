@@ -23,7 +23,7 @@ from collector.printable import printable
 
 LINE = "line"
 # Commands that casstat itself runs on other machines; they are hidden from lists of commands.
-INTERNAL = frozenset({"spool"})
+INTERNAL = frozenset({"execute", "spool"})
 INTERRUPTED = 130
 
 

@@ -23,7 +23,8 @@ from cli.errors import CasstatError, note
 from cli.line.line_program import log_source
 from cli.line.line_recorder import journal_limits, open_journal
 from cli.line.line_settings import LineSettings
-from cli.node.transports import Contact, TransportFactory, first_contact, transport_factories
+from cli.node.transports import HOST_ONLY, Contact, TransportFactory, first_contact, transport_factories
+from collector.host.busy_processes import BusyProcesses
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
@@ -100,6 +101,8 @@ class _Program:
             where = error.filename or self.folder
             raise CasstatError(f"cannot record to {where}: {error.strerror}") from None
         self._extra = [runs] if log is None else [runs, log]
+        if settings.line.source == HOST_ONLY:
+            self._extra.append(BusyProcesses(self.clock))
         contact_result = first_contact(transport_factories(settings.line, self.log), self._sampler_of)
         finder = TransportFinder(
             lambda: transport_factories(settings.line, self.log), self._sampler_of, self.clock.monotonic_s
@@ -134,7 +137,9 @@ class _Program:
         )
 
     def _log_contact(self, contact_result: Contact) -> None:
-        if contact_result.answered:
+        if contact_result.kind == HOST_ONLY:
+            self.log(f"sampling only this machine, recording to {self.folder}")
+        elif contact_result.answered:
             self.log(
                 f"sampling {contact_result.sampler.node} through {contact_result.kind}, recording to {self.folder}"
             )
@@ -162,7 +167,7 @@ class _Program:
             agent.tick(sampler, snapshot, stream.add(snapshot), journal)
             self.log.flush()
             self.notifier.alive(agent.status())
-            next_contact = finder.tick(answered=agent.answers())
+            next_contact = finder.tick(answered=agent.answers()) if sampler.kind else None
             self._signals.uninterruptible = False
             if self._signals.stopping:
                 break

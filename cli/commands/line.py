@@ -147,9 +147,9 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
 )
 @click.option(
     "--source",
-    type=click.Choice(["auto", "jolokia", "nodetool"]),
+    type=click.Choice(["auto", "jolokia", "nodetool", "host"]),
     default="auto",
-    help="Source of the node's metrics.  [jolokia if it answers, else nodetool]",
+    help="Source of the node's metrics; host for none, only the machine's.  [jolokia if it answers, else nodetool]",
 )
 @jolokia_options
 @click.option("--nodetool", type=PATH, metavar="PATH", help="Path to nodetool.  [detected]")

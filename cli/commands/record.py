@@ -99,6 +99,13 @@ class RecordCommand(click.Command):
 
 @click.command(cls=RecordCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
+@click.option(
+    "--client-host",
+    "client_hosts",
+    multiple=True,
+    metavar="ssh://HOST",
+    help="Run COMMAND on this machine instead, with {host} and {index} filled in (repeatable).",
+)
 @click.option("--seed", "seeds", multiple=True, metavar="NODE", help="Record this agent's whole cluster (repeatable).")
 @click.option("--name", default="", metavar="NAME", help="Name of the run.  [the command's name]")
 @click.option("--tag", "tags", type=Tag(), multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable).")

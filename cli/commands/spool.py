@@ -9,8 +9,9 @@ import click
 @click.argument("folder", metavar="DIR")
 @click.option("--existing", is_flag=True, help="Do not create DIR if it does not exist.")
 @click.option("--keep", is_flag=True, help="Run the agent without a client.")
+@click.option("--source", default="auto", metavar="SOURCE", help="The agent's source.")
 @click.option("--lease", type=float, metavar="SECONDS", help="Time without a heartbeat after which the agent stops.")
-def command(folder: str, existing: bool, keep: bool, lease: float | None) -> None:
+def command(folder: str, existing: bool, keep: bool, source: str, lease: float | None) -> None:
     """Record to a spool for casstat on another host
 
     `casstat record ssh://HOST` runs this command on HOST.
@@ -21,6 +22,6 @@ def command(folder: str, existing: bool, keep: bool, lease: float | None) -> Non
         raise click.UsageError("DIR is not the name of a spool")
     lease_s = remote_spool.LEASE_S if lease is None else lease
     if keep:
-        remote_spool.keep(Path(folder), lease_s)
+        remote_spool.keep(Path(folder), lease_s, source)
     else:
-        remote_spool.attend(Path(folder), lease_s, may_create=not existing)
+        remote_spool.attend(Path(folder), lease_s, source, may_create=not existing)

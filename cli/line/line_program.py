@@ -12,7 +12,14 @@ from cli.line.event_file import EventFile
 from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.line.missing_names import missing_keyspace_message, missing_port_message
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
-from cli.node.transports import Contact, NoTransportError, TransportFactory, first_contact, transport_factories
+from cli.node.transports import (
+    HOST_ONLY,
+    Contact,
+    NoTransportError,
+    TransportFactory,
+    first_contact,
+    transport_factories,
+)
 from collector.host.cassandra_processes import local_nodes
 from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import read_text
@@ -140,6 +147,8 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
     if not settings.wait and (message := _missing_message(settings, contact, view.operations)):
         contact.sampler.close()
         raise CasstatError(message)
+    if contact.kind == HOST_ONLY:
+        return view, contact.sampler, selection
     if contact.answered:
         _report_missing_data(contact.sampler, view, contact.failures[0] if contact.failures else "")
     else:

@@ -21,8 +21,10 @@ from collector.sampling.node_sampler import NodeSampler, Transport
 from collector.sampling.selection import Selection
 from collector.secrets import is_read_by_others
 
-TransportFactory = Callable[[Selection, Clock], Transport]
-"""Creates a transport that reads a selection of metrics from the node."""
+TransportFactory = Callable[[Selection, Clock], Transport | None]
+"""Creates a transport that reads a selection of metrics from the node; None if only the machine is sampled."""
+HOST_ONLY = "host"
+"""The source that contains only the machine's metrics."""
 
 # nodetool gets more time because each of its reports starts a JVM, which is slow on a busy machine.
 START_TIMEOUT_S = {"jolokia": 3.0, "nodetool": 20.0}
@@ -56,6 +58,8 @@ def first_contact(
     failed: list[tuple[str, NodeSampler, str]] = []
     for kind, factory in factories:
         sampler = make_sampler(kind, factory)
+        if kind == HOST_ONLY:
+            return Contact(kind, sampler, answered=False, failures=())
         try:
             sampler.learn(START_TIMEOUT_S[kind])
         except SourceError as error:
@@ -82,6 +86,9 @@ def transport_factories(
     If several nodes run on this machine, a message to `report` names the selected one. Raises NoTransportError
     if nodetool is requested by an option and is not found.
     """
+    if settings.source == HOST_ONLY:
+        yield HOST_ONLY, lambda _selection, _clock: None
+        return
     nodes_here = local_nodes()
     node = selected_node(settings, nodes_here)
     _report_selection(settings, nodes_here, report)

@@ -65,7 +65,7 @@ def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) ->
     """Return a run's clock corrections, keyed by the recording's node; nodes are identified by their directories."""
     by_folder = {
         (folder / path).resolve(): node.clock_correction()
-        for node in (*run.nodes, *run.client_hosts)
+        for node in run.recorded
         if (path := _recording_of(node, run))
     }
     return {

@@ -7,10 +7,9 @@ from pathlib import Path
 from re import Pattern
 from typing import NoReturn
 
-from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.command.command_log import CommandLog
-from cli.runs.command.command_runner import CommandRunner
+from cli.runs.clients.client_hosts import ClientHosts
+from cli.runs.command.command_log import LOG_FILE, CommandLog
 from cli.runs.command.output_marker import OutputMarker
 from cli.runs.command.output_observer import OutputObserver, OutputObservers
 from cli.runs.command.status_line import COLUMNS, StatusLine
@@ -19,18 +18,11 @@ from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
 from exporters.live.live_frames import LiveFrames, Wanted
 
-LOG_FILE = "command.log"
-
 
 def run_command(
-    command: Sequence[str], run_name: str, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None
+    hosts: ClientHosts, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None
 ) -> CommandResult:
-    """Run the command of the run in `folder`; on a terminal, show a status line unless `plan` is None."""
-    environ = {
-        **os.environ,
-        run_folder.RUN_VARIABLE: run_name,
-        run_folder.FOLDER_VARIABLE: str(folder.absolute()),
-    }
+    """Run the command of the run in `folder` on its hosts; on a terminal, show a status line unless `plan` is None."""
     with ExitStack() as stack:
         observers: list[OutputObserver] = []
         if mark_regex is not None:
@@ -43,7 +35,7 @@ def run_command(
             stack.callback(status.erase)
             observers.append(status)
         log = stack.enter_context(CommandLog(folder / LOG_FILE))
-        return CommandRunner(command, log, environ, OutputObservers(observers)).run()
+        return hosts.run(log, OutputObservers(observers))
 
 
 def live_plan(agents: Sequence[NodeAddress], clients: AgentClients) -> Plan:

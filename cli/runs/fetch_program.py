@@ -50,11 +50,8 @@ def fetch(settings: FetchSettings) -> None:
     folder = settings.folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CasstatError(f"{folder}: already exists (hint: choose another directory)")
-    progress = Progress()
-    try:
+    with Progress() as progress:
         result = fetched(clients, wanted, folder, progress.add)
-    finally:
-        progress.end()
     name = settings.name or folder.resolve().name
     run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
     is_run = any(node.ticks for node in result.nodes)
@@ -147,6 +144,17 @@ class Progress:
         self._shown_s = clock()
         self._is_shown = False
 
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Erase the progress display."""
+        with self._lock:
+            if self._is_shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self._is_shown = False
+
     def add(self, size_bytes: int) -> None:
         """Add downloaded bytes; may be called from any thread."""
         with self._lock:
@@ -155,11 +163,3 @@ class Progress:
                 self._shown_s, self._is_shown = self._clock(), True
                 sys.stderr.write(f"\r{self._bytes / 1e6:.1f} MB fetched\x1b[K")
                 sys.stderr.flush()
-
-    def end(self) -> None:
-        """Erase the progress display."""
-        with self._lock:
-            if self._is_shown:
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
-            self._is_shown = False

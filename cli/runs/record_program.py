@@ -10,19 +10,20 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from re import Pattern
-from types import FrameType
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.clients.local_client_host import LocalClientHost
+from cli.runs.clients.remote_client_hosts import RemoteClientHosts
+from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.command_session import live_plan, run_command
 from cli.runs.finish import finish
-from cli.runs.local_client_host import LocalClientHost
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
-from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, with_peers
+from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, Run, RunFileError, is_run, read_run
@@ -40,6 +41,7 @@ class RecordSettings:
 
     command: tuple[str, ...]
     nodes: tuple[str, ...] = ()
+    client_hosts: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
     name: str = ""
     tags: tuple[tuple[str, str], ...] = ()
@@ -60,22 +62,28 @@ def record(settings: RecordSettings) -> int:
     Raises CasstatError and click.UsageError. Whatever has been recorded by then is kept.
     """
     open_standard_streams()
-    program = shutil.which(settings.command[0])
-    if program is None:
+    if not settings.client_hosts and shutil.which(settings.command[0]) is None:
         return _not_runnable(settings.command[0])
     clients = agent_clients(settings.agent)
     addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
+    client_hosts = ssh_addresses(settings.client_hosts)
     begin_s = time.time()
     name = settings.name or Path(settings.command[0]).name
     folder = settings.folder or run_folder.default_folder(name, begin_s)
     is_new = run_folder.create(folder)
     with ExitStack() as stack:
-        stack.enter_context(_interruptible())
+        # As on Ctrl-C, what has been recorded is completed.
+        stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
         stack.enter_context(run_folder.recording(folder))
         run_folder.require_empty(folder)
         stack.callback(_tidy, folder, is_new=is_new)
         _require_space(folder)
-        host = stack.enter_context(LocalClientHost(folder))
+        hosts: LocalClientHost | RemoteClientHosts
+        if client_hosts:
+            hosts = RemoteClientHosts(client_hosts, settings.command, name, folder, clients)
+        else:
+            hosts = LocalClientHost(settings.command, name, folder)
+        stack.enter_context(hosts)
         agents = agents_of(list(dict.fromkeys(addresses)), folder, settings.jolokia, clients, stack)
         private = frozenset(agent for agent, journal in agents.journals.items() if journal)
         clients = replace(clients, private=private)
@@ -83,13 +91,13 @@ def record(settings: RecordSettings) -> int:
         planned = Run(
             name, begin_s, None, version("casstat"), dict(settings.tags), warm_up_s=settings.warm_up, nodes=nodes
         )
-        recorder = Recorder(replace(planned, other_runs=other_runs), tuple(agents.journals), clients, folder, host)
+        recorder = Recorder(replace(planned, other_runs=other_runs), tuple(agents.journals), clients, folder, hosts)
         plan = None if settings.quiet else live_plan(tuple(agents.journals), clients)
-        execute = partial(run_command, settings.command, name, folder, settings.mark_regex, plan)
+        execute = partial(run_command, hosts, folder, settings.mark_regex, plan)
         with _recoverable(folder):
             result = recorder.run(settings.command, execute, settings.cool_down)
             run = recorder.fetch()
-        if any(node.problem and node.address for node in run.nodes):
+        if any(node.problem and node.address for node in run.recorded):
             report_spools(run)
             note(f"the run is incomplete {_recovery_hint(folder)}")
     met = finish(folder, run, settings.fail_if, quiet=settings.quiet)
@@ -153,20 +161,5 @@ def _recovery_hint(folder: Path) -> str:
     return f"(hint: run 'casstat fetch --recover {folder}')"
 
 
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does, unless they are ignored (as under nohup)."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

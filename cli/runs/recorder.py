@@ -10,9 +10,9 @@ from pathlib import Path
 from cli.errors import CasstatError, note
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.clients.client_hosts import ClientHosts
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.fetch_program import Progress
-from cli.runs.local_client_host import LocalClientHost
 from cli.runs.marks_file import MarksReader
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
@@ -32,12 +32,12 @@ POLL_S = 0.1
 class Recorder:
     """Records a run in `folder` on its agents.
 
-    `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded. `host`
-    samples the machine on which the command runs.
+    `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded. `hosts`
+    are the machines on which the command runs.
     """
 
     def __init__(
-        self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path, host: LocalClientHost
+        self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path, hosts: ClientHosts
     ) -> None:
         self._run = run
         self._agents = tuple(agents)
@@ -45,7 +45,7 @@ class Recorder:
         self._failed = run.nodes[len(agents) :]
         self._clients = clients
         self._folder = folder
-        self._host = host
+        self._hosts = hosts
         self._marks = MarksReader(folder)
 
     def run(self, words: Sequence[str], execute: Callable[[], CommandResult], cool_down_s: float) -> CommandResult:
@@ -58,12 +58,12 @@ class Recorder:
         ended = threading.Event()
         forwarding = threading.Thread(target=self._forward_marks, args=(runs, ended), name="marks")
         with ExitStack() as stack:
-            stack.callback(self._host.stop)
+            stack.callback(self._hosts.stop)
             stack.callback(runs.end)
             runs.begin(self._run.name)
-            begin_s = time.time()
+            begin_s = self._hosts.begin()
             command = RunCommand(tuple(words), begin_s)
-            self._write(replace(self._run, begin_s=begin_s, command=command, client_hosts=(self._host.entry(begin_s),)))
+            self._write(replace(self._run, begin_s=begin_s, command=command, client_hosts=self._hosts.entries()))
             forwarding.start()
             stack.callback(forwarding.join)
             stack.callback(ended.set)
@@ -80,20 +80,31 @@ class Recorder:
             end_s = time.time()
         marks = tuple(self._marks.marks)
         phases = phases_of(begin_s, command_end_s, end_s, self._run.warm_up_s, marks)
-        hosts = (self._host.entry(begin_s, result.exit_code),)
+        hosts = self._hosts.entries()
         self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks, client_hosts=hosts))
         return result
 
     def fetch(self) -> Run:
         """Fetch the recordings of the run's time range; return the run. Raises CasstatError and KeyboardInterrupt."""
-        progress = Progress()
-        run = self._run
-        wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
+        wanted = FetchRange(self._run.begin_s, time.time() if self._run.end_s is None else self._run.end_s)
         try:
-            clients = [self._clients.fetching_client(agent) for agent in self._agents]
+            self._fetch_nodes(wanted)
+            with Progress() as progress:
+                hosts = self._hosts.fetch(wanted, progress.add)
+        except OSError as error:
+            raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
+        self._write(replace(self._run, client_hosts=hosts))
+        for host in hosts:
+            if host.problem:
+                note(one_line(host.problem))
+        return self._run
+
+    def _fetch_nodes(self, wanted: FetchRange) -> None:
+        """Fetch the nodes' recordings. Raises CasstatError, OSError and KeyboardInterrupt."""
+        run = self._run
+        clients = [self._clients.fetching_client(agent) for agent in self._agents]
+        with Progress() as progress:
             result = fetched(clients, wanted, self._folder, progress.add)
-        finally:
-            progress.end()
         nodes = tuple(
             replace(
                 after,
@@ -111,11 +122,8 @@ class Recorder:
             if node.problem:
                 note(one_line(node.problem))
             _warn_about_clock(node)
-        if isinstance(result.error, OSError):
-            raise CasstatError(f"{result.error.filename or self._folder}: {result.error.strerror}")
         if result.error is not None:
             raise result.error
-        return self._run
 
     def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
         """Send marks to the agents, and show that this process is alive, until the run has ended."""

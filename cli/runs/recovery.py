@@ -1,7 +1,7 @@
 """Completes a run: fetches the nodes that are missing or incomplete, for example because the recorder died."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.run_defaults import run_at
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
+from cli.runs.clients.result_files import FILES_FOLDER, collect
 from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
@@ -24,7 +25,7 @@ from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
-from collector.runs.run_file import FILE, NODES_FOLDER, ClientHost, Run, RunNode, write_run
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, ClientHost, Run, RunNode, write_run
 
 RECOVERY_FOLDER = ".recovery"
 """The subdirectory of a run for recordings that are being fetched, and for those that they replace."""
@@ -49,12 +50,12 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
                 run = _completed(folder, run, clients, stack)
         except OSError as error:
             raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
-    for node in run.nodes:
+    for node in run.recorded:
         if node.problem:
             note(one_line(node.problem))
     report_spools(run)
     finish(folder, run, (), quiet=False)
-    require_all(run.nodes)
+    require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
 
 
 def _run_in(folder: Path) -> Run:
@@ -96,39 +97,33 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     """
     wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
-    for node in run.nodes:
+    for node in run.recorded:
         if node.spool and not _is_missing(node):
             # The node has been fetched, but its spool may not have been deleted.
             stack.enter_context(_ssh_agent(folder, node)).begin_stop()
-    missing = [_with_leftover(folder, run, node, wanted) for node in run.nodes if _is_missing(node)]
+    incomplete = {node: _with_leftover(folder, run, node, wanted) for node in run.recorded if _is_missing(node)}
+    missing = list(incomplete.values())
     agents = _agents(folder, [node for node in missing if not node.journal], stack)
     remote = [(node, agent) for node, agent in agents if isinstance(agent, NodeAddress)]
-    completed = {node.address: _from_journal(folder, node, wanted) for node in missing if node.journal}
-    completed |= {node.address: agent for node, agent in agents if isinstance(agent, RunNode)}
+    completed: dict[RunNode, RunNode] = {node: _from_journal(folder, node, wanted) for node in missing if node.journal}
+    completed |= {node: agent for node, agent in agents if isinstance(agent, RunNode)}
     error = None
     if remote:
-        progress = Progress()
-        try:
-            fetching = [clients.fetching_client(agent) for _, agent in remote]
-            result = fetched(
-                fetching,
-                wanted,
-                folder / RECOVERY_FOLDER,
-                progress.add,
-                [node.clocks for node, _ in remote],
-            )
-        finally:
-            progress.end()
+        fetching = [clients.fetching_client(agent) for _, agent in remote]
+        earlier = [node.clocks for node, _ in remote]
+        with Progress() as progress:
+            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add, earlier)
         error = result.error
         for (before, _), after in zip(remote, result.nodes, strict=True):
             after = replace(after, clocks=(*before.clocks, *after.clocks), spool=before.spool)
             source = folder / RECOVERY_FOLDER / after.folder
             is_better = _is_better(before, after)
-            completed[before.address] = _moved(folder, before, after, source) if is_better else _kept(before, after)
+            completed[before] = _moved(folder, before, after, source) if is_better else _kept(before, after)
+    after_recovery = {node: completed.get(current, node) for node, current in incomplete.items()}
     run = replace(
         run,
-        nodes=tuple(completed.get(node.address, node) for node in run.nodes),
-        client_hosts=tuple(_counted(folder, host, wanted) for host in run.client_hosts),
+        nodes=tuple(after_recovery.get(node, node) for node in run.nodes),
+        client_hosts=tuple(_recovered_host(folder, host, after_recovery, wanted) for host in run.client_hosts),
     )
     write_run(folder, run)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
@@ -149,13 +144,13 @@ def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tu
     try:
         for node in nodes:
             if node.spool:
-                over_ssh[node.address] = stack.enter_context(_ssh_agent(folder, node))
+                over_ssh[node.spool] = stack.enter_context(_ssh_agent(folder, node))
         for agent in over_ssh.values():
             # The agents stop in parallel.
             stack.callback(agent.begin_stop)
         for node in nodes:
-            if node.address in over_ssh:
-                agents.append((node, _started(over_ssh[node.address], node)))
+            if node.spool in over_ssh:
+                agents.append((node, _started(over_ssh[node.spool], node)))
             else:
                 agents.append((node, parse_address(node.address)))
     except NodeAddressError as error:
@@ -166,7 +161,8 @@ def _agents(folder: Path, nodes: Sequence[RunNode], stack: ExitStack) -> list[tu
 def _ssh_agent(folder: Path, node: RunNode) -> SshAgent:
     """Return an agent for a node's existing spool. Raises CasstatError."""
     try:
-        return SshAgent(parse_ssh_address(node.address), folder, node.spool)
+        source = "host" if isinstance(node, ClientHost) else "auto"
+        return SshAgent(parse_ssh_address(node.address), folder, node.spool, source)
     except SshAddressError as error:
         raise CasstatError(f"{folder / FILE}: {error}") from None
 
@@ -185,9 +181,9 @@ def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) ->
 
     That happens if the recorder dies or the disk is full after the fetch, before the file is updated. Raises OSError.
     """
-    target = f"{NODES_FOLDER}/{folder_name(node.name)}"
-    is_used = any(other.folder == target for other in run.nodes)
-    is_ambiguous = sum(other.name == node.name for other in run.nodes) > 1
+    target = f"{_parent_of(node)}/{folder_name(node.name)}"
+    is_used = any(other.folder == target for other in run.recorded)
+    is_ambiguous = sum(other.name == node.name for other in run.recorded) > 1
     if node.folder or is_used or is_ambiguous or not (folder / target).is_dir():
         return node
     span, _ = _ticks(files_of(folder / target), node, wanted)
@@ -228,10 +224,19 @@ def _ticks(files: Sequence[Path], node: RunNode, wanted: FetchRange) -> tuple[Ti
     return span, damaged
 
 
-def _counted(folder: Path, host: ClientHost, wanted: FetchRange) -> ClientHost:
-    """Return a client host with the ticks that the recorder, which may have died, has recorded. Raises OSError."""
-    if not host.folder or not (folder / host.folder).is_dir():
+def _recovered_host(
+    folder: Path, host: ClientHost, after_recovery: Mapping[RunNode, RunNode], wanted: FetchRange
+) -> ClientHost:
+    """Return a client host with its recording, and collect the files of its command. Raises OSError."""
+    if host in after_recovery:
+        host = host.with_recording(after_recovery[host])
+        if not host.spool or not host.results:
+            return host
+        problem = collect(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)
+        return replace(host, problem=f"{host.address}: {problem}") if problem and not host.problem else host
+    if host.address or not (folder / host.folder).is_dir():
         return host
+    # The recorder, which may have died, recorded its own machine.
     span, _ = _ticks(files_of(folder / host.folder), host, wanted)
     return replace(host, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s) if span.ticks else host
 
@@ -249,7 +254,7 @@ def _kept(before: RunNode, after: RunNode) -> RunNode:
 
 def _moved(folder: Path, before: RunNode, after: RunNode, source: Path) -> RunNode:
     """Move a node's new recording from `source` into the run; return the node. Raises OSError."""
-    target = before.folder or _free_folder(folder, after.name or after.address)
+    target = before.folder or _free_folder(folder / _parent_of(before), after.name or after.address)
     if (folder / target).exists():
         replaced = folder / RECOVERY_FOLDER / "replaced" / target
         replaced.parent.mkdir(parents=True, exist_ok=True)
@@ -259,9 +264,11 @@ def _moved(folder: Path, before: RunNode, after: RunNode, source: Path) -> RunNo
     return replace(after, folder=target)
 
 
-def _free_folder(folder: Path, name: str) -> str:
-    """Return a path, relative to the run's directory, for a new directory with a node's recording."""
-    candidates = (
-        f"{NODES_FOLDER}/{folder_name(name)}{suffix}" for suffix in ("", *(f"~{n}" for n in range(2, 10_000)))
-    )
-    return next(candidate for candidate in candidates if not (folder / candidate).exists())
+def _free_folder(parent: Path, name: str) -> str:
+    """Return a path, relative to the run's directory, for a new directory with a recording in `parent`."""
+    names = (f"{folder_name(name)}{suffix}" for suffix in ("", *(f"~{n}" for n in range(2, 10_000))))
+    return f"{parent.name}/{next(name for name in names if not (parent / name).exists())}"
+
+
+def _parent_of(node: RunNode) -> str:
+    return CLIENT_HOSTS_FOLDER if isinstance(node, ClientHost) else NODES_FOLDER

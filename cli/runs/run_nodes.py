@@ -42,11 +42,16 @@ class RunAgents:
 
 def nodes_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress | SshAddress]:
     """Return the addresses of the nodes, without duplicates. Raises click.UsageError."""
+    over_ssh = dict.fromkeys(ssh_addresses([node for node in nodes if is_ssh(node)]))
+    return [*clients.addresses([node for node in nodes if not is_ssh(node)]), *over_ssh]
+
+
+def ssh_addresses(hosts: Sequence[str]) -> list[SshAddress]:
+    """Return the addresses of hosts. Raises click.UsageError."""
     try:
-        over_ssh = dict.fromkeys(parse_ssh_address(node) for node in nodes if is_ssh(node))
+        return [parse_ssh_address(host) for host in hosts]
     except SshAddressError as error:
         raise click.UsageError(str(error)) from None
-    return [*clients.addresses([node for node in nodes if not is_ssh(node)]), *over_ssh]
 
 
 def agents_of(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from cli.runs.client_host_summary import client_peaks_of
+from cli.runs.clients.client_host_summary import client_peaks_of
 from collector.cluster.grid import SpanGrid
 from collector.runs.phases import TOTAL
 from collector.runs.run_file import Run, RunPhase

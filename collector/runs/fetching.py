@@ -57,18 +57,21 @@ def fetched(
     run: Path,
     progress: Callable[[int], None] = lambda _: None,
     earlier: Sequence[Sequence[NodeClock]] = (),
+    parent: str = NODES_FOLDER,
 ) -> Fetched:
     """Fetch the ticks in a time range from all agents in parallel, and close the clients.
 
     `earlier` contains, for each client, earlier measurements of the agent's clock, which may have been changed since.
+    Recordings are written to directories in `parent`, a path relative to `run`.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
     directory cannot be written, the fetch of the nodes that are not complete yet is interrupted. Calls `progress` with
     the number of downloaded bytes, from several threads.
     """
-    created = [folder for folder in (run / NODES_FOLDER, run) if not folder.exists()]
+    created = [folder for folder in (run / parent, run) if not folder.exists()]
     fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
-    nodes = _with_folders(fetch.in_parallel(lambda client, _: node_of_agent(client), map(_unknown, clients)))
+    asked = fetch.in_parallel(lambda client, _: node_of_agent(client), map(_unknown, clients))
+    nodes = _with_folders(asked, parent)
     try:
         # Directories are created before the downloads start, and removed after they have ended.
         for node in nodes:
@@ -178,8 +181,8 @@ def _unknown(client: AgentClient) -> RunNode:
     return RunNode("", client.address.url)
 
 
-def _with_folders(nodes: Iterable[RunNode]) -> list[RunNode]:
-    """Return the nodes; each node without a problem has a directory of its own."""
+def _with_folders(nodes: Iterable[RunNode], parent: str) -> list[RunNode]:
+    """Return the nodes; each node without a problem has a directory of its own in `parent`."""
     folders: set[str] = set()
     placed = []
     for node in nodes:
@@ -187,7 +190,7 @@ def _with_folders(nodes: Iterable[RunNode]) -> list[RunNode]:
             names = (folder_name(node.name) + suffix for suffix in ("", *(f"~{number}" for number in range(2, 10_000))))
             folder = next(name for name in names if name not in folders)
             folders.add(folder)
-            node = replace(node, folder=f"{NODES_FOLDER}/{folder}")
+            node = replace(node, folder=f"{parent}/{folder}")
         placed.append(node)
     return placed
 

@@ -6,7 +6,7 @@ may be added, but the meaning of existing fields does not change; readers ignore
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from sys import float_info
 from typing import Any, TypeGuard
@@ -82,10 +82,27 @@ class ClientHost(RunNode):
     """A machine on which the command of a run runs; its recording contains only the machine's metrics.
 
     address    "" for the machine of the recorder.
-    exit_code  the exit code of the command there, as a shell reports it; None if it has not ended.
+    exit_code  the exit code of its command, as a shell reports it; None if the command has not ended.
+    results    the directory with the command's output and files, relative to the run's; "" on the recorder's machine.
     """
 
     exit_code: int | None = None
+    results: str = ""
+
+    def with_recording(self, node: RunNode) -> "ClientHost":
+        """Return the host with the recording, the clocks and the problem of `node`, which was fetched from it."""
+        return replace(
+            self,
+            name=node.name or self.name,
+            folder=node.folder,
+            ticks=node.ticks,
+            begin_s=node.begin_s,
+            end_s=node.end_s,
+            interval_s=node.interval_s or self.interval_s,
+            clocks=node.clocks,
+            problem=node.problem,
+            spool=node.spool,
+        )
 
 
 @dataclass(frozen=True)
@@ -142,6 +159,11 @@ class Run:
     other_runs: tuple[str, ...] = ()
     warm_up_s: float = 0.0
     client_hosts: tuple[ClientHost, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[RunNode, ...]:
+        """The nodes and the client hosts."""
+        return *self.nodes, *self.client_hosts
 
     def phase(self, name: str) -> RunPhase:
         """Return the phase with this name. Raises KeyError if there is none."""
@@ -243,7 +265,8 @@ def _node(content: Mapping[str, Any]) -> RunNode:
 
 def _client_host(content: Mapping[str, Any]) -> ClientHost:
     code = _optional_number(content, "exit_code")
-    return ClientHost(**vars(_node(content)), exit_code=None if code is None else int(code))
+    results = _folder(content.get("results", ""))
+    return ClientHost(**vars(_node(content)), exit_code=None if code is None else int(code), results=results)
 
 
 def _command(content: Mapping[str, Any]) -> RunCommand:

@@ -28,17 +28,19 @@ def client_intervals(host: NodeRun) -> list[ClientInterval]:
     """Return the columns in CLIENT_PEAKS, and PROCESS_CPU, of each of a client host's intervals."""
     intervals = []
     for index, row in table_of(Choice()).node_rows(host):
-        per_s, process = _busiest(host.intervals[index].sample)
-        columns = {name: row[name] for name in CLIENT_PEAKS}
-        intervals.append(ClientInterval(index, {**columns, PROCESS_CPU: rounded(100 * per_s)}, process))
+        columns: Row = {name: row[name] for name in CLIENT_PEAKS}
+        cpu_pct, process = _busiest(host.intervals[index].sample)
+        if process:
+            columns[PROCESS_CPU] = rounded(cpu_pct)
+        intervals.append(ClientInterval(index, columns, process))
     return intervals
 
 
 def _busiest(sample: Sample) -> tuple[float, str]:
-    """Return the CPU seconds per second of the process that used the most, and its name and number."""
+    """Return the CPU of the process that used the most, as a percentage of one processor, and its name and number."""
     return max(
         (
-            (value.per_s, f"{series[1]} ({series[2]})")
+            (100 * value.per_s, f"{series[1]} ({series[2]})")
             for series, value in sample.values.items()
             if series[0] == CPU_TIME.name and isinstance(value, Rate)
         ),

@@ -25,7 +25,7 @@ PEAKS = ("cpu_busy_pct", "gc_pct", "disk_util_pct", "net_rx_kbit_per_s", "net_tx
 CLIENT_PEAKS = ("cpu_busy_pct", "run_queue", "net_rx_kbit_per_s", "net_tx_kbit_per_s")
 """The columns whose highest values over all client hosts are part of a summary."""
 PROCESS_CPU = "process_cpu_pct"
-"""The CPU time of a client host's busiest process, in percent of one processor."""
+"""The CPU time of a client host's busiest process, as a percentage of one processor."""
 
 
 @dataclass(frozen=True)

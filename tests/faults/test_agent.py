@@ -210,3 +210,14 @@ def test_a_killed_agent_leaves_an_undamaged_journal(fake: FakeJolokia, tmp_path:
             agent.wait_until_serving()
             agent.end(signal.SIGKILL)
     assert len({entry.head.session for entry in agent.entries_so_far()}) == 4
+
+
+def test_an_agent_can_sample_only_the_machine(tmp_path: Path) -> None:
+    with RunningAgent(tmp_path / "j", "--source", "host", "-i", "0.2") as agent:
+        agent.wait_until_serving()
+        agent.until(lambda: "node_procs_running" in "".join(agent.series()))
+        assert agent.json("/api/v1/node")["answers"] is False
+        agent.end(signal.SIGTERM)
+        assert {scrape.source for entry in agent.entries() for scrape in entry.snapshot.scrapes} > {"cpu", "processes"}
+    # The agent does not search for Cassandra.
+    assert [line for line in agent.stderr_lines if "Cassandra" in line] == []

@@ -22,7 +22,7 @@ from typing import IO
 import psutil
 import pytest
 
-from cli.runs.command import command_runner
+from cli.runs.command import command_runner, escalation
 from cli.runs.command.command_runner import CommandRunner
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult
@@ -137,7 +137,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     now_s = 0.0
-    monkeypatch.setattr(command_runner, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(escalation, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     class SlowReader(OutputObserver):
         """Reads nothing until the command has ended, and then takes ten simulated seconds for each read."""

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from cli.demo.demo_node import Node
-from collector.journal.reader import entries, read
-from collector.journal.segments import journal_files
 from collector.model import histogram
 from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent
@@ -23,11 +21,11 @@ from tests.faults.tmux import Screen
 from tests.real.conftest import CLUSTER, StartNodes
 from tests.real.nodes import light, no_progress
 from tests.real.programs import load, output, program
+from tests.real.recorded_reads import increases, rows_of
 
 ADDRESSES = tuple(CLUSTER.addresses())
 RATE = 200.0
 PATIENCE_S = 180.0
-READS = ("cassandra_client_requests_total", "Read")
 
 
 @dataclass(frozen=True)
@@ -141,16 +139,6 @@ def test_a_fetched_period_counts_every_operation_of_every_node(cluster: Cluster,
     assert max(totals) > 0
 
 
-def reads_in(journal: Path) -> Iterator[tuple[float, str, float]]:
-    """Yield the time, the origin (the node's process) and the read counter of each recorded tick."""
-    for file in journal_files(journal):
-        for entry in entries(read(file)):
-            for scrape in entry.snapshot.scrapes:
-                count = scrape.values.get(READS)
-                if isinstance(count, int | float):
-                    yield entry.snapshot.tick.time_s, scrape.origin, count
-
-
 def test_the_screen_shows_a_killed_node_and_its_recovery(cluster: Cluster, tmp_path: Path) -> None:
     with recorded(tmp_path / "run"):
         watch_an_outage(cluster.nodes[1])
@@ -191,30 +179,6 @@ def assert_counts_every_operation(run: Path, cluster: Cluster) -> None:
     # The outage may be too short to cover a whole interval of five seconds, so use intervals of one second.
     output("merge", run, "-i", "1", "-o", run / "seconds")
     assert {"0", "1"} <= {row["nodes_missing"] for row in rows_of(run / "seconds") if row["node"] == "cluster"}
-
-
-def rows_of(merged: Path) -> list[dict[str, str]]:
-    """Return the rows of a merge."""
-    with (merged / "rows.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def increases(journal: Path, begin_s: float, end_s: float) -> float:
-    """Return the number of reads of a node in a time range, summed over the node's processes.
-
-    Reads are counted from the last tick before `begin_s`, because the first row contains the operations since then.
-    """
-    stretches: dict[str, list[tuple[float, float]]] = {}
-    for time_s, origin, count in reads_in(journal):
-        if time_s <= end_s:
-            stretches.setdefault(origin, []).append((time_s, count))
-    total = 0.0
-    for stretch in stretches.values():
-        counts = [count for time_s, count in stretch if time_s >= begin_s]
-        before = [count for time_s, count in stretch if time_s < begin_s]
-        if counts:
-            total += counts[-1] - (before or counts)[-1 if before else 0]
-    return total
 
 
 def watch_an_outage(node: Node) -> None:

@@ -5,6 +5,8 @@ from typing import BinaryIO
 
 from cli.errors import note
 
+LOG_FILE = "command.log"
+
 
 class CommandLog:
     """The file with the command's output. If it cannot be written, the command continues."""

@@ -15,15 +15,16 @@ import signal
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from types import FrameType
 from typing import Any, Protocol
 
+from cli.runs.command.escalation import Escalation
 from cli.runs.command.output_observer import IDLE_S, OutputObserver
 from cli.runs.command.pseudoterminal import Pseudoterminal, is_in_foreground, raw_mode
 from cli.runs.command.route import Route
+from cli.runs.command.signal_handlers import Handler, handling
 from cli.runs.command.standard_streams import new_pipe, open_standard_streams
 from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult, lost_supervisor, merged_reports, result_in
 
@@ -33,8 +34,6 @@ DRAIN_S = 0.5
 # How many bytes of typed input are kept for a command that does not read them.
 TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
-# The signals sent by successive presses of Ctrl-C.
-ESCALATION = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 # If more seconds than this pass between two presses, the second one sends the first signal again. The limit is shorter
 # for keys that are passed on to the command, because Ctrl-C is common in interactive programs.
 SUCCESSIVE_S = 10.0
@@ -71,8 +70,7 @@ class CommandRunner:
         self._terminal: Pseudoterminal | None = None
         self._outputs: list[Route] = []
         self._keys: Route | None = None
-        self._presses = 0
-        self._pressed_s = -SUCCESSIVE_S
+        self._escalation = Escalation()
         self._control = -1
         self._is_abandoned = False
 
@@ -85,7 +83,7 @@ class CommandRunner:
             theirs.callback(os.close, control_end)
             ours.callback(self._close_control)
             streams = self._connect(ours, theirs)
-            ours.enter_context(self._forwarding_signals())
+            ours.enter_context(handling(self._handlers()))
             slave = -1
             if self._terminal is not None:
                 slave = self._terminal.slave
@@ -114,13 +112,7 @@ class CommandRunner:
 
     def interrupt(self) -> None:
         """Send the command SIGINT; if called again within SUCCESSIVE_S, SIGTERM; and after that, SIGKILL."""
-        self._send(self._next_signal(SUCCESSIVE_S))
-
-    def _next_signal(self, successive_s: float) -> int:
-        now_s = time.monotonic()
-        self._presses = self._presses + 1 if now_s - self._pressed_s < successive_s else 1
-        self._pressed_s = now_s
-        return ESCALATION[min(self._presses, len(ESCALATION)) - 1]
+        self._send(self._escalation.next_signal(SUCCESSIVE_S))
 
     def _send(self, number: int) -> None:
         """Send the command a signal; if it has already ended, stop waiting for the reader of its output."""
@@ -155,30 +147,17 @@ class CommandRunner:
         self._keys = Route(0, master, TYPED_BYTES)
         return slave, slave, slave
 
-    @contextmanager
-    def _forwarding_signals(self) -> Iterator[None]:
-        """Forward signals to the command, except those that this process ignores, for example under nohup."""
-
-        def interrupt(*_: object) -> None:
-            self.interrupt()
-
-        def forward(number: int, _: FrameType | None) -> None:
-            self._send(number)
-
-        handlers: dict[int, Any] = {signal.SIGINT: interrupt, signal.SIGTERM: forward, signal.SIGHUP: forward}
+    def _handlers(self) -> dict[int, Handler]:
+        """Return the handlers that forward signals to the command."""
+        handlers: dict[int, Handler] = {
+            signal.SIGINT: lambda *_: self.interrupt(),
+            signal.SIGTERM: lambda number, _: self._send(number),
+            signal.SIGHUP: lambda number, _: self._send(number),
+        }
         terminal = self._terminal
         if terminal is not None:
             handlers[signal.SIGWINCH] = lambda *_: terminal.copy_size()
-        before = {
-            number: signal.signal(number, handler)
-            for number, handler in handlers.items()
-            if signal.getsignal(number) != signal.SIG_IGN
-        }
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        return handlers
 
     def _relay(self, status: int) -> Mapping[str, Any]:
         """Pass data on until the command or its supervisor has ended; return the supervisor's reports."""
@@ -271,7 +250,7 @@ class CommandRunner:
         self._keys.pending.clear()
         self._terminal.discard_input()
         for _ in range(keys.count(INTERRUPT)):
-            number = self._next_signal(SUCCESSIVE_KEYS_S)
+            number = self._escalation.next_signal(SUCCESSIVE_KEYS_S)
             if number != signal.SIGINT:
                 self._send(number)
         return keys[keys.rindex(INTERRUPT) :]

@@ -53,10 +53,10 @@ def hello() -> dict[str, object]:
     return {"casstat": version("casstat"), "protocol": PROTOCOL, "journal_format": JOURNAL_FORMAT}
 
 
-def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
+def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> None:
     """Have an agent record to `folder`, and pass on the client's heartbeats, until the client is gone.
 
-    Raises CasstatError.
+    `source` is the agent's --source. Raises CasstatError.
     """
     _send(hello())
     beats = _Heartbeats(folder, lease_s)
@@ -68,7 +68,7 @@ def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
     is_new = _open(folder)
     try:
         beats.pass_on()
-        if _start(folder, lease_s, beats):
+        if _start(folder, lease_s, source, beats):
             _send({"serving": True})
             while beats.wait(POLL_S):
                 if not _is_kept(folder):
@@ -82,13 +82,14 @@ def attend(folder: Path, lease_s: float, *, may_create: bool) -> None:
         _send({"deleted": True})
 
 
-def keep(folder: Path, lease_s: float) -> None:
+def keep(folder: Path, lease_s: float, source: str) -> None:
     """Run the agent until no heartbeat arrives for `lease_s`, or the spool is to be deleted. Raises CasstatError."""
     _require_spool(folder)
     with _lock(folder) as is_first, suppress(_EndedError):
         if not is_first:
             return
-        with PrivateAgent(folder / _JOURNAL, (), f"unix:{folder / SOCKET}") as agent:
+        options = () if source == "auto" else ("--source", source)
+        with PrivateAgent(folder / _JOURNAL, options, f"unix:{folder / SOCKET}") as agent:
             agent.wait_until_serving(lambda: _last_beat(folder))
             last_beat, changed_s = _last_beat(folder), time.monotonic()
             while time.monotonic() - changed_s < lease_s:
@@ -164,7 +165,7 @@ def _require_spool(folder: Path) -> None:
         raise CasstatError(f"{folder}: not a recording directory owned by the current user")
 
 
-def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:
+def _start(folder: Path, lease_s: float, source: str, beats: _Heartbeats) -> bool:
     """Wait until the agent serves its API; start a keeper unless there is one.
 
     Returns whether the client still sends heartbeats. Raises CasstatError.
@@ -178,14 +179,14 @@ def _start(folder: Path, lease_s: float, beats: _Heartbeats) -> bool:
         if time.monotonic() >= ends_s:
             raise CasstatError("the agent did not start in time")
         if (keeper is None or keeper.poll() is not None) and not _is_kept(folder):
-            keeper = _new_keeper(folder, lease_s)
+            keeper = _new_keeper(folder, lease_s, source)
         if not beats.wait(STARTING_POLL_S):
             return False
     return True
 
 
-def _new_keeper(folder: Path, lease_s: float) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "cli", "spool", str(folder), "--keep", "--lease", str(lease_s)]
+def _new_keeper(folder: Path, lease_s: float, source: str) -> "subprocess.Popen[bytes]":
+    words = [sys.executable, "-m", "cli", "spool", str(folder), "--keep", "--lease", str(lease_s), "--source", source]
     try:
         with (folder / _LOG_FILE).open("wb") as log:
             return subprocess.Popen(

@@ -52,7 +52,7 @@ class SshAgent:
     names the spool until the spool has been deleted.
     """
 
-    def __init__(self, address: SshAddress, run: Path, spool: str = "") -> None:
+    def __init__(self, address: SshAddress, run: Path, spool: str = "", source: str = "auto") -> None:
         """Start the agent in the background for the run in the directory `run`; `spool` is an existing spool to use.
 
         Raises CasstatError.
@@ -62,9 +62,10 @@ class SshAgent:
         if spool and not remote_spool.FOLDER.fullmatch(spool):
             raise CasstatError(f"'{one_line(spool)}' is not the name of a spool")
         self._address = address
+        self._source = source
         self._run = run
         self._must_exist = bool(spool)
-        self._spool = spool or f"/tmp/casstat-{secrets.token_hex(16)}"  # noqa: S108 - nobody can guess the name
+        self.spool = spool or f"/tmp/casstat-{secrets.token_hex(16)}"  # noqa: S108 - nobody can guess the name
         self._folder = _temporary_folder()
         self._changed = threading.Condition()
         self._is_serving = False
@@ -99,13 +100,13 @@ class SshAgent:
         if self._failure:
             self.begin_stop()
             raise CasstatError(self._failure)
-        tunnel = Tunnel(str(self._folder / SOCKET), self._address.url, self._spool)
+        tunnel = Tunnel(str(self._folder / SOCKET), self._address.url, self.spool)
         return NodeAddress("ssh", self._address.host, self._address.port or SSH_PORT, tunnel=tunnel)
 
     def begin_stop(self) -> None:
         """Begin to disconnect, and to delete the spool if it is not needed."""
         if not self._ending.is_set():
-            self._wants_deletion = self._is_begun and not _is_needed(self._run, self._spool)
+            self._wants_deletion = self._is_begun and not _is_needed(self._run, self.spool)
             self._ends_s = time.monotonic() + DELETE_S
             self._ending.set()
             os.write(self._wake, b"x")
@@ -119,7 +120,7 @@ class SshAgent:
         try:
             self._thread.join(SILENT_S)
             if self._thread.is_alive():
-                note(f"{self._address.url}: waiting for a connection, to delete {self._spool}")
+                note(f"{self._address.url}: waiting for a connection, to delete {self.spool}")
                 self._thread.join()
         finally:
             if not self._thread.is_alive():
@@ -127,10 +128,10 @@ class SshAgent:
                 os.close(self._wake_end)
             shutil.rmtree(self._folder, ignore_errors=True)
             if self.is_deleted:
-                _forget(self._run, self._spool)
+                _forget(self._run, self.spool)
             elif self._wants_deletion and (self._is_serving or self._must_exist):
-                hint = self._address.command_line(f"rm -r {self._spool}")
-                note(f"{self._address.url}: cannot delete {self._spool} (hint: run '{hint}')")
+                hint = self._address.command_line(f"rm -r {self.spool}")
+                note(f"{self._address.url}: cannot delete {self.spool} (hint: run '{hint}')")
 
     def _follow(self) -> None:
         """Stay connected until the end."""
@@ -160,8 +161,9 @@ class SshAgent:
     def _session(self) -> tuple[str, bool]:
         """Stay connected until the connection ends or is no longer needed; return why, and whether it broke."""
         existing = ["--existing"] if self._must_exist or self._wants_deletion else []
-        sockets = str(self._folder / SOCKET), f"{self._spool}/{remote_spool.SOCKET}"
-        command = ssh_command(self._address, sockets, ["casstat", "spool", *existing, self._spool])
+        sockets = str(self._folder / SOCKET), f"{self.spool}/{remote_spool.SOCKET}"
+        source = [] if self._source == "auto" else ["--source", self._source]
+        command = ssh_command(self._address, ["casstat", "spool", *existing, *source, self.spool], sockets)
         try:
             session = SshSession(self._address, command)
         except OSError as error:
@@ -186,7 +188,7 @@ class SshAgent:
                 elif "deleted" in message:
                     self.is_deleted = True
                     if not self._ending.is_set():
-                        return f"{self._spool} no longer exists on the remote host"
+                        return f"{self.spool} no longer exists on the remote host"
                 elif "serving" in message:
                     self._take_agent(session)
             if is_compatible:
@@ -227,7 +229,7 @@ class SshAgent:
 
 def report_spools(run: Run) -> None:
     """Print which recordings of a run are still on remote hosts."""
-    for node in run.nodes:
+    for node in run.recorded:
         if node.spool and _is_wanted(node):
             note(one_line(f"{node.address}: the recording is still in {node.spool} on the remote host"))
 
@@ -244,7 +246,7 @@ def _is_needed(run: Path, spool: str) -> bool:
     if not is_run(run):
         return False
     try:
-        return any(node.spool == spool and _is_wanted(node) for node in read_run(run).nodes)
+        return any(node.spool == spool and _is_wanted(node) for node in read_run(run).recorded)
     except (OSError, RunFileError):
         return True
 
@@ -261,7 +263,8 @@ def _forget(folder: Path, spool: str) -> None:
     with suppress(OSError, RunFileError):
         run = read_run(folder)
         nodes = tuple(replace(node, spool="") if node.spool == spool else node for node in run.nodes)
-        write_run(folder, replace(run, nodes=nodes))
+        hosts = tuple(replace(host, spool="") if host.spool == spool else host for host in run.client_hosts)
+        write_run(folder, replace(run, nodes=nodes, client_hosts=hosts))
 
 
 def _responds(path: Path) -> bool:

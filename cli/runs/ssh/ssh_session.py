@@ -1,4 +1,4 @@
-"""One connection of the system's ssh to `casstat spool` on a remote host."""
+"""One connection of the system's ssh to casstat on a remote host."""
 
 import contextlib
 import json
@@ -40,13 +40,14 @@ EXIT_S = 2.0
 SSH_FAILED, NOT_FOUND, UNKNOWN_COMMAND = 255, 127, 2
 
 
-def ssh_command(address: SshAddress, sockets: tuple[str, str], words: Sequence[str]) -> list[str]:
-    """Return ssh's command line; `sockets` are the local socket, and the remote one to which it is forwarded.
+def ssh_command(address: SshAddress, words: Sequence[str], sockets: tuple[str, str] | None = None) -> list[str]:
+    """Return ssh's command line; `words` are a command for the remote login shell.
 
-    `words` are a command for the remote login shell.
+    `sockets` are a local socket, and the remote one to which it is forwarded.
     """
     options = [word for name, value in OPTIONS.items() for word in ("-o", f"{name}={value}")]
-    return ["ssh", "-T", "-a", "-x", *options, "-L", ":".join(sockets), *address.words(), shlex.join(words)]
+    forwarding = [] if sockets is None else ["-L", ":".join(sockets)]
+    return ["ssh", "-T", "-a", "-x", *options, *forwarding, *address.words(), shlex.join(words)]
 
 
 class SshSession:
@@ -99,7 +100,8 @@ class SshSession:
             return
         data = os.read(output, CHUNK_BYTES)
         self.has_ended = not data
-        *lines, self._output = (self._output + (data or b"\n"))[-MAX_KEPT_BYTES:].split(b"\n")
+        *lines, rest = (self._output + (data or b"\n")).split(b"\n")
+        self._output = rest[-MAX_KEPT_BYTES:]
         for line in lines:
             with contextlib.suppress(ValueError, RecursionError):
                 content = json.loads(line)

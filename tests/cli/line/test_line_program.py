@@ -53,3 +53,12 @@ def test_with_wait_a_node_without_a_transport_is_an_error_once_it_has_started(mo
     machine = Machine(monkeypatch, starts_after=3, started=LocalNode(2, 2.0, jmx_port=7200))
     with pytest.raises(NoTransportError, match="no Jolokia agent detected"):
         machine.kind_of_contact(wait=True)
+
+
+def test_the_source_host_contacts_no_node(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = Machine(monkeypatch, starts_after=0)
+    _, sampler, _ = line_program._contact_node(LineSettings(source="host"), machine.clock, [])
+    sampler.close()
+    assert (sampler.kind, sampler.node_sources) == ("", [])
+    assert sampler.host is not None
+    assert capsys.readouterr().err == ""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from cli.runs.client_host_summary import client_peaks_of
+from cli.runs.clients.client_host_summary import client_peaks_of
 from collector.catalogue import CATALOGUE
 from collector.host.busy_processes import CPU_TIME
 from collector.host.cpu import TICKS_PER_S
@@ -59,6 +59,8 @@ def test_a_client_hosts_clock_is_corrected(tmp_path: Path) -> None:
     first, second = peaks(tmp_path, host(tmp_path, "c1", sampled("c1", {24: 7}, {}), clock_s=5.0))
     assert first["run_queue"] == Peak(7, "c1", BEGIN_S + 19.0)
     assert second["run_queue"].value == 1
+    # The recording contains no processes.
+    assert "process_cpu_pct" not in second
 
 
 def test_a_host_without_a_recording_has_no_peaks(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_password_is_rejected_and_not_repeated() -> None:
 
 
 def test_the_destination_follows_the_end_of_the_options() -> None:
-    command = ssh_command(SshAddress("db1", "me", 2222), ("/run/a", "/run/b"), ["casstat", "spool", "a b;c"])
+    command = ssh_command(SshAddress("db1", "me", 2222), ["casstat", "spool", "a b;c"], ("/run/a", "/run/b"))
     assert command[:4] == ["ssh", "-T", "-a", "-x"]
     assert command[-8:] == ["/run/a:/run/b", "-l", "me", "-p", "2222", "--", "db1", "casstat spool 'a b;c'"]
     assert "BatchMode=yes" in command

@@ -33,7 +33,10 @@ NODES = st.builds(
     st.sampled_from(["", ".agents/1"]),
 )
 CLIENT_HOSTS = st.builds(
-    lambda node, code: ClientHost(**vars(node), exit_code=code), NODES, st.none() | st.integers(0, 255)
+    lambda node, code, results: ClientHost(**vars(node), exit_code=code, results=results),
+    NODES,
+    st.none() | st.integers(0, 255),
+    st.sampled_from(["", "results/0-c1"]),
 )
 RUNS = st.builds(
     Run,

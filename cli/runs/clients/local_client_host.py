@@ -1,17 +1,25 @@
 """Samples this machine while the command of a run runs on it."""
 
+import os
 import socket
 import threading
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from cli.errors import CasstatError, note
 from cli.line.line_recorder import open_journal
+from cli.runs.command.command_runner import CommandRunner, OutputLog
+from cli.runs.command.output_observer import OutputObserver
+from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
 from collector.catalogue import HOST
 from collector.host.busy_processes import METRICS, BusyProcesses
 from collector.journal.writer import Journal, Limits, folder_name
 from collector.model.clock import SystemClock, ticks
+from collector.runs.fetching import FetchRange
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, ClientHost
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
@@ -23,8 +31,12 @@ _SELECTION = Selection(frozenset(metric.name for row in (METRICS, *(part.metrics
 class LocalClientHost:
     """Records this machine in the directory `run`, in a thread; if that is impossible, prints why."""
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, words: Sequence[str], run_name: str, run: Path) -> None:
+        self._words = words
+        self._run_name = run_name
         self._run = run
+        self._begin_s = 0.0
+        self._exit_code: int | None = None
         self._name = socket.gethostname()
         self._folder = f"{CLIENT_HOSTS_FOLDER}/{folder_name(self._name)}"
         self._clock = _StoppableClock()
@@ -58,10 +70,26 @@ class LocalClientHost:
         self._thread.join()
         self._journal.close()
 
-    def entry(self, begin_s: float, exit_code: int | None = None) -> ClientHost:
-        """Return the host for the run's file, with its ticks since `begin_s` and the exit code of the command."""
-        times_s = [time_s for time_s in self._times_s if time_s >= begin_s]
-        return ClientHost(
+    def begin(self) -> float:
+        """Return the current time."""
+        self._begin_s = time.time()
+        return self._begin_s
+
+    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
+        """Run the command until it has ended."""
+        environ = {**os.environ, RUN_VARIABLE: self._run_name, FOLDER_VARIABLE: str(self._run.absolute())}
+        result = CommandRunner(self._words, log, environ, observer).run()
+        self._exit_code = result.exit_code
+        return result
+
+    def fetch(self, _wanted: FetchRange, _progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
+        """Return the host; its recording is already complete."""
+        return self.entries()
+
+    def entries(self) -> tuple[ClientHost, ...]:
+        """Return the host for the run's file, with its ticks so far."""
+        times_s = [time_s for time_s in self._times_s if time_s >= self._begin_s]
+        host = ClientHost(
             self._name,
             "",
             self._folder if self._journal is not None else "",
@@ -71,8 +99,9 @@ class LocalClientHost:
             INTERVAL_S,
             version("casstat"),
             problem=self._problem,
-            exit_code=exit_code,
+            exit_code=self._exit_code,
         )
+        return (host,)
 
     def _sample(self) -> None:
         assert self._journal is not None  # noqa: S101 - the thread starts after it has been opened

@@ -1,0 +1,1 @@
+"""Client hosts: machines on which the command of a run generates load."""

@@ -1,0 +1,29 @@
+"""What a recorder needs from the machines on which the command of a run runs."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from cli.runs.command.command_runner import OutputLog
+from cli.runs.command.output_observer import OutputObserver
+from cli.runs.command.supervisor_reports import CommandResult
+from collector.runs.fetching import FetchRange
+from collector.runs.run_file import ClientHost
+
+
+class ClientHosts(Protocol):
+    """The client hosts of a run, whose machines are sampled from the start."""
+
+    def begin(self) -> float:
+        """Return the time at which the command starts, now or soon, in seconds since the epoch."""
+
+    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
+        """Run the command until it has ended on all hosts."""
+
+    def entries(self) -> tuple[ClientHost, ...]:
+        """Return the hosts for the run's file, with what is known so far."""
+
+    def stop(self) -> None:
+        """Stop sampling on this machine."""
+
+    def fetch(self, wanted: FetchRange, progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
+        """Fetch what other machines have recorded; return the hosts. Raises CasstatError and KeyboardInterrupt."""

@@ -1,0 +1,225 @@
+"""Client hosts that are reached over SSH: the command runs on all of them at the same time."""
+
+import os
+import queue
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from cli.errors import CasstatError
+from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.clients.client_command import BEAT_S, ClientCommand, OutputReceiver
+from cli.runs.clients.prefixed_lines import PrefixedLines
+from cli.runs.clients.result_files import FILES_FOLDER, collect
+from cli.runs.command.command_log import LOG_FILE, CommandLog
+from cli.runs.command.command_runner import SUCCESSIVE_S, OutputLog
+from cli.runs.command.escalation import Escalation
+from cli.runs.command.output_observer import IDLE_S, OutputObserver
+from cli.runs.command.signal_handlers import Handler, handling
+from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.ssh.ssh_address import SshAddress
+from cli.runs.ssh.ssh_agent import SshAgent
+from collector.cluster.live.node_address import NodeAddress
+from collector.journal.writer import folder_name
+from collector.printable import one_line
+from collector.runs.agent_nodes import MAX_PARALLEL, nodes_of_agents
+from collector.runs.fetching import FetchRange, fetched
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER, ClientHost
+
+RESULTS_FOLDER = "results"
+# The command starts this much later than all hosts are ready, so that every host knows the time before.
+START_DELAY_S = 1.0
+# How many parts of output, of at most 8 KiB each, may wait for a slow reader.
+MAX_WAITING = 500
+HOST_FIELD, INDEX_FIELD = "{host}", "{index}"
+
+
+class RemoteClientHosts:
+    """Several client hosts: each is sampled by an agent and runs the command, both over SSH."""
+
+    def __init__(
+        self, addresses: Sequence[SshAddress], words: Sequence[str], run_name: str, run: Path, clients: AgentClients
+    ) -> None:
+        """Start the agents, and connect for the command; `stop` ends both. Raises CasstatError."""
+        self._addresses = addresses
+        self._run = run
+        self._clients = clients
+        self._output: queue.Queue[tuple[int, int, bytes]] = queue.Queue(MAX_WAITING)
+        self._lines = PrefixedLines(labels_of(addresses))
+        self._escalation = Escalation()
+        with ExitStack() as stack:
+            agents = [stack.enter_context(SshAgent(address, run, source="host")) for address in addresses]
+            for agent in agents:
+                # The agents stop in parallel.
+                stack.callback(agent.begin_stop)
+            self._agents = [_started(agent, address) for agent, address in zip(agents, addresses, strict=True)]
+            self._hosts = self._introduced([agent.spool for agent in agents])
+            self._commands: list[ClientCommand] = []
+            for index, (address, agent) in enumerate(zip(addresses, agents, strict=True)):
+                command = ClientCommand(
+                    address, agent.spool, run_name, _filled(words, address, index), self._receiver(index)
+                )
+                stack.callback(command.close)
+                self._commands.append(command)
+            for command in self._commands:
+                command.wait_until_ready()
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> "RemoteClientHosts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def begin(self) -> float:
+        """Let the command start on all hosts at the same time; return that time."""
+        start_s = time.time() + START_DELAY_S
+        for command, host in zip(self._commands, self._hosts, strict=True):
+            command.start(start_s + host.clocks[-1].offset_s)
+        return start_s
+
+    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
+        """Pass the output on, each line after its host's name, until the command has ended on all hosts.
+
+        The result has the exit code of the first host on which the command failed.
+        """
+        with ExitStack() as stack:
+            handlers: dict[int, Handler] = {
+                signal.SIGINT: lambda *_: self._interrupt(),
+                signal.SIGTERM: lambda number, _: self._send(number),
+                signal.SIGHUP: lambda number, _: self._send(number),
+            }
+            stack.enter_context(handling(handlers))
+            logs = [stack.enter_context(self._log_of(index)) for index in range(len(self._hosts))]
+            self._relay(logs, log, observer)
+        results = [command.result for command in self._commands]
+        self._hosts = [
+            replace(host, exit_code=result.exit_code if result else None)
+            for host, result in zip(self._hosts, results, strict=True)
+        ]
+        problems = [result.problem for result in results if result and result.problem]
+        codes = [result.exit_code for result in results if result]
+        return CommandResult(next(filter(None, codes), 0), "; ".join(problems))
+
+    def _relay(self, logs: Sequence[OutputLog], log: OutputLog, observer: OutputObserver) -> None:
+        """Pass the output on until there is no more of it."""
+        while True:
+            has_ended = all(command.result is not None for command in self._commands)
+            try:
+                index, stream, data = self._output.get(timeout=0.0 if has_ended else IDLE_S)
+            except queue.Empty:
+                if has_ended:
+                    break
+                observer.after_output()
+                continue
+            with suppress(OSError):
+                logs[index].write(data)
+            self._pass_on(self._lines.add(index, stream, data), stream, log, observer)
+        for stream, text in self._lines.rest():
+            self._pass_on(text, stream, log, observer)
+        observer.end()
+
+    def entries(self) -> tuple[ClientHost, ...]:
+        """Return the hosts for the run's file."""
+        return tuple(self._hosts)
+
+    def stop(self) -> None:
+        """Do nothing: the agents run until their recordings have been fetched."""
+
+    def fetch(self, wanted: FetchRange, progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
+        """Fetch the recordings and the command's files; return the hosts. Raises CasstatError and KeyboardInterrupt."""
+        clients = [self._clients.fetching_client(agent) for agent in self._agents]
+        result = fetched(clients, wanted, self._run, progress, parent=CLIENT_HOSTS_FOLDER)
+        hosts = [
+            host.with_recording(replace(node, clocks=(*host.clocks, *node.clocks), spool=host.spool))
+            for host, node in zip(self._hosts, result.nodes, strict=True)
+        ]
+        with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+            problems = pool.map(
+                lambda address, host: collect(address, host.spool, self._run / host.results / FILES_FOLDER),
+                self._addresses,
+                hosts,
+            )
+        self._hosts = [
+            replace(host, problem="; ".join(filter(None, (host.problem, problem and f"{host.address}: {problem}"))))
+            for host, problem in zip(hosts, problems, strict=True)
+        ]
+        if result.error is not None:
+            raise result.error
+        return tuple(self._hosts)
+
+    def _introduced(self, spools: Sequence[str]) -> list[ClientHost]:
+        """Return the hosts with the offsets of their clocks. Raises CasstatError."""
+        clients = [self._clients.client(agent) for agent in self._agents]
+        nodes = nodes_of_agents(clients)
+        for client in clients:
+            client.close()
+        problems = [node.problem for node in nodes if node.problem]
+        if problems:
+            raise CasstatError(one_line("; ".join(problems)))
+        return [
+            ClientHost(**{**vars(node), "spool": spool}, results=f"{RESULTS_FOLDER}/{index}-{folder_name(label)}")
+            for index, (node, spool, label) in enumerate(zip(nodes, spools, labels_of(self._addresses), strict=True))
+        ]
+
+    def _receiver(self, index: int) -> OutputReceiver:
+        def receive(stream: int, data: bytes) -> bool:
+            try:
+                self._output.put((index, stream, data), timeout=BEAT_S)
+            except queue.Full:
+                return False
+            return True
+
+        return receive
+
+    @contextmanager
+    def _log_of(self, index: int) -> Iterator[CommandLog]:
+        folder = self._run / self._hosts[index].results
+        folder.mkdir(parents=True, exist_ok=True)
+        with CommandLog(folder / LOG_FILE) as log:
+            yield log
+
+    def _pass_on(self, text: bytes, stream: int, log: OutputLog, observer: OutputObserver) -> None:
+        if not text:
+            return
+        observer.before_output(text, stream)
+        with suppress(OSError):
+            log.write(text)
+        with suppress(OSError):
+            while text:
+                text = text[os.write(stream, text) :]
+        observer.after_output()
+
+    def _interrupt(self) -> None:
+        self._send(self._escalation.next_signal(SUCCESSIVE_S))
+
+    def _send(self, number: int) -> None:
+        for command in self._commands:
+            command.signal(number)
+
+
+def labels_of(addresses: Sequence[SshAddress]) -> list[str]:
+    """Return the hosts of addresses; those that occur several times get a number."""
+    hosts = [address.host for address in addresses]
+    labels = []
+    for index, host in enumerate(hosts):
+        number = f"#{hosts[:index].count(host) + 1}" if hosts.count(host) > 1 else ""
+        labels.append(host + number)
+    return labels
+
+
+def _filled(words: Sequence[str], address: SshAddress, index: int) -> list[str]:
+    """Return the command for a host."""
+    return [word.replace(HOST_FIELD, address.host).replace(INDEX_FIELD, str(index)) for word in words]
+
+
+def _started(agent: SshAgent, address: SshAddress) -> NodeAddress:
+    """Return the address of an agent once it serves its API. Raises CasstatError."""
+    try:
+        return agent.address()
+    except CasstatError as error:
+        raise CasstatError(f"{address.url}: {error}") from None

@@ -1,0 +1,125 @@
+"""Collects the files that a command left on a client host (see `remote_command`)."""
+
+import base64
+import hashlib
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from cli.runs.ssh.ssh_address import SshAddress
+from cli.runs.ssh.ssh_session import SshSession, ssh_command
+from collector.printable import count_text, one_line
+
+FILES_FOLDER = "files"
+ATTEMPTS = 3
+# How long to wait for the next message.
+SILENT_S = 60.0
+MAX_PATH_CHARS = 1000
+
+
+class _CollectError(Exception):
+    """The files cannot be collected; the message states why."""
+
+
+def collect(address: SshAddress, spool: str, folder: Path) -> str:
+    """Copy the files in a spool's working directory to `folder`; return what is missing, or ""."""
+    problem = ""
+    for _ in range(ATTEMPTS):
+        try:
+            session = SshSession(address, ssh_command(address, ["casstat", "execute", "--collect", spool]))
+        except OSError as error:
+            return f"ssh: {error.strerror}"
+        try:
+            skipped = _receive(session, folder)
+        except (OSError, _CollectError) as error:
+            session.close()
+            problem = one_line(error)
+            if isinstance(error, OSError):
+                return problem
+            continue
+        reason = session.close()
+        if skipped is not None:
+            return f"{count_text(skipped, 'file')} cannot be collected" if skipped else ""
+        problem = reason
+    return f"the command's files cannot be collected: {problem}"
+
+
+def _receive(session: SshSession, folder: Path) -> int | None:
+    """Write the files of a session; return how many the other host skipped, or None if the session ended early.
+
+    Raises OSError and _CollectError.
+    """
+    wake_end, wake = os.pipe()
+    session.send(b"\n")
+    last_s = time.monotonic()
+    try:
+        with _Files(folder) as files:
+            while not session.has_ended and files.skipped is None:
+                if time.monotonic() - last_s >= SILENT_S:
+                    raise _CollectError(f"no response for {SILENT_S:g} s")
+                for message in session.messages(wake_end, SILENT_S):
+                    last_s = time.monotonic()
+                    files.take(message)
+            return files.skipped
+    except (TypeError, ValueError) as error:
+        raise _CollectError(f"malformed message: {one_line(error)}") from None
+    finally:
+        for descriptor in (wake_end, wake):
+            os.close(descriptor)
+
+
+class _Files:
+    """Writes the files in messages to `folder`; a file has its name once it is complete.
+
+    skipped  how many files the other host skipped; None before the last message.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self._path = folder
+        self._checksum = hashlib.sha256()
+        self.skipped: int | None = None
+
+    def __enter__(self) -> "_Files":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            _temporary(self._path).unlink(missing_ok=True)
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Process a message. Raises OSError, TypeError, ValueError and _CollectError."""
+        if "file" in message:
+            self._path = self._folder / _relative_path(message["file"])
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._checksum = hashlib.sha256()
+            self._file = _temporary(self._path).open("wb")
+        elif "data" in message and self._file is not None:
+            data = base64.b64decode(str(message["data"]))
+            self._checksum.update(data)
+            self._file.write(data)
+        elif "sha256" in message and self._file is not None:
+            self._file.close()
+            if message["sha256"] != self._checksum.hexdigest():
+                raise _CollectError(f"{self._path.name}: wrong checksum")
+            _temporary(self._path).replace(self._path)
+            self._file = None
+        elif "collected" in message:
+            self.skipped = int(message.get("skipped", 0))
+
+
+def _relative_path(name: object) -> PurePosixPath:
+    """Return the path of a file. Raises ValueError if it is not inside the working directory."""
+    path = PurePosixPath(name if isinstance(name, str) else "")
+    is_inside = path.parts and not path.is_absolute() and ".." not in path.parts
+    if not is_inside or len(str(path)) > MAX_PATH_CHARS or "\0" in str(path):
+        raise ValueError(f"'{one_line(name)[:100]}' is not a path inside the working directory")
+    return path
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")

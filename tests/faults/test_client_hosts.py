@@ -1,0 +1,169 @@
+"""`casstat record --client-host ssh://HOST` runs the command on other hosts, with a real sshd."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cli.runs.clients.remote_client_hosts import RESULTS_FOLDER
+from cli.runs.run_folder import LOCK_FILE
+from collector.journal.writer import files_of
+from collector.runs.run_file import read_run
+from tests.faults.recorders import recorded, recover, summaries
+from tests.faults.recording_agent import Node
+from tests.faults.ssh_server import HOST, SshServer, ssh_server
+from tests.waiting import eventually
+
+# Prints when it starts, uses the CPU for two seconds, and leaves files.
+LOAD = """
+import os, sys, time
+began_s = time.time()
+print(f"began {began_s}", flush=True)
+print("problem", file=sys.stderr, flush=True)
+while time.time() < began_s + 2.2:
+    pass
+os.mkdir("results")
+with open("results/of-{index}.txt", "w") as file:
+    file.write("{host} " + os.environ["CASSTAT_RUN"] + "\\n" * 300_000)
+os.symlink("/etc/passwd", "link")
+sys.exit({index})
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
+    with ssh_server(tmp_path / "ssh", {}) as running:
+        monkeypatch.setenv("PATH", running.path)
+        yield running
+
+
+def test_the_command_runs_on_all_hosts_at_the_same_time(
+    node: Node, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    hosts = ("--client-host", server.url) * 2
+    code, out, errors = recorded(
+        capfd, node.address, *hosts, "--name", "load", "-o", folder, "--", sys.executable, "-c", LOAD
+    )
+    assert code == 1, errors
+    began_s = [float(line.split()[-1]) for line in sorted(out.splitlines())]
+    assert [line.split()[0] for line in sorted(out.splitlines())] == [f"{HOST}#1:", f"{HOST}#2:"]
+    run = read_run(folder)
+    assert run.command is not None
+    assert began_s == pytest.approx([run.command.begin_s] * 2, abs=0.3)
+    assert f"{HOST}#2: problem\n" in errors
+    assert [host.exit_code for host in run.client_hosts] == [0, 1]
+    for index, host in enumerate(run.client_hosts):
+        results = folder / host.results
+        assert results == folder / RESULTS_FOLDER / f"{index}-{HOST}%23{index + 1}"
+        assert (results / "files/results" / f"of-{index}.txt").read_text().split() == [HOST, "load"]
+        assert "began " in (results / "command.log").read_text()
+        assert {path.name for path in (results / "files").iterdir()} == {"results"}
+        assert host.ticks >= 2
+        assert len(host.clocks) == 2
+        assert files_of(folder / host.folder)
+        assert host.spool == ""
+        assert host.problem == ""
+    assert "cpu_busy_pct" in summaries(folder)["main"]["client_peaks"]
+
+
+def is_sleeping(seconds: str) -> bool:
+    """Return whether `sleep` is running with this argument."""
+    return any(process.info["cmdline"] == ["sleep", seconds] for process in psutil.process_iter(["cmdline"]))
+
+
+def started(server: SshServer, node: Node, folder: Path, script: str) -> "subprocess.Popen[str]":
+    """Start a recorder with one client host, and wait until its command prints `up`."""
+    words = [sys.executable, "-m", "cli", "record", node.address, "--client-host", server.url, "--quiet", "-o", folder]
+    process = subprocess.Popen(
+        [*map(str, words), "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{HOST}: up\n"
+    return process
+
+
+def test_ctrl_c_ends_the_command_on_the_other_host(node: Node, server: SshServer, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with started(server, node, folder, "trap 'echo bye > end; exit 7' INT; echo up; sleep 60 & wait") as process:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 7, errors
+    (host,) = read_run(folder).client_hosts
+    assert host.exit_code == 7
+    assert (folder / host.results / "files/end").read_text() == "bye\n"
+
+
+def test_a_command_that_ignores_ctrl_c_is_killed_by_the_third_one(
+    node: Node, server: SshServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    with started(
+        server, node, folder, "trap 'echo int' INT; trap 'echo term' TERM; echo up; while :; do sleep 0.1; done"
+    ) as process:
+        assert process.stdout is not None
+        for text in ("int", "term"):
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == f"{HOST}: {text}\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGKILL, errors
+
+
+def test_the_command_ends_if_the_connection_is_lost_and_the_run_is_recoverable(
+    node: Node, server: SshServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    with started(server, node, folder, "echo data > file; echo up; sleep 60.25") as process:
+        (host,) = read_run(folder).client_hosts
+        server.stop()
+        eventually(lambda: not is_sleeping("60.25"))
+        _, errors = process.communicate(timeout=200)
+    assert process.returncode == 125
+    assert f"{server.url}: connection lost, so the command has been terminated" in errors
+    server.start()
+    recover(folder)
+    (after,) = read_run(folder).client_hosts
+    assert (after.problem, after.spool) == ("", "")
+    assert after.ticks >= 1
+    assert (folder / after.results / "files/file").read_text() == "data\n"
+    assert not Path(host.spool).exists()
+
+
+def test_a_killed_recorder_leaves_no_command_and_a_recoverable_run(
+    node: Node, server: SshServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    with started(server, node, folder, "echo data > file; echo up; sleep 61.25") as process:
+        begin_s = read_run(folder).begin_s
+        # Wait until ticks have been recorded.
+        eventually(lambda: (folder / LOCK_FILE).stat().st_mtime > begin_s + 2.5)
+        process.kill()
+        eventually(lambda: not is_sleeping("61.25"))
+    recover(folder)
+    (host,) = read_run(folder).client_hosts
+    assert (host.problem, host.exit_code, host.spool) == ("", None, "")
+    assert (folder / host.results / "files/file").read_text() == "data\n"
+
+
+def test_a_command_that_does_not_exist_has_the_status_of_a_shell(
+    node: Node, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hosts = ("--client-host", server.url)
+    code, _, errors = recorded(capfd, node.address, *hosts, "-o", tmp_path / "run", "--", "no-such-generator")
+    assert (code, "No such file or directory" in errors) == (127, True)
+
+
+def test_a_client_host_that_cannot_be_reached_prevents_the_run(
+    node: Node, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hosts = ("--client-host", server.url, "--client-host", f"ssh://{HOST}:1")
+    code, _, errors = recorded(capfd, node.address, *hosts, "-o", tmp_path / "run", "--", "true")
+    assert code == 125
+    assert f"ssh://{HOST}:1: " in errors
+    assert "Connection refused" in errors
+    assert not (tmp_path / "run").exists()
