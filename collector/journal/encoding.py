@@ -12,7 +12,7 @@
     o  counter origins, if changed
 
 Times without a stated unit are in units of 10 µs. Series are numbered in order of appearance. In x, i, j
-and k, each series number is encoded as its distance from the previous one; such lists hardly change between ticks and
+and k, each series number is encoded as its difference from the previous one; such lists hardly change between ticks and
 compress well.
 """
 
@@ -92,7 +92,7 @@ def encoded(state: DeltaState, snapshot: Snapshot) -> Line:
     if new := state.series[known:]:
         line["s"] = [[source, *series] for source, series in new]
     if differing := values.keys() ^ state.present:
-        line["x"] = _distances(sorted(differing))
+        line["x"] = _differences(sorted(differing))
         state.present = frozenset(values)
     line.update(_changes(state.last, values))
     for number, value in values.items():
@@ -154,19 +154,19 @@ def _changes(last: Sequence[Value | None], values: Mapping[int, Value]) -> Line:
             other.append((number, value))
     line: Line = {}
     if integers:
-        line["i"], line["d"] = _distances(number for number, _ in integers), [change for _, change in integers]
+        line["i"], line["d"] = _differences(number for number, _ in integers), [change for _, change in integers]
     if other:
-        line["j"], line["f"] = _distances(number for number, _ in other), [value for _, value in other]
+        line["j"], line["f"] = _differences(number for number, _ in other), [value for _, value in other]
     if histograms:
         numbers, first, increases = zip(*histograms, strict=True)
-        line["k"], line["g"], line["h"] = _distances(numbers), first, increases
+        line["k"], line["g"], line["h"] = _differences(numbers), first, increases
     return {**line, "w": lengths} if lengths else line
 
 
-def _distances(numbers: Iterable[int]) -> list[int]:
-    """Return each number's distance from its predecessor; the numbers must ascend."""
-    distances, previous = [], 0
+def _differences(numbers: Iterable[int]) -> list[int]:
+    """Return each number's difference from its predecessor; the numbers must be in ascending order."""
+    differences, previous = [], 0
     for number in numbers:
-        distances.append(number - previous)
+        differences.append(number - previous)
         previous = number
-    return distances
+    return differences

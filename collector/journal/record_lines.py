@@ -43,7 +43,7 @@ def checked(line: bytes) -> bytes:
 
 
 def parsed(text: bytes) -> dict[str, Any]:
-    """Return the content of a record's JSON text. Raises LineError."""
+    """Parse a record's JSON text. Raises LineError."""
     try:
         content = json.loads(text, parse_constant=_refused)
         if HALF.search(text):

@@ -87,7 +87,7 @@ def series_of(items: Iterable[Sequence[Any]]) -> list[tuple[str, Series]]:
 
 
 def series_numbers(distances: Iterable[int]) -> list[int]:
-    """Return the series numbers, decoded from their distances. Raises CodingError unless they ascend."""
+    """Decode series numbers from their differences. Raises CodingError if the numbers are not in ascending order."""
     numbers: list[int] = []
     number = 0
     for distance in array("q", distances):

@@ -1,4 +1,4 @@
-"""Parses log lines according to the logback pattern with which they were written."""
+"""Parses log lines according to the logback pattern that wrote them."""
 
 import re
 from collections.abc import Sequence

@@ -153,7 +153,7 @@ def _buckets(content: Mapping[str, Any]) -> Buckets:
     if "edges" in content:
         upper_bounds, low = (*map(_finite, content["edges"]), inf), _finite(content["low"])
         if any(a >= b for a, b in pairwise(upper_bounds)):
-            raise MalformedSampleError("has a histogram whose upper bounds do not ascend")
+            raise MalformedSampleError("has a histogram whose upper bounds are not in ascending order")
     else:
         upper_bounds, low = _layout(content["unit"], content["length"]), 0.0
     counts: list[float] = [0] * len(upper_bounds)

@@ -126,7 +126,7 @@ class AgentClient:
         self._answered = False
 
     def json(self, path: str) -> Any:
-        """Return the content of a JSON response to GET. Raises AgentError and ClientInterruptedError."""
+        """Send a GET request and return the decoded JSON response. Raises AgentError and ClientInterruptedError."""
         ends_s = time.monotonic() + self._patience_s
         while True:
             is_reused = self._connection is not None
@@ -140,7 +140,7 @@ class AgentClient:
                     self._interrupted.wait(RETRY_DELAY_S)
 
     def post(self, path: str, content: Mapping[str, Any]) -> Any:
-        """Return the content of a JSON response to POST.
+        """Send a POST request and return the decoded JSON response.
 
         Raises AgentError and ClientInterruptedError; the request may nevertheless have succeeded.
         """

@@ -78,7 +78,7 @@ SIGNALS = (
         "Heap usage",
         Gauge("cassandra_jvm_heap_used_bytes"),
         Unit.BYTES,
-        "Heap in use, garbage included. The relevant value is the minimum after a collection.",
+        "Heap in use, garbage included. Watch the low points after collections.",
     ),
     Signal(
         "heap_share",

@@ -2,8 +2,8 @@
 
 Counts are exact because the bounds are a subset of Cassandra's bucket bounds. Cassandra 4.1 changed the timer bounds.
 If each layout had its own labels, then in a cluster with both layouts, each `sum by (le)` would cover only some of the
-nodes, and the sums would no longer ascend. Every bound therefore carries the label of 4.1, and a node with the older
-layout counts up to its own closest bound, which is at most 2.7% away for the default bounds.
+nodes, and the sums would no longer be in ascending order. Every bound therefore carries the label of 4.1, and a node
+with the older layout counts up to its own closest bound, which is at most 2.7% away for the default bounds.
 """
 
 from bisect import bisect_left

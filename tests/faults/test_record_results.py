@@ -1,4 +1,4 @@
-"""What a run of `casstat record` contains, and the status with which it ends."""
+"""The contents of a run recorded by `casstat record`, and the exit status."""
 
 import socket
 import sys

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Container, Iterator
 
 CHUNK_BYTES = 1 << 16
-# How many bytes can be written without blocking to a terminal that poll reports as writable; for a pipe, PIPE_BUF.
+# If poll reports a terminal as writable, this many bytes can be written without blocking; for a pipe, it is PIPE_BUF.
 TERMINAL_CHUNK_BYTES = 1024
 # A pseudoterminal's buffers hold fewer bytes than this.
 TERMINAL_BYTES = 1 << 17

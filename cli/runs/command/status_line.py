@@ -14,7 +14,7 @@ from exporters.live.live_columns import value
 
 ERRORS = ("read_timeouts_per_s", "write_timeouts_per_s", "unavailables_per_s")
 COLUMNS = frozenset({"reads_per_s", "read_p99_ms", "writes_per_s", "write_p99_ms", *ERRORS})
-# The time between two redraws while there is no output, and during output, which erases the line.
+# Minimum time between redraws: while the line is visible, and after output has erased it.
 REDRAW_S, AFTER_OUTPUT_S = 0.5, 0.1
 ERASE = "\r\x1b[K"
 # A full-screen program switches to the alternate screen and back.

@@ -71,7 +71,7 @@ class Changes:
         self.values += values
 
     def positions(self) -> tuple[Ints, Ints]:
-        """Return each changed series' line and number. Raises CodingError if the numbers on a line do not ascend."""
+        """Return each changed series' line and number. Raises CodingError if a line's numbers are not ascending."""
         counts = np.asarray(self.counts, np.int64)
         lines = np.repeat(np.arange(len(counts)), counts)
         distances = integers(self.distances)
