@@ -33,7 +33,7 @@ class StoredRun:
     renewed_s: float = 0.0
 
     def is_expired(self, now_s: float) -> bool:
-        """Return whether the run is active although its lease has expired."""
+        """Return whether the run is active even though its lease has expired."""
         return self.lease_s is not None and self.run["end_s"] is None and now_s - self.renewed_s > self.lease_s
 
 

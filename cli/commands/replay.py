@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,9 @@ from cli.line.line_settings import LineSettings
 from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from cli.recordings.recording_arguments import check_names, finding_text, recorded_bounds, unfinished_text
+from cli.recordings.run_defaults import NodeFiles, files_by_node
+from collector.journal.writer import folder_name
+from collector.printable import one_line
 
 if TYPE_CHECKING:
     from collector.journal.header import Header
@@ -45,6 +48,8 @@ OF_THE_LINE = (
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options("--to")
+@click.option("--node", default="", metavar="NAME", help="Node to replay, if there are several.")
+@click.option("--phase", metavar="NAME", help="Phase of a run, instead of the whole run.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True),
@@ -56,14 +61,16 @@ def command(
     interval: float | None,
     begin: "float | TimeOfDay | None",
     end: "float | TimeOfDay | None",
+    node: str,
+    phase: str | None,
     speed: float | None,
     max_series: int,
     **options: Any,
 ) -> None:
     """Print the rows of a recording
 
-    The rows are those that casstat prints live. PATH is the DIR given to `casstat -w DIR` if it contains one
-    node, else its subdirectory DIR/NODE, or a single file.
+    The rows are those that casstat prints live. PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE,
+    a single file, or a run directory. Times are those of the node's clock.
     """
     from cli.line.line_program import view_of
     from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
@@ -71,11 +78,12 @@ def command(
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
     settings = LineSettings(**options)
-    files = _files(path)
-    entries = _within(_entries(files, max_series), *recorded_bounds(begin, end, files))
+    recording = _recording(path, node, files_by_node(path, phase, begin, end))
+    files = recording.files
+    entries = _within(_entries(files, max_series), *recorded_bounds(recording.begin, recording.end, files))
     first = next(entries, None)
     if first is None:
-        limited = begin is not None or end is not None
+        limited = recording.begin is not None or recording.end is not None
         raise CasstatError(f"{path}: no data{' in this time range' if limited else ''}")
     check_names(settings.keyspace, settings.table, files, max_series)
     if interval is not None and interval < first.head.interval_s:
@@ -193,18 +201,15 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
     return (entry for entry in entries if begin_s <= entry.snapshot.tick.time_s <= end_s)
 
 
-def _files(path: Path) -> list[Path]:
-    """Return the recording's files. Raises CasstatError if `path` is unreadable or has several nodes' recordings."""
-    from collector.journal.segments import journal_files
-
-    try:
-        files = list(journal_files(path))
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    folders = sorted({str(file.parent) for file in files})
-    if len(folders) > 1:
-        raise CasstatError(f"{path}: contains recordings of several nodes (hint: choose one of {', '.join(folders)})")
-    return files
+def _recording(path: Path, node: str, recordings: Mapping[Path, NodeFiles]) -> NodeFiles:
+    """Return the recording of the node, or the only one. Raises CasstatError."""
+    named = {folder: files for folder, files in recordings.items() if not node or folder.name == folder_name(node)}
+    names = one_line(", ".join(folder.name for folder in recordings))
+    if len(named) > 1:
+        raise CasstatError(f"{path}: contains recordings of several nodes (hint: use --node with one of {names})")
+    if recordings and not named:
+        raise CasstatError(f"{path}: no recording of '{one_line(node)}' (hint: choose from {names})")
+    return next(iter(named.values()), NodeFiles([], None, None))
 
 
 command.params.extend(copy.copy(option) for option in line.command.params if option.name in OF_THE_LINE)

@@ -28,6 +28,7 @@ class ShipCommand(click.Command):
     "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to (repeatable)."
 )
 @range_options()
+@click.option("--phase", metavar="NAME", help="Phase of a run, instead of the whole run.")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
@@ -46,18 +47,19 @@ def command(
     urls: tuple[str, ...],
     begin: "float | TimeOfDay | None",
     end: "float | TimeOfDay | None",
+    phase: str | None,
     state: Path | None,
     patience: float,
     max_series: int,
 ) -> None:
     """Push a recording to time series databases
 
-    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, or a single file. With +https instead of
+    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, a single file, or a run directory. With +https instead of
     +http, the URL of a store also accepts ca_file, cert_file and key_file. Files with secrets must have mode 0600.
 
     The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
     """
     from cli.recordings.ship_program import Order, ship
 
-    if not ship(Order(path, urls, begin, end, state, patience, max_series)):
+    if not ship(Order(path, urls, begin, end, state, patience, max_series, phase)):
         sys.exit(1)

@@ -7,6 +7,7 @@ import click
 
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MAX_S, MergeSettings
+from cli.recordings.run_defaults import limits_of
 from collector.printable import one_line
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def grid_of(settings: MergeSettings, node_recordings: list["Recording"], source:
 def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s: float) -> tuple[float, float]:
     """Return the time range to merge; the recordings range from `first_s` to `last_s`. Raises click.UsageError."""
     begin, end = settings.begin, settings.end
-    limits = _limits(settings, source)
+    limits = limits_of(source, settings.phase)
     if limits is not None:
         # The journals of a run begin before the run, so that its first tick already has rates.
         begin, end = limits[0] if begin is None else begin, limits[1] if end is None else end
@@ -44,23 +45,6 @@ def _span(settings: MergeSettings, source: "Run | None", first_s: float, last_s:
     # Ticks often fall exactly on the limits; an error in a clock's offset must not exclude them.
     error_s = max((clock.error_s for node in source.nodes for clock in node.clocks), default=0.0)
     return begin_s - error_s, end_s + error_s
-
-
-def _limits(settings: MergeSettings, source: "Run | None") -> tuple[float, float | None] | None:
-    """Return the time range of the run or of its phase; None if there is no run. Raises click.UsageError."""
-    if settings.phase is None:
-        return None if source is None else (source.begin_s, source.end_s)
-    if source is None:
-        raise click.UsageError("--phase requires a run directory")
-    try:
-        phase = source.phase(settings.phase)
-    except KeyError:
-        names = one_line(", ".join(phase.name for phase in source.phases))
-        hint = f"choose from {names}" if names else "omit --phase, because the run has no phases"
-        raise click.BadParameter(
-            f"unknown phase '{one_line(settings.phase)}' (hint: {hint})", param_hint="--phase"
-        ) from None
-    return phase.begin_s, phase.end_s
 
 
 def _interval(settings: MergeSettings, node_recordings: list["Recording"], length_s: float) -> float:

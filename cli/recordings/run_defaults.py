@@ -1,12 +1,16 @@
-"""The time range and the clock corrections that merging commands take from a run's metadata."""
+"""The recordings, the time range and the clock corrections that commands take from a run's metadata."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.errors import CasstatError
+from cli.parameters.time_types import TimeOfDay
+from collector.journal.segments import journal_files
+from collector.printable import one_line
 from collector.runs.run_file import FILE, Run, RunFileError, RunNode, is_run, read_run
 
 if TYPE_CHECKING:
@@ -31,12 +35,7 @@ def run_at(paths: Sequence[Path]) -> Run | None:
         return None
     if len(set(paths)) > 1:
         raise click.UsageError(f"{folder}: a run cannot be combined with other recordings")
-    try:
-        return read_run(folder)
-    except OSError as error:
-        raise CasstatError(f"{folder / FILE}: {error.strerror}") from None
-    except RunFileError as error:
-        raise CasstatError(f"{folder / FILE}: {error}") from None
+    return read_run_in(folder)
 
 
 def _require_no_run_around(path: Path) -> None:
@@ -47,6 +46,77 @@ def _require_no_run_around(path: Path) -> None:
     runs = sorted(run.parent.name for run in path.glob(f"*/{FILE}")) if path.is_dir() else []
     if runs:
         raise click.UsageError(f"{path} contains runs (hint: use one of them, such as {path / runs[0]})")
+
+
+def read_run_in(folder: Path) -> Run:
+    """Return the run in a directory. Raises CasstatError if the run's file cannot be read."""
+    try:
+        return read_run(folder)
+    except OSError as error:
+        raise CasstatError(f"{folder / FILE}: {error.strerror}") from None
+    except RunFileError as error:
+        raise CasstatError(f"{folder / FILE}: {error}") from None
+
+
+def limits_of(run: Run | None, phase: str | None) -> tuple[float, float | None] | None:
+    """Return the time range of a run or of one of its phases; None without a run. Raises click.UsageError."""
+    if phase is None:
+        return None if run is None else (run.begin_s, run.end_s)
+    if run is None:
+        raise click.UsageError("--phase requires a run directory")
+    try:
+        limits = run.phase(phase)
+    except KeyError:
+        names = one_line(", ".join(known.name for known in run.phases))
+        hint = f"choose from {names}" if names else "omit --phase, because the run has no phases"
+        raise click.BadParameter(f"unknown phase '{one_line(phase)}' (hint: {hint})", param_hint="--phase") from None
+    return limits.begin_s, limits.end_s
+
+
+@dataclass(frozen=True)
+class NodeFiles:
+    """The files of one node's recording, and the time range to read, on the node's clock.
+
+    `begin` and `end` are the user's, or those of the run or phase.
+    """
+
+    files: list[Path]
+    begin: float | TimeOfDay | None
+    end: float | TimeOfDay | None
+
+
+def files_by_node(
+    path: Path, phase: str | None, begin: float | TimeOfDay | None, end: float | TimeOfDay | None
+) -> dict[Path, NodeFiles]:
+    """Return the recordings at a path by directory; those of a run are the recordings of its nodes.
+
+    Raises CasstatError and click.UsageError.
+    """
+    run = read_run_in(path) if is_run(path) else None
+    limits = limits_of(run, phase)
+    if run is None or limits is None:
+        files: dict[Path, list[Path]] = {}
+        for file in _files_in(path):
+            files.setdefault(file.parent, []).append(file)
+        return {folder: NodeFiles(of_node, begin, end) for folder, of_node in files.items()}
+    nodes = {}
+    for node in run.nodes:
+        if recording := _recording_of(node, run):
+            clock = node.clock_correction()
+            nodes[path / recording] = NodeFiles(
+                _files_in(path / recording),
+                clock.node_s(limits[0]) if begin is None else begin,
+                end if end is not None or limits[1] is None else clock.node_s(limits[1]),
+            )
+    return nodes
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return the journal files at a path. Raises CasstatError."""
+    try:
+        return list(journal_files(path))
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
 
 
 def recordings_in(folder: Path, run: Run) -> list[Path]:

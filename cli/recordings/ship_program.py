@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -12,9 +12,9 @@ import click
 from cli.errors import CasstatError, note
 from cli.parameters.time_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
+from cli.recordings.run_defaults import NodeFiles, files_by_node
 from cli.safe_echo import echo
 from collector.journal.read_limits import MAX_SERIES, SeriesLimit
-from collector.journal.segments import journal_files
 from collector.journal.writer import Position, sort_key
 from collector.printable import count_text
 from exporters.shipping.checkpoint import file_name
@@ -38,23 +38,24 @@ class Order:
     state: Path | None = None
     patience_s: float = 60.0
     max_series: int = MAX_SERIES
+    phase: str | None = None
 
 
 def ship(order: Order) -> bool:
     """Ship the recordings; return whether all stores accepted everything. Raises CasstatError."""
-    recordings = _recordings(order.path)
+    recordings = _recordings(order)
     for url in order.urls:
         _sink(url).close()
     # Build the whole list first, because `all` would stop a generator at the first failure and skip the other stores.
-    arrived = [_shipped(order, url, files) for url in order.urls for files in recordings.values()]
+    arrived = [_shipped(order, url, recording) for url in order.urls for recording in recordings]
     return all(arrived)
 
 
-def _shipped(order: Order, url: str, files: list[Path]) -> bool:
-    sink = _sink(url)
+def _shipped(order: Order, url: str, recording: NodeFiles) -> bool:
+    sink, files = _sink(url), recording.files
     # One state directory per node; each store has its own files in it, because stores progress independently.
     state_folder = None if order.state is None else order.state / file_name(str(files[0].resolve().parent))
-    begin_s, end_s = recorded_bounds(order.begin, order.end, files)
+    begin_s, end_s = recorded_bounds(recording.begin, recording.end, files)
     plan = Plan(
         _opened(files, order.max_series), state_folder=state_folder, cpu_share=1.0, begin_s=begin_s, end_s=end_s
     )
@@ -135,18 +136,18 @@ def _opened(files: list[Path], max_series: int) -> Callable[[Position | None], J
     return opened
 
 
-def _recordings(path: Path) -> Mapping[Path, list[Path]]:
-    """Return the journal files, grouped by directory. Raises CasstatError."""
-    paths_by_folder: dict[Path, list[Path]] = {}
+def _recordings(order: Order) -> list[NodeFiles]:
+    """Return the recording of each node. Raises CasstatError and click.UsageError."""
+    recordings = files_by_node(order.path, order.phase, order.begin, order.end)
     try:
-        for file in journal_files(path):
-            file.open("rb").close()
-            paths_by_folder.setdefault(file.parent, []).append(file)
+        for recording in recordings.values():
+            for file in recording.files:
+                file.open("rb").close()
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    if not paths_by_folder:
-        raise CasstatError(f"{path}: no recording found")
-    return paths_by_folder
+    if not recordings:
+        raise CasstatError(f"{order.path}: no recording found")
+    return list(recordings.values())
 
 
 def _sink(url: str) -> Sink:

@@ -44,4 +44,4 @@ def live_plan(agents: Sequence[NodeAddress], clients: AgentClients) -> Plan:
     def connect(_: str) -> NoReturn:
         raise AssertionError("private agents replace Jolokia agents")
 
-    return Plan(tuple(agents), (), 1.0, clients.access_to(*agents), clients.tls, connect)
+    return Plan(tuple(agents), (), 1.0, clients.access_to, clients.tls, connect)

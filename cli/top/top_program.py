@@ -116,7 +116,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         targets,
         seeds,
         settings.interval or 1.0,
-        access,
+        lambda _: access,
         tls,
         lambda url: connect(url, _for(parse_address(url), settings.jolokia), environ),
     )

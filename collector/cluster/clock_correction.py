@@ -57,6 +57,18 @@ class ClockCorrection:
         before_s, after_s = self.offsets_s[following - 1], self.offsets_s[following]
         return time_s - (before_s + (time_s - begin_s) / (end_s - begin_s) * (after_s - before_s))
 
+    def node_s(self, reference_s: float) -> float:
+        """Return what the node's clock shows at a time of the reference clock; the inverse of `reference_s`."""
+        references_s = [self.reference_s(time_s) for time_s in self.times_s]
+        following = bisect_right(references_s, reference_s)
+        if following == 0:
+            return reference_s + self.offsets_s[0]
+        if following == len(self.times_s):
+            return reference_s + self.offsets_s[-1]
+        begin_s, end_s = references_s[following - 1], references_s[following]
+        before_s, after_s = self.offsets_s[following - 1], self.offsets_s[following]
+        return reference_s + before_s + (reference_s - begin_s) / (end_s - begin_s) * (after_s - before_s)
+
 
 IDENTITY = ClockCorrection()
 """The correction of a clock that agrees with the reference clock."""

@@ -54,7 +54,7 @@ class Access:
         if self.password and not self.user:
             raise AccessError("the password requires a user name", missing="user")
         if self.key and not self.certificate:
-            raise AccessError("the key requires its certificate", missing="certificate")
+            raise AccessError("the key requires a certificate", missing="certificate")
 
     @property
     def headers(self) -> Mapping[str, str]:

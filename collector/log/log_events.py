@@ -97,7 +97,7 @@ def _streams(match: Match) -> str:
 
 
 def _files(number: str, size: str) -> str:
-    return f"{number} {'file' if number == '1' else 'files'} {_size(size)}" if int(number) else "nothing"
+    return f"{count_text(int(number), 'file')} ({_size(size)})" if int(number) else "nothing"
 
 
 def _node(match: Match) -> str:

@@ -182,7 +182,7 @@ def _unknown(client: AgentClient) -> RunNode:
 
 
 def _with_folders(nodes: Iterable[RunNode], parent: str) -> list[RunNode]:
-    """Return the nodes; each node without a problem has a directory of its own in `parent`."""
+    """Assign each node without a problem its own directory in `parent`; return all nodes."""
     folders: set[str] = set()
     placed = []
     for node in nodes:

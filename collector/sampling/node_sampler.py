@@ -31,7 +31,7 @@ UNKNOWN = "-"
 class NameOverrides:
     """Names that override the discovered ones; "" keeps the discovered name.
 
-    fallback_node  the node's name until it announces its address, such as its last known name.
+    fallback_node  the name to use, such as the last known one, until the node announces its address.
     """
 
     node: str = ""

@@ -32,7 +32,7 @@ PROCESS_CPU = "process_cpu_pct"
 class Peak:
     """The highest value of a column in a phase, with its node or client host and the end of its interval.
 
-    process  for PROCESS_CPU, the process's name and number.
+    process  for PROCESS_CPU, the process as `NAME (PID)`; otherwise "".
     """
 
     value: float

@@ -37,7 +37,6 @@ def test_a_private_agent_leaves_nothing_but_its_recording(
 def test_a_private_agent_receives_no_credentials(
     node: Node, fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The status line uses the same credentials for all agents, so it uses none if one agent is private."""
     fake.node.do_reads(100)
     plans: list[Plan] = []
     authenticated: dict[str, set[bool]] = {}
@@ -65,4 +64,4 @@ def test_a_private_agent_receives_no_credentials(
     assert authenticated == {node.address: {True}, private: {False}}
     (plan,) = plans
     assert [address.authority for address in plan.nodes] == [node.address, private]
-    assert not plan.access.headers
+    assert [bool(plan.access(address).headers) for address in plan.nodes] == [True, False]

@@ -85,7 +85,7 @@ def test_an_agent_serves_a_live_cluster_on_a_socket(fake: FakeJolokia, tmp_path:
     options = ("--jolokia", fake.url, "--source", "jolokia", "--journal-dir", str(tmp_path / "journal"))
     with Program("agent", *options, "--listen", f"unix:{path}") as program:
         eventually(path.is_socket)
-        plan = Plan((address_of(path),), (), 1.0, Access(), None, never)
+        plan = Plan((address_of(path),), (), 1.0, lambda _: Access(), None, never)
         frames = LiveFrames(plan, Wanted(COLUMNS))
         frames.start()
         eventually(lambda: any(frame.counted for frame in frames.history.frames))

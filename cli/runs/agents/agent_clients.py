@@ -27,13 +27,13 @@ class AgentClients:
     tls: ssl.SSLContext
     private: Collection[NodeAddress] = ()
 
-    def access_to(self, *addresses: NodeAddress) -> Access:
-        """Return credentials that may be sent to all of these agents.
+    def access_to(self, address: NodeAddress) -> Access:
+        """Return the credentials for an agent.
 
         The user's credentials are sent only to agents that the user named. Agents that `record` started need none, and
         somebody else may control the hosts that they run on.
         """
-        is_named = all(address.tunnel is None and address not in self.private for address in addresses)
+        is_named = address.tunnel is None and address not in self.private
         return self.access if is_named else Access()
 
     def client(self, address: NodeAddress) -> AgentClient:

@@ -41,7 +41,7 @@ PROTOCOL = 1
 LEASE_S = 60.0
 """The command ends if there has been no heartbeat for this time."""
 WORK_FOLDER = "work"
-# ssh's reader keeps at most 16 KiB of a line, and Base64 adds a third.
+# The client keeps only the last 16 KiB of an incomplete line, and Base64 makes the data a third larger.
 CHUNK_BYTES = 8 << 10
 # How long to wait, after the command has ended, for output of processes that it left in the background.
 DRAIN_S = 0.5
@@ -152,7 +152,7 @@ def _relay(
     while True:
         ready = _readable([*streams, status, *([] if control.has_ended else [0])], POLL_S)
         if 0 in ready:
-            # If the client read no output for a long time, its heartbeats have been waiting.
+            # Read before checking `is_lost`: if sending output blocked for a long time, heartbeats have queued up.
             control.read()
         for number in control.signals:
             with suppress(OSError):

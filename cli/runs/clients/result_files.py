@@ -117,7 +117,7 @@ def _relative_path(name: object) -> PurePosixPath:
     path = PurePosixPath(name if isinstance(name, str) else "")
     is_inside = path.parts and not path.is_absolute() and ".." not in path.parts
     if not is_inside or len(str(path)) > MAX_PATH_CHARS or "\0" in str(path):
-        raise ValueError(f"'{one_line(name)[:100]}' is not a path inside the working directory")
+        raise ValueError(f"'{one_line(name)[:100]}' is not a valid path inside the working directory")
     return path
 
 

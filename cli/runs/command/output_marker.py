@@ -28,7 +28,7 @@ class OutputMarker(OutputObserver):
             self._mark(line)
 
     def end(self) -> None:
-        """Treat the last line of each stream as complete, although it does not end with a newline."""
+        """Treat each stream's last line as complete, even if it does not end with a newline."""
         for line in self._lines.values():
             self._mark(line)
         self._lines.clear()

@@ -58,13 +58,14 @@ class Request:
 class Plan:
     """The nodes to follow and how to connect to them.
 
-    The peers of `seeds` are followed as well. `access` and `tls` apply to casstat agents, `connect` to Jolokia agents.
+    The peers of `seeds` are followed as well. `access` returns the credentials for a casstat agent; `tls` also applies
+    to casstat agents, and `connect` to Jolokia agents.
     """
 
     nodes: tuple[NodeAddress, ...]
     seeds: tuple[NodeAddress, ...]
     interval_s: float
-    access: Access
+    access: Callable[[NodeAddress], Access]
     tls: ssl.SSLContext | None
     connect: "Callable[[str], Jolokia]"
 
@@ -184,7 +185,7 @@ class LiveCluster:
         self._assembler.add_node(key, node.host)
         if node.is_agent:
             tls = self._plan.tls if node.scheme == "https" else None
-            feed = AgentFeed(key, node, self._plan.access, tls, self, self._connections, self._select_values)
+            feed = AgentFeed(key, node, self._plan.access(node), tls, self, self._connections, self._select_values)
             self._agents[key] = feed
             self._start_task(feed.follow())
         else:

@@ -148,7 +148,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraNativeTransportOff",
         "native_running",
-        f"Clients cannot connect to {WHERE}: its native transport is off although the node is in service.",
+        f"Clients cannot connect to {WHERE}: its native transport is off even though the node is in service.",
         summary="Clients cannot connect to {{ $labels.node }}",
         also=_IN_SERVICE,
     ),

@@ -30,7 +30,7 @@ def test_a_file_has_its_name_once_it_is_complete(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../b", "/etc/b", "", ".", "a/../../b", "a\0b", "a" * 2000, None, 3])
 def test_a_name_outside_the_directory_is_refused(tmp_path: Path, name: object) -> None:
-    with _Files(tmp_path) as files, pytest.raises(ValueError, match="is not a path inside"):
+    with _Files(tmp_path) as files, pytest.raises(ValueError, match="is not a valid path inside"):
         files.take({"file": name})
     assert list(tmp_path.iterdir()) == []
 

@@ -62,7 +62,7 @@ def busy(
 
 
 def timed(ticks: Iterable[Snapshot], offset_at: Callable[[float], float]) -> list[Snapshot]:
-    """Return the ticks with the times of a clock that is ahead by `offset_at`, which takes the true time."""
+    """Return the ticks as timestamped by a clock that is `offset_at(t)` seconds ahead at the true time `t`."""
     return [
         with_rounded_times(replace(snapshot, tick=replace(snapshot.tick, time_s=time_s + offset_at(time_s))))
         for snapshot in ticks

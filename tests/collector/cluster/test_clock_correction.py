@@ -28,6 +28,7 @@ def test_linear_drift_is_inverted(
     clock = ClockCorrection.measured((time_s, offset_at(time_s)) for time_s in times_s)
     time_s = BEGIN_S + fraction * length_s
     assert clock.reference_s(time_s + offset_at(time_s)) == pytest.approx(time_s, rel=0, abs=ROUNDING_S)
+    assert clock.node_s(time_s) == pytest.approx(time_s + offset_at(time_s), rel=0, abs=ROUNDING_S)
 
 
 @given(st.lists(st.tuples(TIMES, OFFSETS), max_size=4), DRIFTS, TIMES, st.floats(0, 100))

@@ -21,7 +21,7 @@ def set_process(proc: Path, pid: int, cpu_s: float, name: str = "java", start: i
 
 
 def cpu_seconds(source: BusyProcesses) -> dict[tuple[str, ...], float]:
-    """Return the CPU time of each process that a source reads, by name and number."""
+    """Return the CPU time of each process that a source reads, by name and PID."""
     values = source.read(1.0).values
     times = {series[1:]: value for series, value in values.items() if series[0] == CPU_TIME.name}
     return {labels: value / TICKS_PER_S for labels, value in times.items() if isinstance(value, int)}

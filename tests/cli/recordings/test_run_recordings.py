@@ -1,0 +1,81 @@
+"""`replay` and `ship` read the recordings of a run's nodes, in the time range of the run or of a phase."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CasstatError
+from cli.recordings.run_defaults import files_by_node
+from collector.runs.run_file import ClientHost, NodeClock, Run, RunNode, RunPhase, write_run
+from tests.cli.recordings.conftest import Run as RunCasstat
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
+
+TICKS, OFFSET_S = 60, 100.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run of the nodes `a`, whose clock is ahead, and `b`; one machine is recorded as a client host."""
+    folder = tmp_path / "run"
+    record(folder / "nodes" / "a", timed(busy("a", TICKS), lambda _: OFFSET_S))
+    record(folder / "nodes" / "b", busy("b", TICKS))
+    record(folder / "client-hosts" / "c", busy("c", TICKS))
+    clocks = (NodeClock(BEGIN_S, OFFSET_S, 0.001),)
+    run = Run(
+        "run",
+        BEGIN_S + 10.0,
+        BEGIN_S + 50.0,
+        "1",
+        nodes=(
+            RunNode("a", "a", "nodes/a", clocks=clocks),
+            RunNode("b", "b", "nodes/b"),
+            RunNode("d", "d", problem="d: unreachable"),
+        ),
+        phases=(RunPhase("ramp", BEGIN_S + 20.0, BEGIN_S + 30.0),),
+        client_hosts=(ClientHost("c", "", "client-hosts/c"),),
+    )
+    write_run(folder, run)
+    return folder
+
+
+def replayed(run: RunCasstat, *arguments: str) -> list[float]:
+    """Return the times of the replayed rows, relative to BEGIN_S."""
+    code, out, errors = run("replay", "run", *arguments, "--format", "json")
+    assert (code, errors) == (0, "")
+    return [json.loads(line)["time"] - BEGIN_S for line in out.splitlines()]
+
+
+def test_a_run_is_replayed_within_its_limits(folder: Path, run: RunCasstat) -> None:
+    # The first tick has no row, because its rates are unknown.
+    assert replayed(run, "--node", "b") == [float(second) for second in range(11, 51)]
+    assert replayed(run, "--node", "a") == [OFFSET_S + second for second in range(11, 51)]
+    assert replayed(run, "--node", "a", "--phase", "ramp") == [OFFSET_S + second for second in range(21, 31)]
+    assert replayed(run, "--node", "b", "--from", str(BEGIN_S + 47)) == [48.0, 49.0, 50.0]
+
+
+def test_only_the_recordings_of_nodes_are_read(folder: Path) -> None:
+    assert set(files_by_node(folder, None, None, None)) == {folder / "nodes" / "a", folder / "nodes" / "b"}
+    assert set(files_by_node(folder / "client-hosts", None, None, None)) == {folder / "client-hosts" / "c"}
+
+
+def test_one_of_several_nodes_must_be_named(folder: Path, run: RunCasstat) -> None:
+    for arguments, message in (
+        ((), "run: contains recordings of several nodes (hint: use --node with one of a, b)"),
+        (("--node", "c"), "run: no recording of 'c' (hint: choose from a, b)"),
+    ):
+        code, _, errors = run("replay", "run", *arguments)
+        assert (code, errors) == (1, f"casstat: {message}\n")
+
+
+def test_a_phase_is_one_of_a_run(folder: Path, run: RunCasstat) -> None:
+    code, _, errors = run("replay", "run", "--node", "a", "--phase", "x")
+    assert (code, "choose from ramp" in errors) == (2, True)
+    code, _, errors = run("replay", "run/nodes/a", "--phase", "ramp")
+    assert (code, "--phase requires a run directory" in errors) == (2, True)
+
+
+def test_a_malformed_run_is_an_error(folder: Path) -> None:
+    (folder / "run.json").write_text("{")
+    with pytest.raises(CasstatError, match="not JSON"):
+        files_by_node(folder, None, None, None)
