@@ -61,7 +61,7 @@ BEANS = (
     counter("cassandra_pool_completed_total", "Number of completed tasks.", _BEAN + "CompletedTasks", "Value"),
     counter(
         "cassandra_pool_blocked_total",
-        "Number of tasks that blocked because the queue was full.",
+        "Number of tasks that were blocked because the queue was full.",
         _BEAN + "TotalBlockedTasks",
     ),
     gauge(

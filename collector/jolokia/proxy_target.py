@@ -21,7 +21,7 @@ Answer = dict[str, Any]
 
 
 class ProxyError(Exception):
-    """The proxy did not read the target. `quoted` is the proxy's own error message, or "" if there is none."""
+    """The target cannot be read through the proxy. `quoted` is the proxy's own error message, or "" without one."""
 
     def __init__(self, text: str, reason: Reason = Reason.OTHER, quoted: str = "") -> None:
         super().__init__(text)

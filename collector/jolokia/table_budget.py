@@ -17,7 +17,7 @@ OTHERS = "(others)"
 PER_TICK = 50
 # The time until a table's second reading, and the time between later readings.
 FIRST_S, PERIOD_S = 10.0, 60.0
-# A table replaces an active one only if it is busier by the factor LEAD; otherwise, the selection would keep changing.
+# A table replaces an active one only if it is more than LEAD times as busy, so that the selection is stable.
 LEAD = 1.25
 # Until a table has a rate, its score is its total since the node started, multiplied by TOTAL_WEIGHT.
 TOTAL_WEIGHT = 1e-12

@@ -22,7 +22,7 @@ TIMEOUT_S = 10.0
 MAX_JSON_BYTES = 16 << 20
 # A file that is being written may have grown since the agent listed its size.
 MAX_GROWTH_BYTES = 16 << 20
-# A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's patience.
+# A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's `patience_s`.
 MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
 # A download fails after MAX_ATTEMPTS attempts that together received fewer than MIN_PROGRESS_BYTES.
 MAX_ATTEMPTS = 5

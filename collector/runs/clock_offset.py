@@ -74,8 +74,8 @@ def measured(
 ) -> ClockOffset:
     """Measure the offset of an agent's clock.
 
-    `ask` sends a request to the agent, and returns when the agent received it and when it answered, on the agent's
-    clock. Raises ClockOffsetError.
+    `ask` sends a request to the agent, and returns the times at which the agent received and answered it, on the
+    agent's clock. Raises ClockOffsetError.
     """
 
     def exchange() -> ClockExchange:

@@ -225,7 +225,7 @@ class NodeSampler:
         try:
             complete = self.learn()
         except SourceError:
-            # The node has stopped again: retry on a later tick, once it responds.
+            # The node did not answer: retry on a later tick.
             complete = False
         if complete:
             self._learn_backoff.reset()

@@ -79,7 +79,7 @@ class SshServer:
 
     @property
     def path(self) -> str:
-        """A value of PATH with which the configured `ssh` is found first."""
+        """A PATH in which the configured `ssh` comes first."""
         return f"{self._folder / 'bin'}:{os.environ['PATH']}"
 
     @property

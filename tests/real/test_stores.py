@@ -155,7 +155,7 @@ def test_a_restarted_store_receives_everything(node: Node, influxdb: InfluxDB) -
         eventually(lambda: shipping.health().points > 0)
         influxdb.stop()
         node.record(100)
-        # The stop may reset a connection in use; only later connections are refused.
+        # Stopping InfluxDB may reset an open connection; only new connections are refused.
         eventually(lambda: not shipping.health().up and "refused" in shipping.health().reason)
         influxdb.start()
         node.record(100)

@@ -36,7 +36,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraTimeouts",
         "timeouts",
-        f"{{{{ $value | humanize }}}} requests per second are timing out; their coordinator is {WHERE}.",
+        f"{{{{ $value | humanize }}}} requests per second coordinated by {WHERE} are timing out.",
     ),
     *signal_alerts(
         "CassandraUnavailables",
@@ -46,7 +46,7 @@ ALERTS = (
     *signal_alerts(
         "CassandraFailures",
         "failures",
-        f"{{{{ $value | humanize }}}} requests per second are failing on a replica; their coordinator is {WHERE}.",
+        f"{{{{ $value | humanize }}}} requests per second coordinated by {WHERE} are failing on a replica.",
     ),
     *signal_alerts(
         "CassandraRequestsDiscarded",

@@ -1,4 +1,4 @@
-"""TLS for connections to a store: the URL parameters that configure it, and advice that mentions them."""
+"""TLS for connections to a store: the URL parameters that configure it, and hints that name them."""
 
 import ssl
 
@@ -19,7 +19,7 @@ HINTS = {
 
 
 def access_of(target: Target) -> Access:
-    """Return the certificates for connections to a store, and advice on failures. Raises SinkUrlError."""
+    """Return the certificate files for connections to a store, and the hints for failed ones. Raises SinkUrlError."""
     if not target.tls and (odd := [name for name in PARAMETERS if name in target.parameters]):
         raise SinkUrlError(f"{target.name}: {odd[0]} requires TLS (hint: use a URL with +https)")
     if KEY in target.parameters and CERTIFICATE not in target.parameters:

@@ -255,7 +255,7 @@ def leased_runs(folder: Path, count: int) -> None:
 
 def test_runs_that_are_deleted_to_make_room_while_leases_expire_stay_deleted(tmp_path: Path) -> None:
     clock = FakeClock(1_795_000_000.0)
-    # As many runs as fit into the file: to record their ends, some of them must be deleted.
+    # Fill the file with runs, so that some must be deleted to make room for the ends of the others.
     leased_runs(tmp_path, MAX_BYTES // 256)
     runs = RunStore(tmp_path, clock, lambda _: None)
     clock.busy(31)

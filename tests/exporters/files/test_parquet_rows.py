@@ -1,4 +1,4 @@
-"""Merged rows as Parquet: the same types in all files, however large the rows are."""
+"""Merged rows as Parquet: all files have the same types, whatever the block size."""
 
 import csv
 import subprocess
