@@ -54,8 +54,9 @@ def command(
 ) -> None:
     """Push a recording to time series databases
 
-    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, a single file, or a run directory. With +https instead of
-    +http, the URL of a store also accepts ca_file, cert_file and key_file. Files with secrets must have mode 0600.
+    PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE, a single file, or a run directory. With
+    +https instead of +http, the URL of a store also accepts ca_file, cert_file and key_file. Files with secrets must
+    have mode 0600.
 
     The exit code is 1 if a store refused points, or accepted nothing for longer than --patience.
     """

@@ -108,9 +108,9 @@ def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
 
 def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: int | None) -> Finding:
     if pid is not None:
-        summary = f"{jolokia.url} serves process {pid}, a Cassandra node that is still starting"
+        summary = f"{jolokia.url} belongs to process {pid}, a Cassandra node that is still starting"
         return problem(SUBJECT, summary, "its MBeans do not exist yet", case.advice.command("doctor"))
-    summary = f"{jolokia.url} serves a program other than Cassandra ({one_line(facts.jvm) or 'unnamed'})"
+    summary = f"{jolokia.url} belongs to a program other than Cassandra ({one_line(facts.jvm) or 'unnamed'})"
     return problem(SUBJECT, summary, "", *_jolokia_of(case, case.chosen or next(iter(case.here), None)))
 
 
@@ -119,9 +119,9 @@ def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: in
     impact = "the columns would mix two nodes"
     other = next((node for node in case.here if node.pid == pid), None)
     if other is None:
-        summary = f"{jolokia.url} serves a node on another host, not {selected}"
+        summary = f"{jolokia.url} belongs to a node on another host, not {selected}"
         return problem(SUBJECT, summary, impact, *_jolokia_of(case, chosen))
-    summary = f"{jolokia.url} serves process {pid}, not {selected}"
+    summary = f"{jolokia.url} belongs to process {pid}, not {selected}"
     fixes = _jolokia_of(case, chosen)
     if other.jmx_port:
         fixes = (*fixes, f"or: {case.advice.line(jmx_port=str(other.jmx_port))}")

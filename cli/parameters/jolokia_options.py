@@ -63,7 +63,7 @@ OPTIONS = (
         _FILE,
     ),
     _option("--jolokia-target", "HOST:PORT", "JMX address or service URL of the node (if Jolokia runs as a proxy)."),
-    _option("--jolokia-target-user", "NAME", "JMX user name of that node (requires a password)."),
+    _option("--jolokia-target-user", "NAME", "JMX user name for that node (requires a password)."),
     _option("--jolokia-target-password-file", "FILE", "File with that user's password (mode 0600).", _FILE),
 )
 

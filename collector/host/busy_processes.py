@@ -56,8 +56,8 @@ class BusyProcesses:
     def __init__(self, clock: Clock, proc: Path = Path("/proc")) -> None:
         self._clock = clock
         self._proc = proc
-        # The CPU time of each process at the first reading. The key includes the process's start, because process
-        # numbers are used again.
+        # The CPU time of each process at the first reading. The key includes the process's start time, because
+        # PIDs are reused.
         self._initial_ticks: dict[tuple[int, int], int] = {}
         self._is_first = True
 

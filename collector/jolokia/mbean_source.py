@@ -90,8 +90,8 @@ class MBeanSource:
         self._remainder = Remainder()
         self._next_search_s = self._rested_at_s = 0.0
         self._search_pause_s = 0.0
-        # Which names may have changed recently: SCHEMA (those that depend on the schema), ALL or "" (none). The schema
-        # may have changed just before the first contact.
+        # Which names may have changed recently: SCHEMA (those that depend on the schema), ALL or "" (none); initially
+        # SCHEMA, because the schema may have changed just before the first contact.
         self._changed = SCHEMA
         self._origin = ""
         self._schema = ""

@@ -39,7 +39,7 @@ class ClockExchange:
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How far an agent's clock is ahead of the local one; the true offset is within `error_s`, both in seconds.
+    """How far an agent's clock is ahead of the local one; the true offset is within `error_s` of `offset_s`.
 
     at_s  the local time of the measurement.
     """

@@ -177,7 +177,7 @@ SIGNALS = (
         "Events",
         Rate("casstat_events_total"),
         Unit.PER_S,
-        "Events by kind, such as restarts and missed ticks and, with `--log`, those from Cassandra's log.",
+        "Events by kind, such as restarts and missed ticks; with `--log`, also events from Cassandra's log.",
         ("kind",),
         "Absent if the agent is down or has not reached the node yet.",
     ),

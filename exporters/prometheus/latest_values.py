@@ -12,7 +12,7 @@ from exporters.bounded_labels import BoundedLabels
 PERIODS = 2.5
 # Until the second reading of a series, its period is assumed to be at least FIRST_S.
 FIRST_S = 10.0
-# A longer period is reduced to MAX_PERIOD_S or the metric's scrape interval, whichever is longer.
+# A series' period is capped at MAX_PERIOD_S, or at the metric's scrape interval if that is longer.
 MAX_PERIOD_S = 300.0
 # All values are stale after STALL_S or PERIODS intervals without a tick, whichever is longer.
 STALL_S = 30.0

@@ -10,7 +10,7 @@ from exporters.sinks.sink import RefusedError, Sink, TooLargeError, UnavailableE
 
 MAX_POINTS = 5000
 MAX_BYTES = 2 << 20
-# The deadline for one request, regardless of how slowly the store responds.
+# The total time allowed for one request, however slowly the store responds.
 TIMEOUT_S = 10.0
 # A store that refuses every point may be misconfigured. Give up on points only after it has refused them for
 # GIVE_UP_AFTER_S, always for the same reason.

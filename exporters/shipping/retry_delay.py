@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 FIRST_S, MAX_S = 1.0, 60.0
-# A longer Retry-After is reduced to MAX_RETRY_AFTER_S.
+# Retry-After is capped at MAX_RETRY_AFTER_S.
 MAX_RETRY_AFTER_S = 300.0
 
 

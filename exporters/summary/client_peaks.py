@@ -37,7 +37,7 @@ def client_intervals(host: NodeRun) -> list[ClientInterval]:
 
 
 def _busiest(sample: Sample) -> tuple[float, str]:
-    """Return the CPU of the process that used the most, as a percentage of one processor, and the process as `NAME (PID)`."""
+    """Return the highest CPU of a process, as a percentage of one processor, and the process as `NAME (PID)`."""
     return max(
         (
             (100 * value.per_s, f"{series[1]} ({series[2]})")

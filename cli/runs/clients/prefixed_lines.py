@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-# A longer line is divided.
+# Longer lines are split.
 MAX_LINE_BYTES = 1 << 16
 
 

@@ -32,7 +32,7 @@ _CURRENT_AGENTS = aggregate("count", _AGENT, (*CLUSTER, "node"))
 # `unless` works even if no agent is left, whereas a count of the remaining agents would then be absent.
 _GONE = aggregate("count", f"{_RECENT_AGENTS} unless {_CURRENT_AGENTS}", CLUSTER)
 _MISSING = f"{_GONE} / {aggregate('count', _RECENT_AGENTS, CLUSTER)}"
-_MISSING_SUMMARY = "Agents of {{ $labels.cluster }} are missing"
+_MISSING_SUMMARY = "Agents in {{ $labels.cluster }} are missing"
 _SCHEMAS = aggregate("count", selector("cassandra_schema_version", (), MATCH), (*CLUSTER, "schema_version"))
 _MODE = "cassandra_operation_mode"
 _DATACENTER = ("cluster", "dc")
@@ -61,7 +61,7 @@ ALERTS = (
         "agents_missing",
         _MISSING,
         _MISSING_SUMMARY,
-        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} seen within the last hour are "
+        "{{ $value | humanizePercentage }} of the agents in {{ $labels.cluster }} seen within the last hour are "
         "missing: their machines are down, or Prometheus no longer finds or reaches them.",
         by=CLUSTER,
         only=WARNING,
@@ -71,7 +71,7 @@ ALERTS = (
         "agents_missing",
         _MISSING,
         _MISSING_SUMMARY,
-        "{{ $value | humanizePercentage }} of the agents of {{ $labels.cluster }} seen within the last hour are "
+        "{{ $value | humanizePercentage }} of the agents in {{ $labels.cluster }} seen within the last hour are "
         "missing, and the remaining nodes do not confirm that all nodes are reachable.",
         by=CLUSTER,
         only=CRITICAL,
@@ -109,8 +109,8 @@ ALERTS = (
         "CassandraNodesDisagree",
         "nodes_live_spread",
         f"{rule_query(Gauge(_LIVE, aggregation=Aggregation.MAX), CLUSTER)} - {rule_query(Gauge(_LIVE), CLUSTER)}",
-        "Nodes of {{ $labels.cluster }} disagree about live nodes",
-        "Nodes of {{ $labels.cluster }} see different numbers of live nodes; "
+        "Nodes in {{ $labels.cluster }} disagree about live nodes",
+        "Nodes in {{ $labels.cluster }} see different numbers of live nodes; "
         "the highest and the lowest differ by {{ $value | humanize }}.",
         by=CLUSTER,
     ),
@@ -125,8 +125,8 @@ ALERTS = (
         "CassandraSchemaDisagreement",
         "schema_versions",
         aggregate("count", _SCHEMAS, CLUSTER),
-        "Nodes of {{ $labels.cluster }} have different schemas",
-        "Nodes of {{ $labels.cluster }} have {{ $value | humanize }} versions of the schema.",
+        "Nodes in {{ $labels.cluster }} have different schemas",
+        "Nodes in {{ $labels.cluster }} have {{ $value | humanize }} versions of the schema.",
         by=CLUSTER,
     ),
     *threshold_alerts(

@@ -36,7 +36,9 @@ class Followed:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
         self.selected: list[frozenset[str]] = []
         self.errors: list[Exception] = []
-        plan = Plan(tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, lambda _: Access(), None, Jolokia)
+        plan = Plan(
+            tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, lambda _: Access(), None, Jolokia
+        )
         self.cluster = LiveCluster(plan, request, self._intervals.put, select_values=self._select)
 
     def _select(self, values: Mapping[str, object]) -> Mapping[str, object]:
