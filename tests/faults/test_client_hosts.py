@@ -114,24 +114,23 @@ def test_a_command_that_ignores_ctrl_c_is_killed_by_the_third_one(
     assert process.returncode == 128 + signal.SIGKILL, errors
 
 
-def test_the_command_ends_if_the_connection_is_lost_and_the_run_is_recoverable(
+def test_the_command_ends_if_the_connection_is_lost_and_the_rest_is_fetched_after_it_is_restored(
     node: Node, server: SshServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
     with started(server, node, folder, "echo data > file; echo up; sleep 60.25") as process:
-        (host,) = read_run(folder).client_hosts
+        (begun,) = read_run(folder).client_hosts
         server.stop()
         eventually(lambda: not is_sleeping("60.25"))
-        _, errors = process.communicate(timeout=200)
+        server.start()
+        _, errors = process.communicate(timeout=100)
     assert process.returncode == 125
     assert f"{server.url}: connection lost, so the command has been terminated" in errors
-    server.start()
-    recover(folder)
-    (after,) = read_run(folder).client_hosts
-    assert (after.problem, after.spool) == ("", "")
-    assert after.ticks >= 1
-    assert (folder / after.results / "files/file").read_text() == "data\n"
-    assert not Path(host.spool).exists()
+    (host,) = read_run(folder).client_hosts
+    assert (host.exit_code, host.problem, host.spool) == (125, "", "")
+    assert host.ticks >= 1
+    assert (folder / host.results / "files/file").read_text() == "data\n"
+    assert not Path(begun.spool).exists()
 
 
 def test_a_killed_recorder_leaves_no_command_and_a_recoverable_run(
