@@ -100,18 +100,18 @@ def defects(run_folder: Path, journals: Path) -> list[str]:
     """Return what is wrong with a run."""
     run = read_run(run_folder)
     rows = rows_of(run_folder / "merged")
-    found = [f"{node.name}: {node.problem}" for node in run.recorded if node.problem]
+    problems = [f"{node.name}: {node.problem}" for node in run.recorded if node.problem]
     for node in run.nodes:
         counted = sum(float(row["reads"]) for row in rows if row["node"] == node.name and row["reads"])
         expected = increases(journals / node.name, node.begin_s or 0.0, node.end_s or 0.0)
         print(f"  {node.name}: {counted:.0f} reads merged, {expected:.0f} counted")
         if counted != expected:
-            found.append(f"{node.name}: {counted:.0f} reads instead of {expected:.0f}")
+            problems.append(f"{node.name}: {counted:.0f} reads instead of {expected:.0f}")
     for host in run.client_hosts:
         print(f"  client host {host.name}: {host.ticks} ticks, exit code {host.exit_code}")
         if not host.ticks:
-            found.append(f"client host {host.name} has no ticks")
-    return found
+            problems.append(f"client host {host.name} has no ticks")
+    return problems
 
 
 def duration_of(run: Run) -> float:
@@ -154,20 +154,20 @@ def main() -> int:
                     nodes[2].start()
                 elif name == "ctrl-c":
                     process.send_signal(signal.SIGINT)
-            found = defects(run_folder, folder)
+            problems = defects(run_folder, folder)
             if name == "undisturbed":
                 rows = rows_of(run_folder / "merged")
                 merged = sum(float(row["reads"]) for row in rows if row["node"] == "cluster" and row["reads"])
                 reported = latte_reads(run_folder, read_run(run_folder))
                 print(f"  {merged:.0f} reads merged, {reported} reported by latte")
                 if abs(merged - reported) > TOLERANCE * reported:
-                    found.append("latte reports another number of reads")
+                    problems.append("latte reports another number of reads")
             elif name == "outage":
                 nodes[2].wait(no_progress)
             elif (duration_s := duration_of(read_run(run_folder))) > 0.75 * DURATION_S:
-                found.append(f"the run lasted {duration_s:.0f} s in spite of Ctrl-C")
-            print(f"  exit status {process.returncode}", *(f"  DEFECT: {defect}" for defect in found), sep="\n")
-            status |= bool(found)
+                problems.append(f"the run lasted {duration_s:.0f} s in spite of Ctrl-C")
+            print(f"  exit status {process.returncode}", *(f"  DEFECT: {defect}" for defect in problems), sep="\n")
+            status |= bool(problems)
     return status
 
 

@@ -137,7 +137,7 @@ class ClientCommand:
         """Set the result, unless the command has ended."""
         with self._changed:
             if self._result is None:
-                what = "connection lost, so the command has been terminated" if self._is_ready else "cannot connect"
+                failure = "connection lost, so the command has been terminated" if self._is_ready else "cannot connect"
                 reason = f": {problem}" if problem else ""
-                self._result = CommandResult(FAILED, one_line(f"{self._address.url}: {what}{reason}"))
+                self._result = CommandResult(FAILED, one_line(f"{self._address.url}: {failure}{reason}"))
             self._changed.notify_all()
