@@ -21,7 +21,8 @@ from tempfile import TemporaryDirectory
 
 from cli.demo.demo_cluster import LocalCluster, Plan, cache_folder
 from cli.demo.demo_node import Node
-from collector.runs.run_file import Run, read_run
+from collector.runs.run import Run
+from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent
 from tests.faults.ssh_server import SshServer, ssh_server
 from tests.real.nodes import no_progress

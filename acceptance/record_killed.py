@@ -21,7 +21,8 @@ from typing import NamedTuple
 import psutil
 
 from collector.runs.agent_runs import LEASE_S
-from collector.runs.run_file import Run, is_run, read_run
+from collector.runs.run import Run
+from collector.runs.run_file import is_run, read_run
 
 ADDRESS = "127.0.187.1"
 KILLS, SEED = 20, 1

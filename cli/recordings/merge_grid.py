@@ -13,7 +13,7 @@ from collector.printable import one_line
 if TYPE_CHECKING:
     from collector.cluster.grid import Grid
     from collector.cluster.recordings import Recording
-    from collector.runs.run_file import Run
+    from collector.runs.run import Run
 
 # The intervals, in seconds, to choose from if the number of points is limited.
 USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)

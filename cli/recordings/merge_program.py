@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collector.cluster.merge_job import Job, Merged, NodeRun
     from collector.cluster.recordings import Recording
     from collector.model.metric import Series
-    from collector.runs.run_file import Run
+    from collector.runs.run import Run
     from exporters.files.merged_rows import Choice
 
     Make = Callable[[Choice, NodeRun], "Product"]

@@ -11,7 +11,8 @@ from cli.errors import CasstatError
 from cli.parameters.time_types import TimeOfDay
 from collector.journal.segments import journal_files
 from collector.printable import one_line
-from collector.runs.run_file import FILE, Run, RunFileError, RunNode, is_run, read_run
+from collector.runs.run import Run, RunNode
+from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
     from collector.cluster.clock_correction import ClockCorrection

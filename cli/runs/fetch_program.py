@@ -21,7 +21,8 @@ from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import INTERRUPTED
 from collector.runs.fetching import FetchRange, fetched
-from collector.runs.run_file import Run, RunNode, write_run
+from collector.runs.run import Run, RunNode
+from collector.runs.run_file import write_run
 
 SHOWN_EVERY_S = 0.5
 

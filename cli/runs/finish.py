@@ -19,7 +19,7 @@ from collector.atomic_file import replace_file
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.printable import count_text, one_line, printable_json
 from collector.runs.phases import WARM_UP
-from collector.runs.run_file import Run
+from collector.runs.run import Run
 from exporters.summary.conditions import Condition
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines

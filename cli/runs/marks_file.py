@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collector.printable import one_line
-from collector.runs.run_file import RunMark, is_finite
+from collector.runs.run import RunMark
+from collector.runs.run_file import is_finite
 from exporters.api.runs_endpoint import MAX_TEXT_CHARS
 
 FILE = "marks.jsonl"

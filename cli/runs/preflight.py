@@ -10,7 +10,7 @@ from cli.runs.run_nodes import AgentState, RunAgents, states_of
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import nodes_of_agents
-from collector.runs.run_file import RunNode
+from collector.runs.run import RunNode
 
 # How long to wait for Cassandra's first response to an agent that has just started.
 FIRST_TICK_S = 5.0

@@ -26,7 +26,8 @@ from cli.runs.recorder import Recorder
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
-from collector.runs.run_file import CLIENT_HOSTS_FOLDER, Run, RunFileError, is_run, read_run
+from collector.runs.run import Run
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
 from exporters.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.

@@ -21,7 +21,8 @@ from collector.runs.agent_nodes import last_tick_s
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
-from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, write_run
+from collector.runs.run import NodeClock, Run, RunCommand, RunNode
+from collector.runs.run_file import write_run
 
 MARKS_EVERY_S = 0.5
 # How long to wait for every agent to record a tick after the command's end.

@@ -25,7 +25,8 @@ from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
-from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, ClientHost, Run, RunNode, write_run
+from collector.runs.run import ClientHost, Run, RunNode
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, write_run
 
 RECOVERY_FOLDER = ".recovery"
 """The subdirectory of a run for recordings that are being fetched, and for those that they replace."""

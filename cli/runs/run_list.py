@@ -15,7 +15,8 @@ from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line
-from collector.runs.run_file import FILE, Run, RunFileError, RunNode, is_finite, is_run, read_run
+from collector.runs.run import Run, RunNode
+from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from exporters.summary.summary_text import summary_lines
@@ -166,7 +167,7 @@ def show_run(folder: Path, output: str) -> None:
         raise CasstatError(f"{folder / FILE}: {error}") from None
     summaries = read_summaries(folder)
     if output == "json":
-        echo(json.dumps({**run.content(), "summary": [asdict(summary) for summary in summaries]}))
+        echo(json.dumps({**content_of(run), "summary": [asdict(summary) for summary in summaries]}))
         return
     for line in _lines(folder, run):
         echo(line)

@@ -19,7 +19,7 @@ from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAdd
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import MAX_PARALLEL
-from collector.runs.run_file import RunNode
+from collector.runs.run import RunNode
 
 PRIVATE_FOLDER = ".agents"
 """The subdirectory of a run with the journals of private agents."""

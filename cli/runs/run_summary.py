@@ -10,7 +10,7 @@ from cli.recordings.merge_program import NoDataError, merged
 from cli.runs.clients.client_host_summary import client_peaks_of
 from collector.cluster.grid import SpanGrid
 from collector.runs.phases import TOTAL
-from collector.runs.run_file import Run, RunPhase
+from collector.runs.run import Run, RunPhase
 from exporters.files.merged_rows import Row
 from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
 

@@ -11,7 +11,8 @@ from collector.printable import one_line
 from collector.runs import clock_offset
 from collector.runs.agent_client import AgentClient, ClientInterruptedError
 from collector.runs.clock_offset import ClockOffsetError
-from collector.runs.run_file import NodeClock, RunNode, is_finite
+from collector.runs.run import NodeClock, RunNode
+from collector.runs.run_file import is_finite
 
 # The maximum number of agents that are sent requests at the same time.
 MAX_PARALLEL = 16

@@ -9,11 +9,12 @@ from pathlib import Path
 from collector.cluster.live.agent_connection import AgentError
 from collector.journal.trim_extent import Extent, TickSpan, look_back_s
 from collector.journal.writer import folder_name
-from collector.printable import count_text, one_line
+from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.runs.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
 from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
 from collector.runs.journal_download import fetch_file, journal_files
-from collector.runs.run_file import NODES_FOLDER, NodeClock, RunNode, problem_text
+from collector.runs.run import NodeClock, RunNode
+from collector.runs.run_file import NODES_FOLDER
 
 # The maximum number of problem texts that are kept for a node.
 MAX_PROBLEMS = 10
@@ -204,3 +205,16 @@ def _without_empty_folder(node: RunNode, run: Path) -> RunNode:
             path.unlink()
         (run / node.folder).rmdir()
     return replace(node, folder="")
+
+
+def problem_text(problems: Sequence[str], count: int) -> str:
+    """Return a line of at most 200 characters about `count` problems; `problems` are the first of them.
+
+    Returns "" if there are none.
+    """
+    for shown in range(len(problems), 0, -1):
+        suffix = f" (and {count - shown} more)" if count > shown else ""
+        text = one_line("; ".join(problems[:shown]))
+        if shown == 1 or len(text) < MAX_LINE_CHARS - len(suffix):
+            return text[: MAX_LINE_CHARS - len(suffix)] + suffix
+    return ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from collector.runs.run_file import RunMark, RunPhase
+from collector.runs.run import RunMark, RunPhase
 
 TOTAL = "total"
 """The name of all measured phases together."""

@@ -1,4 +1,4 @@
-"""The JSON Schema of a run's file, derived from the classes of `run_file`."""
+"""The JSON Schema of a run's file, derived from the classes of `run`."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from collector.runs.run_file import SCHEMA_VERSION, Run
+from collector.runs.run import Run
+from collector.runs.run_file import SCHEMA_VERSION
 
 _SIMPLE = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
 

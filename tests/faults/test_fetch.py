@@ -16,7 +16,8 @@ from collector.runs import clock_offset
 from collector.runs.agent_client import AgentClient
 from collector.runs.clock_offset import ClockOffset
 from collector.runs.fetching import FetchRange, fetched
-from collector.runs.run_file import NodeClock, read_run
+from collector.runs.run import NodeClock
+from collector.runs.run_file import read_run
 from tests.faults.fake_agent_server import FakeAgentServer, responses, send
 from tests.faults.fetched_nodes import TICKS, RecordedNode, fetch, serving_history, ticks_of
 from tests.faults.recording_agent import HOST

@@ -20,7 +20,8 @@ from cli.runs.run_folder import LOCK_FILE, recording
 from collector.journal.segments import journal_files
 from collector.runs import run_file
 from collector.runs.agent_client import AgentClient
-from collector.runs.run_file import NodeClock, Run, RunCommand, RunNode, read_run, write_run
+from collector.runs.run import NodeClock, Run, RunCommand, RunNode
+from collector.runs.run_file import read_run, write_run
 from tests.collector.fakes import file_size_limit
 from tests.faults.recording_agent import HOST, Node, RecordingAgent, record_around_now, serving
 

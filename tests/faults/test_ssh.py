@@ -22,7 +22,8 @@ from cli.runs.ssh.remote_spool import HEARTBEAT
 from cli.runs.ssh.ssh_address import parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.runs.agent_runs import AgentRuns
-from collector.runs.run_file import RunNode, read_run, write_run
+from collector.runs.run import RunNode
+from collector.runs.run_file import read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded
 from tests.faults.ssh_server import HOST, SshServer, ssh_server

@@ -11,7 +11,7 @@ from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job
 from collector.cluster.recordings import recordings
 from collector.cluster.sessions import sessions
-from collector.runs.run_file import Run, RunPhase
+from collector.runs.run import Run, RunPhase
 from exporters.summary.client_peaks import CLIENT_NEEDS, ClientInterval, client_intervals, client_peaks
 from exporters.summary.phase_summary import Peak
 

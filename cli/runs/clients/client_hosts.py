@@ -7,7 +7,7 @@ from cli.runs.command.command_runner import OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
 from collector.runs.fetching import FetchRange
-from collector.runs.run_file import ClientHost
+from collector.runs.run import ClientHost
 
 
 class ClientHosts(Protocol):

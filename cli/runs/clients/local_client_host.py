@@ -20,7 +20,8 @@ from collector.host.busy_processes import METRICS, BusyProcesses
 from collector.journal.writer import Journal, Limits, folder_name
 from collector.model.clock import SystemClock, ticks
 from collector.runs.fetching import FetchRange
-from collector.runs.run_file import CLIENT_HOSTS_FOLDER, ClientHost
+from collector.runs.run import ClientHost
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 

@@ -28,7 +28,8 @@ from collector.journal.writer import folder_name
 from collector.printable import one_line
 from collector.runs.agent_nodes import MAX_PARALLEL, nodes_of_agents
 from collector.runs.fetching import FetchRange, fetched
-from collector.runs.run_file import CLIENT_HOSTS_FOLDER, ClientHost
+from collector.runs.run import ClientHost
+from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 
 RESULTS_FOLDER = "results"
 # The command starts this much later than all hosts are ready, so that every host knows the time before.

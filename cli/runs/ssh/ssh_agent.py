@@ -25,7 +25,8 @@ from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.cluster.live.node_address import NodeAddress, Tunnel
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.printable import one_line
-from collector.runs.run_file import Run, RunFileError, RunNode, is_run, read_run, write_run
+from collector.runs.run import Run, RunNode
+from collector.runs.run_file import RunFileError, is_run, read_run, write_run
 
 BEAT_S = 2.0
 # How long to wait for the connection and for the agent to start.

@@ -9,7 +9,8 @@ import pytest
 from cli.recordings.merge_options import MergeSettings
 from cli.top.recorded_frames import RecordedFrames
 from collector.model.snapshot import Event
-from collector.runs.run_file import NodeClock, Run, RunNode, write_run
+from collector.runs.run import NodeClock, Run, RunNode
+from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
 

@@ -7,7 +7,8 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.recordings.run_defaults import files_by_node
-from collector.runs.run_file import ClientHost, NodeClock, Run, RunNode, RunPhase, write_run
+from collector.runs.run import ClientHost, NodeClock, Run, RunNode, RunPhase
+from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
 

@@ -9,7 +9,7 @@ from collector.host.busy_processes import CPU_TIME
 from collector.host.cpu import TICKS_PER_S
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
-from collector.runs.run_file import ClientHost, NodeClock, Run, RunPhase
+from collector.runs.run import ClientHost, NodeClock, Run, RunPhase
 from exporters.summary.phase_summary import Peak
 from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
 

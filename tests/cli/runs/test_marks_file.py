@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.runs.marks_file import FILE, MAX_LINE_BYTES, MarksReader, append_mark, mark_text
-from collector.runs.run_file import RunMark
+from collector.runs.run import RunMark
 
 
 def test_marks_are_read_as_they_are_added(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from cli.runs.run_folder import (
     require_empty,
     show_alive,
 )
-from collector.runs.run_file import Run, write_run
+from collector.runs.run import Run
+from collector.runs.run_file import write_run
 
 RUN = Run("r", 0.0, None, "1")
 

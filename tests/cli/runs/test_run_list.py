@@ -8,7 +8,8 @@ import pytest
 from cli.main import main
 from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_list import HEADERS
-from collector.runs.run_file import FILE, ClientHost, Run, RunCommand, RunNode, RunPhase, write_run
+from collector.runs.run import ClientHost, Run, RunCommand, RunNode, RunPhase
+from collector.runs.run_file import FILE, write_run
 from tests.collector.zones import local_zone
 
 RUN = Run(

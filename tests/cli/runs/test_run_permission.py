@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.runs.run_file import FILE, Run, is_run, write_run
+from collector.runs.run import Run
+from collector.runs.run_file import FILE, is_run, write_run
 from tests.stranger import forbidden
 
 

@@ -10,7 +10,8 @@ from cli.errors import CasstatError
 from cli.runs.run_summary import RunSummary, summary_of
 from collector.catalogue import CATALOGUE
 from collector.model.snapshot import Snapshot
-from collector.runs.run_file import Run, RunNode, RunPhase, write_run
+from collector.runs.run import Run, RunNode, RunPhase
+from collector.runs.run_file import write_run
 from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 PENDING = "cassandra_compaction_pending"

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from collector.runs.run_file import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
+from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
 
 NODE = RunNode(
     "10.0.0.1",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.runs.phases import COOL_DOWN, MAIN, TOTAL, WARM_UP, phases_of
-from collector.runs.run_file import RunMark, RunPhase
+from collector.runs.run import RunMark, RunPhase
 
 MARKS = st.lists(
     st.builds(

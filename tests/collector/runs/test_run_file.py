@@ -12,23 +12,14 @@ from hypothesis import strategies as st
 
 from collector.cluster.clock_correction import IDENTITY
 from collector.printable import one_line
-from collector.runs.run_file import (
-    FILE,
-    Run,
-    RunFileError,
-    is_finite,
-    is_run,
-    problem_text,
-    read_run,
-    run_of,
-    write_run,
-)
+from collector.runs.run import Run
+from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run, run_of, write_run
 from tests.collector.runs.generated_runs import NODE, NUMBERS, RUN, RUNS, TEXTS
 
 
 @given(RUNS)
 def test_a_run_is_read_back_as_written(run: Run) -> None:
-    assert run_of(json.loads(json.dumps(run.content()))) == run
+    assert run_of(json.loads(json.dumps(content_of(run)))) == run
 
 
 @given(TEXTS)
@@ -51,7 +42,7 @@ def test_a_run_with_an_infinite_number_is_not_written(tmp_path: Path) -> None:
     "folder", ["/etc", "..", "nodes/../../x", "nodes/\0", "nodes/\udcff", ".", "nodes/\x1b", "//x"]
 )
 def test_a_directory_outside_the_run_is_an_error(folder: str) -> None:
-    content = RUN.content()
+    content = content_of(RUN)
     content["nodes"][0]["folder"] = folder
     with pytest.raises(RunFileError, match="is not a path inside the run's directory") as error:
         run_of(content)
@@ -60,7 +51,7 @@ def test_a_directory_outside_the_run_is_an_error(folder: str) -> None:
 
 @pytest.mark.parametrize("offset_s", [1e308, -5e9, 10**400, float("nan")])
 def test_an_impossible_offset_is_an_error(offset_s: float) -> None:
-    content = RUN.content()
+    content = content_of(RUN)
     content["nodes"][0]["clocks"][0]["offset_s"] = offset_s
     with pytest.raises(RunFileError, match="malformed field"):
         run_of(content)
@@ -71,23 +62,8 @@ def test_infinities_nan_and_other_types_are_not_finite_numbers(value: object) ->
     assert not is_finite(value)
 
 
-@given(st.lists(st.text(max_size=300), min_size=1, max_size=10), st.integers(0, 1 << 30))
-def test_problems_are_summarised_in_one_line_that_counts_the_omitted_ones(problems: list[str], unknown: int) -> None:
-    text = problem_text(problems, len(problems) + unknown)
-    assert len(text) <= 200
-    assert text.isprintable()
-    if unknown:
-        assert text.endswith(" more)")
-
-
-def test_short_problems_are_all_shown() -> None:
-    assert problem_text([], 0) == ""
-    assert problem_text(["a", "b"], 2) == "a; b"
-    assert problem_text(["a", "b"], 5) == "a; b (and 3 more)"
-
-
 def test_unknown_fields_are_ignored() -> None:
-    content = RUN.content()
+    content = content_of(RUN)
     content["later"] = content["nodes"][0]["later"] = [1]
     assert run_of(content) == RUN
 
@@ -129,7 +105,7 @@ JSON = st.recursive(
 @given(st.data(), JSON)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_field_of_another_type_is_either_accepted_or_a_one_line_error(data: st.DataObject, value: Any) -> None:
-    content = RUN.content()
+    content = content_of(RUN)
     holder = data.draw(st.sampled_from([content, content["nodes"][0], content["nodes"][0]["clocks"][0]]))
     holder[data.draw(st.sampled_from(sorted(holder)))] = value
     message = ""

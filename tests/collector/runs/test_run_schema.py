@@ -7,7 +7,8 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from collector.runs.run_file import Run
+from collector.runs.run import Run
+from collector.runs.run_file import content_of
 from collector.runs.run_schema import run_schema, schema_text
 from tests.collector.runs.generated_runs import RUN, RUNS
 
@@ -21,11 +22,11 @@ def test_the_documented_schema_is_current() -> None:
 
 @given(RUNS)
 def test_runs_are_valid(run: Run) -> None:
-    VALIDATOR.validate(json.loads(json.dumps(run.content())))
+    VALIDATOR.validate(json.loads(json.dumps(content_of(run))))
 
 
 @pytest.mark.parametrize(("key", "value"), [("schema_version", 2), ("name", 1), ("begin_s", None), ("nodes", {})])
 def test_other_content_is_invalid(key: str, value: object) -> None:
-    content = json.loads(json.dumps(RUN.content()))
+    content = json.loads(json.dumps(content_of(RUN)))
     VALIDATOR.validate(content)
     assert not VALIDATOR.is_valid({**content, key: value})

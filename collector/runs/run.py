@@ -1,0 +1,153 @@
+"""A run: a period of time in which nodes were recorded, with its command, phases and marks.
+
+Times are in seconds since the epoch, on the clock of the machine that recorded the run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from collector.cluster.clock_correction import IDENTITY, ClockCorrection
+
+
+@dataclass(frozen=True)
+class NodeClock:
+    """How far a node's clock was ahead of the writer's at one time; the true offset is within `error_s`."""
+
+    at_s: float
+    offset_s: float
+    error_s: float
+
+
+@dataclass(frozen=True)
+class RunNode:
+    """A node of a run.
+
+    name            the node's name in its recording; "" if it is unknown.
+    address         the address that was used to reach it.
+    folder          the directory with its journal, relative to the run's; "" if there is none.
+    ticks           the number of ticks in the run's time range.
+    begin_s, end_s  the time range of these ticks, on the node's clock; None if there are none.
+    interval_s      the time between two ticks; None if it is unknown.
+    casstat         the version of casstat that recorded the node; "" if it is unknown.
+    clocks          measurements of its clock.
+    problem         the reason why ticks may be missing, as one line; "" if there is none.
+    journal         the directory, relative to the run's, of the journal that a private agent on the recorder's machine
+                    writes; "" if there is no such agent, or if the journal has been fetched.
+    spool           the node's spool, for a recording over SSH; "" if there is none, or if it has been deleted.
+    """
+
+    name: str
+    address: str
+    folder: str = ""
+    ticks: int = 0
+    begin_s: float | None = None
+    end_s: float | None = None
+    interval_s: float | None = None
+    casstat: str = ""
+    clocks: tuple[NodeClock, ...] = ()
+    problem: str = ""
+    journal: str = ""
+    spool: str = ""
+
+    def clock_correction(self) -> ClockCorrection:
+        """Return the conversion of the node's times to the writer's clock; the identity if no clock was measured."""
+        if not self.clocks:
+            return IDENTITY
+        best = min(self.clocks, key=lambda clock: clock.error_s)
+        if all(abs(clock.offset_s - best.offset_s) <= clock.error_s + best.error_s for clock in self.clocks):
+            # The differences may be measurement errors.
+            return ClockCorrection.constant(best.offset_s)
+        return ClockCorrection.measured((clock.at_s, clock.offset_s) for clock in self.clocks)
+
+
+@dataclass(frozen=True)
+class ClientHost(RunNode):
+    """A machine on which the command of a run runs; its recording contains only the machine's metrics.
+
+    address    "" for the machine of the recorder.
+    exit_code  the exit code of its command, as a shell reports it; None if the command has not ended.
+    results    the directory with the command's output and files, relative to the run's; "" on the recorder's machine.
+    """
+
+    exit_code: int | None = None
+    results: str = ""
+
+    def with_recording(self, node: RunNode) -> "ClientHost":
+        """Return the host with the recording, the clocks and the problem of `node`, which was fetched from it."""
+        return replace(
+            self,
+            name=node.name or self.name,
+            folder=node.folder,
+            ticks=node.ticks,
+            begin_s=node.begin_s,
+            end_s=node.end_s,
+            interval_s=node.interval_s or self.interval_s,
+            clocks=node.clocks,
+            problem=node.problem,
+            spool=node.spool,
+        )
+
+
+@dataclass(frozen=True)
+class RunPhase:
+    """A part of a run; `measured` is false for the warm-up and the cool-down, which totals exclude."""
+
+    name: str
+    begin_s: float
+    end_s: float
+    measured: bool = True
+
+
+@dataclass(frozen=True)
+class RunMark:
+    """A labelled point in time in a run; `text` is the label."""
+
+    time_s: float
+    text: str
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """The command whose effects a run measures.
+
+    words      the command and its arguments.
+    exit_code  as a shell reports it; None if the command has not ended.
+    """
+
+    words: tuple[str, ...]
+    begin_s: float
+    end_s: float | None = None
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: a period of time in which nodes were recorded.
+
+    end_s       None while the run is being recorded, or if its recorder died.
+    command     None if the run was fetched from past recordings.
+    other_runs  other runs that were active on the nodes at the same time, as `NAME on NODE`.
+    warm_up_s   the duration of the warm-up.
+    """
+
+    name: str
+    begin_s: float
+    end_s: float | None
+    casstat: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[RunNode, ...] = ()
+    command: RunCommand | None = None
+    phases: tuple[RunPhase, ...] = ()
+    marks: tuple[RunMark, ...] = ()
+    other_runs: tuple[str, ...] = ()
+    warm_up_s: float = 0.0
+    client_hosts: tuple[ClientHost, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[RunNode, ...]:
+        """The nodes and the client hosts."""
+        return *self.nodes, *self.client_hosts
+
+    def phase(self, name: str) -> RunPhase:
+        """Return the phase with this name. Raises KeyError if there is none."""
+        return {phase.name: phase for phase in self.phases}[name]
