@@ -25,7 +25,7 @@ from collector.runs.run import NodeClock, Run, RunCommand, RunNode
 from collector.runs.run_file import write_run
 
 MARKS_EVERY_S = 0.5
-# How long to wait for every agent to record a tick after the command's end.
+# How long to wait, in addition to two sampling intervals, for every agent to record a tick after the command has ended.
 LAST_TICK_S = 5.0
 POLL_S = 0.1
 

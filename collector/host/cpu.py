@@ -50,7 +50,7 @@ def parse(stat: str) -> Values:
         if line.startswith("procs_running "):
             values[(_RUNNABLE.name,)] = int(line.split()[1])
         if not line.startswith("cpu"):
-            # Do not split other lines: the line `intr` may have thousands of fields.
+            # Do not split other lines: the `intr` line may have thousands of fields.
             continue
         name, *ticks = line.split()
         for mode, count in zip(MODES, ticks, strict=False):

@@ -18,7 +18,7 @@ SIGNALS = (
         "Compaction throughput",
         Rate("cassandra_compaction_bytes_total"),
         Unit.BYTES_PER_S,
-        "Data read by compactions. At the configured limit, compactions cannot go faster.",
+        "Data read by compactions. At the configured limit, Cassandra throttles compactions.",
     ),
     Signal(
         "compactions",

@@ -10,7 +10,7 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES, Case, Line, only_in
 
 STALE = "stale"
-# In the minute of a single event, the rate is this multiple of a value just beyond the threshold.
+# A single event is simulated as one minute in which the rate is this multiple of a value just beyond the threshold.
 BURST = 20
 
 

@@ -59,10 +59,8 @@ def series_labels() -> Mapping[str, set[str]]:
         labels_of.setdefault(name, {"job"}).update(dict(labels))
     for record in recording_rules():
         labels_of.setdefault(record.name, set()).update(("cluster", "dc", "operation", "le"))
-    # The page lacks two metrics: casstat_series_refused is served only after a series was refused, and
-    # casstat_source_up only while a source is being read.
+    # The page lacks this metric, which is served only once a series has been left out.
     labels_of["casstat_series_refused"] = labels_of["casstat_series"] | {"metric"}
-    labels_of["casstat_source_up"] = labels_of["casstat_series"] | {"source"}
     return labels_of
 
 

@@ -56,7 +56,7 @@ def test_all_files_have_the_types_of_all_rows(
             assert written == row
 
 
-# Prints the growth of the process's data memory in kB when it creates its first array.
+# Prints by how many kB the process's data segment (VmData) grows when it creates its first array.
 GROWTH = """
 import re
 from pathlib import Path
