@@ -1,8 +1,10 @@
 """CPU time and memory of the processes that use the processors of a client host (/proc/PID/stat, proc(5))."""
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
+from math import inf
 from operator import itemgetter
 from pathlib import Path
 
@@ -33,9 +35,12 @@ RESIDENT = Metric(
     owner=Owner.MACHINE,
 )
 METRICS = (CPU_TIME, RESIDENT)
-# A process is read once it has used this much CPU time since the first reading.
+# A process is busy once it has used this much CPU time since the first reading.
 MIN_CPU_S = 0.5
 MAX_PROCESSES = 30
+# All processes are read at this interval to find the busy ones; in between, only the busy ones are read, because a
+# machine may have thousands of processes.
+SCAN_INTERVAL_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -58,32 +63,46 @@ class BusyProcesses:
         self._proc = proc
         # The CPU time of each process at the first reading. The key includes the process's start time, because
         # PIDs are reused.
-        self._initial_ticks: dict[tuple[int, int], int] = {}
-        self._is_first = True
+        self._initial_ticks: dict[tuple[int, int], int] | None = None
+        self._scanned_s = -inf
+        # The start times of the busy processes, by PID.
+        self._busy: dict[int, int] = {}
 
     def read(self, timeout_s: float) -> Scrape:
         """Read the processes. Raises SourceError if /proc cannot be read."""
         now_s = self._clock.monotonic_s()
-        stats = self._stats()
-        if self._is_first:
-            self._initial_ticks = {(pid, stat.start): stat.cpu_ticks for pid, stat in stats.items()}
-            self._is_first = False
-        used = {pid: stat.cpu_ticks - self._initial_ticks.get((pid, stat.start), 0) for pid, stat in stats.items()}
-        busiest = nlargest(MAX_PROCESSES, used.items(), key=itemgetter(1))
+        if now_s - self._scanned_s >= SCAN_INTERVAL_S:
+            stats = self._stats(self._pids())
+            self._busy = self._busiest(stats)
+            self._scanned_s = now_s
+        else:
+            stats = self._stats(self._busy)
         values: Values = {}
-        for pid, ticks in busiest:
-            if ticks >= MIN_CPU_S * TICKS_PER_S:
-                stat = stats[pid]
+        for pid, start in self._busy.items():
+            stat = stats.get(pid)
+            if stat is not None and stat.start == start:
                 values[CPU_TIME.name, stat.name, str(pid)] = stat.cpu_ticks
                 values[RESIDENT.name, stat.name, str(pid)] = stat.resident_pages
         return Scrape(self.name, now_s, values, origin="boot")
 
-    def _stats(self) -> dict[int, ProcessStat]:
-        """Return all processes by number. Raises SourceError."""
+    def _busiest(self, stats: Mapping[int, ProcessStat]) -> dict[int, int]:
+        """Return the start times of the busiest processes, by PID."""
+        if self._initial_ticks is None:
+            self._initial_ticks = {(pid, stat.start): stat.cpu_ticks for pid, stat in stats.items()}
+        initial_ticks = self._initial_ticks
+        used = {pid: stat.cpu_ticks - initial_ticks.get((pid, stat.start), 0) for pid, stat in stats.items()}
+        busiest = nlargest(MAX_PROCESSES, used.items(), key=itemgetter(1))
+        return {pid: stats[pid].start for pid, ticks in busiest if ticks >= MIN_CPU_S * TICKS_PER_S}
+
+    def _pids(self) -> list[int]:
+        """Return the PIDs of all processes. Raises SourceError."""
         try:
-            pids = [int(name) for name in os.listdir(self._proc) if name.isdecimal()]  # noqa: PTH208 - only names
+            return [int(name) for name in os.listdir(self._proc) if name.isdecimal()]  # noqa: PTH208 - only names
         except OSError as error:
             raise SourceError(f"{self._proc}: {error.strerror}") from None
+
+    def _stats(self, pids: Iterable[int]) -> dict[int, ProcessStat]:
+        """Return the processes that exist, by PID."""
         stats = {}
         for pid in pids:
             try:

@@ -26,7 +26,7 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 
 INTERVAL_S = 1.0
-_SELECTION = Selection(frozenset(metric.name for row in (METRICS, *(part.metrics for part in HOST)) for metric in row))
+SELECTION = Selection(frozenset(metric.name for row in (METRICS, *(part.metrics for part in HOST)) for metric in row))
 
 
 class LocalClientHost:
@@ -45,14 +45,14 @@ class LocalClientHost:
         self._problem = ""
         self._times_s: list[float] = []
         extra = [BusyProcesses(self._clock)]
-        self._sampler = NodeSampler(None, _SELECTION, NameOverrides(), self._clock, extra=extra)
+        self._sampler = NodeSampler(None, SELECTION, NameOverrides(), self._clock, extra=extra)
         self._thread = threading.Thread(target=self._sample, name="client host")
 
     def __enter__(self) -> "LocalClientHost":
         folder = self._run / self._folder
         try:
             folder.mkdir(parents=True)
-            self._journal = open_journal(self._sampler, folder, Limits(), _SELECTION, INTERVAL_S, note)
+            self._journal = open_journal(self._sampler, folder, Limits(), SELECTION, INTERVAL_S, note)
         except (CasstatError, OSError) as error:
             self._problem = f"this machine cannot be recorded: {error}"
             note(self._problem)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.host.busy_processes import CPU_TIME, MAX_PROCESSES, RESIDENT, BusyProcesses, parse_stat
+from collector.host.busy_processes import CPU_TIME, MAX_PROCESSES, RESIDENT, SCAN_INTERVAL_S, BusyProcesses, parse_stat
 from collector.host.cpu import TICKS_PER_S
 from collector.model.snapshot import SourceError
 from tests.collector.fakes import FakeClock
@@ -28,16 +28,23 @@ def cpu_seconds(source: BusyProcesses) -> dict[tuple[str, ...], float]:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> BusyProcesses:
-    """A source on a machine with two processes that used much CPU time before the first reading."""
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def source(clock: FakeClock, tmp_path: Path) -> BusyProcesses:
+    """A source after its first reading, on a machine with two processes that used much CPU time before."""
     set_process(tmp_path, 1, 1000.0, "systemd")
     set_process(tmp_path, 20, 5000.0)
     (tmp_path / "stat").touch()
-    return BusyProcesses(FakeClock(), tmp_path)
+    source = BusyProcesses(clock, tmp_path)
+    assert cpu_seconds(source) == {}
+    clock.busy(SCAN_INTERVAL_S)
+    return source
 
 
 def test_processes_that_use_the_cpu_after_the_first_reading_are_read(source: BusyProcesses, tmp_path: Path) -> None:
-    assert cpu_seconds(source) == {}
     set_process(tmp_path, 20, 5001.0)
     set_process(tmp_path, 30, 2.0, "a (strange) name")
     set_process(tmp_path, 31, 0.2, "ls")
@@ -45,14 +52,32 @@ def test_processes_that_use_the_cpu_after_the_first_reading_are_read(source: Bus
     assert source.read(1.0).values[RESIDENT.name, "java", "20"] == 20
 
 
+def test_between_two_scans_only_the_busy_processes_are_read(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path
+) -> None:
+    set_process(tmp_path, 20, 5001.0)
+    assert cpu_seconds(source) == {("java", "20"): 5001.0}
+    clock.busy(SCAN_INTERVAL_S - 0.5)
+    set_process(tmp_path, 20, 5002.0)
+    set_process(tmp_path, 30, 2.0, "latte")
+    assert cpu_seconds(source) == {("java", "20"): 5002.0}
+    clock.busy(0.5)
+    assert cpu_seconds(source) == {("java", "20"): 5002.0, ("latte", "30"): 2.0}
+
+
 def test_a_process_that_gets_the_number_of_another_one_is_a_new_process(source: BusyProcesses, tmp_path: Path) -> None:
-    assert cpu_seconds(source) == {}
     set_process(tmp_path, 20, 4.0, "latte", start=200)
     assert cpu_seconds(source) == {("latte", "20"): 4.0}
 
 
-def test_a_process_that_has_ended_is_absent(source: BusyProcesses, tmp_path: Path) -> None:
+def test_a_busy_process_whose_number_is_reused_is_absent(source: BusyProcesses, tmp_path: Path) -> None:
+    set_process(tmp_path, 20, 5001.0)
+    assert cpu_seconds(source) == {("java", "20"): 5001.0}
+    set_process(tmp_path, 20, 4.0, "latte", start=200)
     assert cpu_seconds(source) == {}
+
+
+def test_a_process_that_has_ended_is_absent(source: BusyProcesses, tmp_path: Path) -> None:
     set_process(tmp_path, 20, 5001.0)
     (tmp_path / "1" / "stat").unlink()
     assert cpu_seconds(source) == {("java", "20"): 5001.0}
@@ -61,7 +86,6 @@ def test_a_process_that_has_ended_is_absent(source: BusyProcesses, tmp_path: Pat
 
 
 def test_the_number_of_processes_is_bounded(source: BusyProcesses, tmp_path: Path) -> None:
-    assert cpu_seconds(source) == {}
     for pid in range(100, 150):
         set_process(tmp_path, pid, float(pid))
     busiest = range(150 - MAX_PROCESSES, 150)

@@ -1,0 +1,23 @@
+"""`python -m benchmarks.recorded_reads URL`: make the reads of `casstat record URL` every second, until killed."""
+
+import sys
+import threading
+from collections import deque
+
+from benchmarks.all_metrics import main
+from cli.runs.clients.local_client_host import SELECTION
+from collector.host.busy_processes import BusyProcesses
+from collector.model.clock import SystemClock, ticks
+from collector.sampling.node_sampler import NameOverrides, NodeSampler
+
+
+def sample_client_host() -> None:
+    """Sample this machine as a client host and discard the samples."""
+    clock = SystemClock()
+    sampler = NodeSampler(None, SELECTION, NameOverrides(), clock, extra=[BusyProcesses(clock)])
+    deque(sampler.samples(ticks(clock, 1.0), 1.0), maxlen=0)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=sample_client_host, daemon=True).start()
+    main(sys.argv[1])
