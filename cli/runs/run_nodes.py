@@ -1,5 +1,6 @@
 """The agents of a run: those that the user named, and private ones for nodes without an agent."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -9,9 +10,10 @@ from pathlib import Path
 import click
 
 from cli.errors import CasstatError, note
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.jolokia_options import JolokiaSettings, access_from
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
+from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER
 from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
@@ -64,15 +66,19 @@ def agents_of(
     """Return the agents of all nodes, after starting private agents for nodes without one and for ssh addresses.
 
     If `addresses` is empty, this machine's node is recorded, through its agent if it has one. Private agents stop when
-    `stack` is closed. Raises CasstatError if there is only one node, and its agent cannot be started.
+    `stack` is closed. Raises CasstatError if there is only one node, and its agent cannot be started, and
+    click.UsageError if the credentials for Jolokia are incomplete.
     """
     if not addresses and _has_agent(clients.client(LOCAL_AGENT)):
         return RunAgents({LOCAL_AGENT: ""})
+    variables: dict[str, str] = {}
+    if any(isinstance(address, SshAddress) for address in addresses):
+        variables = _remote_variables(jolokia)
     private: list[tuple[str, str, PrivateAgent | SshAgent]] = []
     over_ssh: list[SshAgent] = []
     for address in addresses or (None,):
         if isinstance(address, SshAddress):
-            over_ssh.append(stack.enter_context(SshAgent(address, folder)))
+            over_ssh.append(stack.enter_context(SshAgent(address, folder, variables=variables)))
             private.append((address.url, "", over_ssh[-1]))
         elif address is None or not address.is_agent:
             options = tuple(_options(None if address is None else address.url, jolokia))
@@ -105,6 +111,20 @@ def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:
         if value is not None and option.name != "jolokia":
             yield f"--{option.name.replace('_', '-')}"
             yield str(value.absolute() if isinstance(value, Path) else value)
+
+
+def _remote_variables(jolokia: JolokiaSettings) -> dict[str, str]:
+    """Return the environment variables with the credentials for a remote agent's Jolokia. Raises click.UsageError.
+
+    Files with certificates and keys are not copied to the remote host; prints a note if there are any.
+    """
+    for name in ("jolokia_ca", "jolokia_cert", "jolokia_key"):
+        if getattr(jolokia, name) is not None:
+            note(f"--{name.replace('_', '-')} does not apply to ssh:// nodes")
+    access = access_from(jolokia, os.environ)
+    if not access.user:
+        return {}
+    return {JOLOKIA_USER: access.user, JOLOKIA_PASSWORD: access.password}
 
 
 def _has_agent(client: AgentClient) -> bool:

@@ -8,7 +8,9 @@ import sys
 import tempfile
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +27,7 @@ from collector.runs.agent_runs import AgentRuns
 from collector.runs.run import RunNode
 from collector.runs.run_file import read_run, write_run
 from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.forwarder import Forwarder
 from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded
 from tests.faults.ssh_server import HOST, SshServer, ssh_server
 from tests.waiting import eventually
@@ -59,6 +62,16 @@ def spool(monkeypatch: pytest.MonkeyPatch) -> Path:
     name = uuid4().hex
     monkeypatch.setattr("cli.runs.ssh.ssh_agent.secrets.token_hex", lambda _: name)
     return Path(f"/tmp/casstat-{name}")  # noqa: S108 - the directory that casstat uses
+
+
+@contextmanager
+def closing_forwarder(fake: FakeJolokia) -> Iterator[Forwarder]:
+    """Forward connections to a fake Jolokia for the duration of the block."""
+    forwarder = Forwarder(fake.port)
+    try:
+        yield forwarder
+    finally:
+        forwarder.stop()
 
 
 def node_of(folder: Path, server: SshServer) -> RunNode:
@@ -96,6 +109,49 @@ def test_a_node_is_recorded_in_a_private_spool_that_is_deleted_after_the_fetch(
     assert names_in(folder) == COMPLETE_RUN
     assert not Path(spool).exists()
     assert not processes_of(spool)
+
+
+def test_credentials_for_jolokia_are_sent_to_the_remote_agent_but_not_in_arguments(
+    fake: FakeJolokia,
+    server: SshServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    secret, folder = "hunter2", tmp_path / "run"
+    with closing_forwarder(fake) as forwarder:
+        server.configure({**server.environ, "CASSTAT_JOLOKIA": forwarder.url})
+        server.restart()
+        monkeypatch.setenv("CASSTAT_JOLOKIA_PASSWORD", secret)
+        script = (
+            "import os, time; from pathlib import Path; time.sleep(2.5);"
+            "lines = [path.read_bytes() for path in Path('/proc').glob('[0-9]*/cmdline')];"
+            "print(len(lines) > 5, any(os.environ['CASSTAT_JOLOKIA_PASSWORD'].encode() in line for line in lines))"
+        )
+        options = ("--jolokia-user", "me", "--jolokia-ca", tmp_path / "ca.pem", "-o", folder)
+        code, out, errors = recorded(capfd, server.url, *options, "--", sys.executable, "-c", script)
+        token = b64encode(f"me:{secret}".encode())
+        requests = forwarder.received.count(b"POST ")
+        assert forwarder.received.count(b"Authorization: Basic " + token) == requests > 0
+    assert code == 0, errors
+    assert out == "True False\n"
+    assert "casstat: --jolokia-ca does not apply to ssh:// nodes\n" in errors
+    (node,) = read_run(folder).nodes
+    assert (node.problem, node.spool) == ("", "")
+    assert secret not in errors
+    assert not any(secret.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"\n", b"[]\n", b'{"CASSTAT_JOLOKIA_USER": 1}\n', b'{"CASSTAT_JOLOKIA_USER": "a\\u0000b"}\n', b"x" * 99999],
+)
+def test_a_client_that_does_not_begin_with_variables_is_ignored(spool: Path, line: bytes) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "cli", "spool", spool], input=line, capture_output=True, check=True, timeout=30
+    )
+    assert process.stdout.count(b"\n") == 1
+    assert not spool.exists()
 
 
 def test_a_broken_connection_is_restored_without_a_gap(

@@ -6,9 +6,10 @@ so `casstat fetch --recover` can fetch it later. The client chooses the spool's 
 command after a broken connection, and knows the socket's path before the agent exists.
 
 The protocol on the SSH session's standard streams: this side sends what `hello` returns, and does nothing until it
-receives a heartbeat. When the agent serves its API, this side sends `{"serving": true}`. Each later byte is a
-heartbeat, except DELETE: it stops the agent, deletes the spool and is answered with `{"deleted": true}`. The answer is
-the same if the client expects an existing spool, and there is none.
+receives a line, a JSON object of environment variables for the agent. They contain credentials, which must not appear
+in arguments. When the agent serves its API, this side sends `{"serving": true}`. Each later byte is a heartbeat, except
+DELETE: it stops the agent, deletes the spool and is answered with `{"deleted": true}`. The answer is the same if the
+client expects an existing spool, and there is none.
 """
 
 import fcntl
@@ -22,7 +23,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -33,9 +34,11 @@ from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.journal.writer import SUFFIX
 from collector.printable import one_line
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of the command's arguments and of the protocol."""
 HEARTBEAT, DELETE = b"\n", b"d"
+JOLOKIA_USER, JOLOKIA_PASSWORD = VARIABLES = ("CASSTAT_JOLOKIA_USER", "CASSTAT_JOLOKIA_PASSWORD")
+"""The environment variables that a client may set."""
 LEASE_S = 60.0
 """The agent stops after this time without a heartbeat."""
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
@@ -46,11 +49,17 @@ STARTING_POLL_S, POLL_S = 0.1, 0.5
 # A keeper stops its agent within this time.
 STOP_S = 15.0
 MAX_LOG_BYTES = 1 << 16
+MAX_VARIABLES_BYTES = 1 << 16
 
 
 def hello() -> dict[str, object]:
     """Return what the client must know before anything is created."""
     return {"casstat": version("casstat"), "protocol": PROTOCOL, "journal_format": JOURNAL_FORMAT}
+
+
+def variables_line(variables: Mapping[str, str]) -> bytes:
+    """Return the client's first line."""
+    return json.dumps(dict(variables)).encode() + b"\n"
 
 
 def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> None:
@@ -60,7 +69,8 @@ def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> No
     """
     _send(hello())
     beats = _Heartbeats(folder, lease_s)
-    if not beats.await_first():
+    variables = beats.await_variables()
+    if variables is None:
         return
     if not may_create and not folder.exists():
         _send({"deleted": True})
@@ -68,7 +78,7 @@ def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> No
     is_new = _open(folder)
     try:
         beats.pass_on()
-        if _start(folder, lease_s, source, beats):
+        if _start(folder, lease_s, source, variables, beats):
             _send({"serving": True})
             while beats.wait(POLL_S):
                 if not _is_kept(folder):
@@ -114,9 +124,18 @@ class _Heartbeats:
         self._last_s = time.monotonic()
         self.wants_deletion = False
 
-    def await_first(self) -> bool:
-        """Wait for the first heartbeat; return whether it arrived before the lease expired."""
-        return bool(select.select([0], [], [], self._lease_s)[0] and os.read(0, 1) == HEARTBEAT)
+    def await_variables(self) -> dict[str, str] | None:
+        """Wait for the first line; return its variables, or None if it did not arrive before the lease expired."""
+        line = b""
+        ends_s = self._last_s + self._lease_s
+        while select.select([0], [], [], max(0.0, ends_s - time.monotonic()))[0]:
+            received = os.read(0, 1)
+            if received == b"\n":
+                return _variables_in(line)
+            line += received
+            if not received or len(line) > MAX_VARIABLES_BYTES:
+                return None
+        return None
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for heartbeats, and pass them on; return whether the client is still sending them.
@@ -138,6 +157,17 @@ class _Heartbeats:
             self._file.touch()
         except OSError as error:
             raise CasstatError(f"{error.filename or self._file}: {error.strerror}") from None
+
+
+def _variables_in(line: bytes) -> dict[str, str] | None:
+    """Return the variables in the client's first line; None if it is malformed."""
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or any(not isinstance(value, str) or "\0" in value for value in content.values()):
+        return None
+    return {name: value for name, value in content.items() if name in VARIABLES}
 
 
 def _open(folder: Path) -> bool:
@@ -165,7 +195,7 @@ def _require_spool(folder: Path) -> None:
         raise CasstatError(f"{folder}: not a recording directory owned by the current user")
 
 
-def _start(folder: Path, lease_s: float, source: str, beats: _Heartbeats) -> bool:
+def _start(folder: Path, lease_s: float, source: str, variables: Mapping[str, str], beats: _Heartbeats) -> bool:
     """Wait until the agent serves its API; start a keeper unless there is one.
 
     Returns whether the client still sends heartbeats. Raises CasstatError.
@@ -179,18 +209,24 @@ def _start(folder: Path, lease_s: float, source: str, beats: _Heartbeats) -> boo
         if time.monotonic() >= ends_s:
             raise CasstatError("the agent did not start in time")
         if (keeper is None or keeper.poll() is not None) and not _is_kept(folder):
-            keeper = _new_keeper(folder, lease_s, source)
+            keeper = _new_keeper(folder, lease_s, source, variables)
         if not beats.wait(STARTING_POLL_S):
             return False
     return True
 
 
-def _new_keeper(folder: Path, lease_s: float, source: str) -> "subprocess.Popen[bytes]":
+def _new_keeper(folder: Path, lease_s: float, source: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     words = [sys.executable, "-m", "cli", "spool", str(folder), "--keep", "--lease", str(lease_s), "--source", source]
     try:
         with (folder / _LOG_FILE).open("wb") as log:
             return subprocess.Popen(
-                words, cwd=PACKAGES, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                words,
+                cwd=PACKAGES,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **variables},
+                start_new_session=True,
             )
     except OSError as error:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None

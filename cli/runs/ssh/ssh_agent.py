@@ -11,11 +11,12 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from cli.errors import CasstatError, note
@@ -42,6 +43,7 @@ PROBE_S = 10.0
 SOCKET = "agent"
 # The characters that have no special meaning in a path in ssh's options.
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 # The maximum length of the parent directory's path: Linux limits the path of a UNIX socket to 107 bytes.
 MAX_PATH_CHARS = 60
 
@@ -53,10 +55,17 @@ class SshAgent:
     names the spool until the spool has been deleted.
     """
 
-    def __init__(self, address: SshAddress, run: Path, spool: str = "", source: str = "auto") -> None:
-        """Start the agent in the background for the run in the directory `run`; `spool` is an existing spool to use.
+    def __init__(
+        self,
+        address: SshAddress,
+        run: Path,
+        spool: str = "",
+        source: str = "auto",
+        variables: Mapping[str, str] = NO_VARIABLES,
+    ) -> None:
+        """Start the agent in the background for the run in the directory `run`.
 
-        Raises CasstatError.
+        `spool` is an existing spool to use; `variables` are environment variables for the agent. Raises CasstatError.
         """
         if shutil.which("ssh") is None:
             raise CasstatError("ssh: command not found (hint: install OpenSSH's client)")
@@ -64,6 +73,7 @@ class SshAgent:
             raise CasstatError(f"'{one_line(spool)}' is not the name of a spool")
         self._address = address
         self._source = source
+        self._variables = variables
         self._run = run
         self._must_exist = bool(spool)
         self.spool = spool or f"/tmp/casstat-{secrets.token_hex(16)}"  # noqa: S108 - nobody can guess the name
@@ -186,6 +196,7 @@ class SshAgent:
                     if problem:
                         return problem
                     is_compatible = self._is_begun = True
+                    session.send(remote_spool.variables_line(self._variables))
                 elif "deleted" in message:
                     self.is_deleted = True
                     if not self._ending.is_set():
