@@ -1,4 +1,4 @@
-"""Record runs of a foreign load generator, latte, on two client hosts that are reached through a real sshd.
+"""Record runs of a third-party load generator, latte, on two client hosts that are reached through a real sshd.
 
 A cluster of three nodes runs with an agent per node; both client hosts are this machine. In the first run, nothing
 fails; in the second, a node is killed and comes back; the third is ended with Ctrl-C. In each run, the merged reads
@@ -89,7 +89,7 @@ def cluster(folder: Path) -> Iterator[list[Node]]:
 
 @contextmanager
 def recorded(server: SshServer, folder: Path, command: Sequence[str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """Record a run of latte on the client hosts; the recorder ends before the block is left."""
+    """Record a run of latte on the client hosts; at the end of the block, wait until the recorder has exited."""
     hosts = [word for _ in range(CLIENT_HOSTS) for word in ("--client-host", server.url)]
     words = program("record", *PLAN.addresses(), *hosts, "-o", str(folder), "--warm-up", "5s", "--", *command)
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
@@ -129,7 +129,7 @@ def latte_reads(run_folder: Path, run: Run) -> int:
 
 def main() -> int:
     """Record the runs; return the exit status."""
-    # A shell starts background jobs with this signal ignored, and so would the recorder.
+    # A shell may start a background job with SIGINT ignored, and the recorder would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     generator, status = latte(), 0
     with ExitStack() as stack:

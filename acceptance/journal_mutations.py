@@ -93,7 +93,7 @@ def _batch(node: Path, scratch: Path, seed: int) -> list[tuple[int, list[str], V
         with tempfile.TemporaryDirectory(dir=scratch) as name:
             folder = Path(name) / node.name
             shutil.copytree(node, folder)
-            generator = random.Random(number)  # noqa: S311 - no secret
+            generator = random.Random(number)  # noqa: S311 - not for secrets
             mutations = mutate(generator, folder)
             results.append((number, mutations, verdict(truth, folder, by_all=number % ALL_READERS_EVERY == 0)))
     return results

@@ -102,7 +102,7 @@ def checked(folder: Path, killed_s: float) -> Result:
     run = read_run(folder)
     until_s = killed_s if before.end_s is None else before.end_s
     is_long = until_s - run.begin_s > TICK_S
-    # Recovering a run that is shorter than an interval may fail, because it may have no ticks.
+    # Recovering a run that is not longer than TICK_S may fail, because it may have no ticks.
     if (is_long and done.returncode) or "Traceback" in done.stderr:
         defects.append(f"fetch --recover: exit status {done.returncode}: {done.stderr.strip()[-300:]}")
     for node in run.nodes:
@@ -121,7 +121,7 @@ def active_runs(agent: str) -> list[str]:
 
 
 def wait_for_leases(agent: str) -> tuple[float, list[str]]:
-    """Wait until the agent has no active run; return how long that took, and the runs that are still active."""
+    """Wait until no run is active or all leases must have expired; return how long that took, and the active runs."""
     began_s = time.monotonic()
     while (active := active_runs(agent)) and time.monotonic() - began_s < LEASE_S + END_S:
         time.sleep(0.5)

@@ -25,7 +25,7 @@ TABLES, RATE = 10, 300
 ROUNDS = 3
 MAX_RATIO = 1.2
 PAIRS, LOAD_S = 12, 10
-# Two-sided quantile of Student's t distribution at 95% for PAIRS - 1 = 11 degrees of freedom.
+# Two-sided 95% quantile of Student's t distribution with PAIRS - 1 = 11 degrees of freedom.
 T_95 = 2.201
 LATENCY = "org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency"
 
@@ -44,7 +44,7 @@ def run() -> Iterator[Figure]:
 
 
 def _recorder(node: Node) -> float:
-    """Return the CPU time per second of all processes of a recorder, and of the node's threads that serve it."""
+    """Return the total CPU time per second of a recorder's processes and of the node's threads that serve it."""
     with tempfile.TemporaryDirectory() as folder:
         waiting = ["sleep", str(WARM_S + SAMPLES + 10)]
         with subprocess.Popen(_record(node, Path(folder, "run"), waiting), stdout=subprocess.DEVNULL) as running:

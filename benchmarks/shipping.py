@@ -81,7 +81,7 @@ def _send_s(url: str, catalogue: Mapping[str, Metric], samples: list[Sample]) ->
 
 
 def _null_store(ports: "multiprocessing.Queue[int]") -> None:
-    """Listen on a free port, put its number into the queue `ports`, and answer every request with status 204."""
+    """Listen on a free port, put its number on the `ports` queue, and answer every request with status 204."""
     with socket.create_server((HOST, 0)) as listener:
         ports.put(listener.getsockname()[1])
         while True:

@@ -112,7 +112,7 @@ def measured(node: Node, command: Sequence[str]) -> tuple[float, float, float, f
     """Run a sampler; return its cost.
 
     The cost consists of the total CPU time per second, its two parts (the sampler, and the node's threads that serve
-    it), and the sampler's resident memory in bytes.
+    it), and the sampler's resident memory in bytes. Raises SystemExit if the sampler ends early.
     """
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:

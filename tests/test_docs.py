@@ -222,7 +222,7 @@ def setting_row(name: str, option: click.Option) -> str:
 
 
 def undocumented(schema: dict[str, Any], rows: list[tuple[str, str]]) -> set[str]:
-    """Return the keys that only an object's schema or only the documentation's rows about the object contain.
+    """Return the keys that are only in an object's schema or only in the documentation's rows about the object.
 
     If a key's value is an object, the key's row must mention the keys of that object, except those of nodes.
     """

@@ -40,7 +40,10 @@ class ConfiguredCommand(click.Command):
     """A command whose settings may also come from the file that --config names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and keep them for reloading the settings later."""
+        """Parse the arguments, and keep them for reloading the settings later.
+
+        Raises CasstatError if a value in the settings file is invalid.
+        """
         ctx.meta[ARGUMENTS] = tuple(args)
         try:
             return super().parse_args(ctx, args)

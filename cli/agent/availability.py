@@ -1,4 +1,4 @@
-"""Logs one line with the reason when the node stops answering, and one when it is answering again."""
+"""Logs one line with the reason when the node stops answering, and another when it answers again."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ class Availability:
         if not answers and self._answers is None and lasted_s < FIRST_READING_S:
             return
         if not answers:
-            self._log(f"Cassandra stopped answering after {lasted_s:.0f} s: {problem}")
+            self._log(f"Cassandra stopped answering, having answered for {lasted_s:.0f} s: {problem}")
         elif self._answers is False:
             restart = ": it restarted" if restarted else ""
             self._log(f"Cassandra is answering, after {lasted_s:.0f} s without a response{restart}")

@@ -210,7 +210,7 @@ class RunStore:
         self._bytes += size_of(line)
 
     def _without_oldest(self, room: int, needed: str) -> dict[str, StoredRun]:
-        """Return the runs without the oldest ones, so that `room` more bytes fit; the run `needed` is never deleted."""
+        """Return the runs without the oldest ones, so that `room` more bytes fit; the `needed` run is never deleted."""
         kept, size = dict(self._runs), total_size(self._runs)
         for identifier in sorted(kept, key=lambda key: kept[key].run["end_s"] is None):
             if size + room <= LEFT_BYTES:

@@ -42,7 +42,7 @@ class Sinks:
         self._running: dict[str, _Running] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
-        """Ship to exactly these URLs. A new sink begins at its checkpoint if it has one, else at the position `start`.
+        """Ship to exactly these URLs. A new sink begins at its checkpoint if it has one, else at `start`.
 
         `identity` is the node's identity at `start`. If CasstatError is raised, nothing has changed.
         """

@@ -132,7 +132,7 @@ def _status(process: Subject) -> list[str]:
 
 
 def _inside(process: Subject) -> tuple[str, ...]:
-    """Return the command prefix that enters the process's mount namespace."""
+    """Return the command prefix that enters the process's mount namespace. Raises CasstatError."""
     program = shutil.which("nsenter")
     if os.geteuid() != 0 or program is None:
         needs = "run casstat as root" if program else "install nsenter from util-linux"
@@ -150,14 +150,14 @@ def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
     modules = run.modules(own, environ) if own else frozenset()
     if modules and SERVER not in modules:
         raise CasstatError(
-            f"{own}: the node's Java lacks the module {SERVER}, which Jolokia requires"
+            f"{own}: the node's Java lacks the {SERVER} module, which Jolokia requires"
             " (hint: run the node with another Java installation)"
         )
     for java in (own, *javas(environ)):
         if java and (ATTACH in (modules if java == own else run.modules(java, environ)) or _has_tools(java)):
             return java
     raise CasstatError(
-        f"no Java installation on this machine has the module {ATTACH} (hint: install a JDK, or {AT_START})"
+        f"no Java installation on this machine has the {ATTACH} module (hint: install a JDK, or {AT_START})"
     )
 
 

@@ -82,7 +82,7 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     metavar="N",
     default=10,
     show_default=True,
-    help="Number of the most active tables to read individually; the others are summed.",
+    help="Number of most active tables to read individually; the others are summed.",
 )
 @click.option(
     "--journal-dir",

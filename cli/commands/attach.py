@@ -62,8 +62,8 @@ def command(
     """Attach Jolokia to a running Cassandra without a restart
 
     PID is required if several Cassandra processes run on this machine. Jolokia stays attached until the node stops.
-    It allows reads but no changes. Without --user, everyone on this machine can read. Addresses other than loopback
-    require --user; passwords then travel unencrypted. Run the command as root or as Cassandra's user.
+    It allows reads but no changes. Without --user, anyone on this machine can read metrics. Addresses other than
+    loopback require --user; passwords then travel unencrypted. Run the command as root or as Cassandra's user.
     """
     # --host and --port are the old form of --listen.
     agent = Agent(host or listen[0], port or listen[1], user, _password(user, password_file))

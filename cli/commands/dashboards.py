@@ -84,7 +84,7 @@ def write(folder: Path, store: str | None, job: str | None, runbooks: str) -> No
 def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     """Push the dashboards to a Grafana server
 
-    The dashboards go into Grafana's folder "casstat" and replace those with the same UIDs. URL is Grafana's base
+    The dashboards go into the Grafana folder "casstat" and replace those with the same UIDs. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
     from collector.http.access import AccessError

@@ -149,7 +149,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "--source",
     type=click.Choice(["auto", "jolokia", "nodetool", "host"]),
     default="auto",
-    help="Source of the node's metrics; host for none, only the machine's.  [jolokia if it answers, else nodetool]",
+    help="Source of the node's metrics; host reads only the machine's.  [jolokia if it answers, else nodetool]",
 )
 @jolokia_options
 @click.option("--nodetool", type=PATH, metavar="PATH", help="Path to nodetool.  [detected]")

@@ -64,7 +64,7 @@ class ConditionType(click.ParamType["Any"]):
 
 
 def _failed(error: click.ClickException) -> click.ClickException:
-    """Return the error with the exit status FAILED."""
+    """Set the error's exit status to FAILED, and return the error."""
     setattr(error, "exit_code", FAILED)  # noqa: B010 - mypy takes it for a class variable
     return error
 
@@ -85,7 +85,7 @@ class RecordCommand(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> NoReturn:
-        """Run the command."""
+        """Run the command; if casstat itself fails, exit with FAILED."""
         try:
             super().invoke(ctx)
         except click.ClickException as error:

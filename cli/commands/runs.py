@@ -17,8 +17,8 @@ SHOW = "show"
 def command(locations: tuple[str, ...], output: str, agent: Any) -> None:
     """List runs, or show one of them
 
-    Lists the runs in directories (casstat-runs by default), or on nodes given by the addresses of their agents; the
-    oldest run is first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
+    Lists the runs in directories (casstat-runs by default), or on nodes given by the addresses of their agents,
+    oldest first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
     """
     from cli.runs.run_list import listed_runs, print_runs, show_run
 

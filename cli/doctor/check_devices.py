@@ -13,7 +13,7 @@ from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import UNKNOWN
 
 DISK, INTERFACE = "disk", "interface"
-# Prefixes of the names of block devices that cannot hold Cassandra's data.
+# Prefixes of the names of block devices that are unlikely to hold Cassandra's data.
 NO_DISKS = ("loop", "ram", "zram", "sr", "fd")
 LOOPBACK = "lo"
 DEFAULT = "00000000"

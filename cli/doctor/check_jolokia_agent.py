@@ -37,7 +37,7 @@ LAST_1 = "1.7.2"
 def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
     """Return the fixes that load Jolokia into a node on this host: now, or alternatively at every start."""
     if java := _java_without_server(case, node):
-        return (f"restart the node with a Java installation that has the module {SERVER} ({java} lacks it)",)
+        return (f"restart the node with a Java installation that has the {SERVER} module ({java} lacks it)",)
     port = free_port(case)
     local_jar = find_jar(case, node)
     artifact = JOLOKIA_1.format(version=LAST_1) if case.release.startswith("3.") else JOLOKIA_2.format(version=JOLOKIA)

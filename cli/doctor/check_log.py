@@ -13,7 +13,7 @@ from collector.log.logback import DEFAULT_PATTERN, LogPattern, parse
 from collector.model.snapshot import SourceError
 
 SUBJECT = "log"
-PURPOSE = "it adds flushes, compactions, repairs, GC pauses and node up/down events"
+PURPOSE = "it shows flushes, compactions, repairs, GC pauses and node up/down events"
 TAIL_BYTES = 1 << 16
 USUAL = Path("/var/log/cassandra/system.log")
 # Only debug.log contains DEBUG messages.

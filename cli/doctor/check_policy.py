@@ -1,4 +1,4 @@
-"""Checks whether Jolokia's policy allows reads, searches, the operation values(), and all MBeans that casstat reads."""
+"""Checks whether Jolokia's policy allows reads, searches, the values() operation, and all MBeans that casstat reads."""
 
 import json
 import re
@@ -92,7 +92,7 @@ def _refusals(case: ExaminedNode, answered: Sequence[AnsweredRequest]) -> list[F
         findings.append(
             warning(
                 SUBJECT,
-                "the policy denies the operation values() (exec)",
+                "the policy denies the values() operation (exec)",
                 "percentiles are Cassandra's, which decay over minutes and are marked ~",
                 f"add {OPERATION} inside <restrict> {where}, and restart the node",
                 f"or: add <command>exec</command> inside <commands> {where}, and restart the node",
@@ -152,7 +152,7 @@ def command(case: ExaminedNode, name: str) -> Finding:
     """Return the finding that the policy denies a Jolokia command."""
     return problem(
         SUBJECT,
-        f"the policy denies the command {name}",
+        f"the policy denies the {name} command",
         "no metrics through Jolokia",
         f"add <command>{name}</command> inside <commands> {_where(case)}, and restart the node",
     )

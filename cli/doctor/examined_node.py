@@ -77,7 +77,7 @@ class ExaminedNode:
         except SourceError:
             return None
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        # The field "Uid" contains the real, effective, saved and file system UIDs.
+        # The `Uid` field contains the real, effective, saved and file system UIDs.
         uid = int(fields["Uid"].split()[1])
         try:
             return Owner(uid, pwd.getpwuid(uid).pw_name)

@@ -20,7 +20,7 @@ _HINTS = {
     Reason.CLIENT_CERTIFICATE_REJECTED: "check {certificate}",
     Reason.NOT_A_PROXY: "leave out {target}, or enable Jolokia's proxy mode",
     Reason.TARGET_CREDENTIALS: "use {target_user} and {target_password}",
-    Reason.TARGET_FORBIDDEN: "allow the target with Jolokia's setting jsr160ProxyAllowedTargets",
+    Reason.TARGET_FORBIDDEN: "allow the target with Jolokia's jsr160ProxyAllowedTargets setting",
     Reason.TARGET_UNREACHABLE: "check {target}",
 }
 

@@ -51,7 +51,7 @@ class Clock(click.ParamType["tuple[str, float]"]):
             seconds = float(text)
         except ValueError:
             seconds = nan
-        # Reject NaN, and errors of more than a century, which must be typos.
+        # Reject NaN, and offsets of more than a century, which must be typos.
         if not abs(seconds) <= MAX_OFFSET_S:
             self.fail(f"'{value}': expected NODE=SECONDS, with at most {MAX_OFFSET_S:.0f} seconds", param, ctx)
         return node, seconds

@@ -73,7 +73,7 @@ def record(settings: RecordSettings) -> int:
     folder = settings.folder or run_folder.default_folder(name, begin_s)
     is_new = run_folder.create(folder)
     with ExitStack() as stack:
-        # As on Ctrl-C, what has been recorded is completed.
+        # Treat these signals like Ctrl-C: complete the run with what has been recorded.
         stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
         stack.enter_context(run_folder.recording(folder))
         run_folder.require_empty(folder)

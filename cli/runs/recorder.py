@@ -136,7 +136,7 @@ class Recorder:
                 runs.mark(mark.text)
 
     def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
-        """Wait until every agent has recorded a tick after the command's end, which includes its last operations."""
+        """Wait until every agent has recorded a tick after the command's end, to cover its last operations."""
         clocks = {node.address: node.clock_correction() for node in self._nodes}
         clients = self._new_clients(agents)
         waiting = list(clients)

@@ -68,7 +68,7 @@ def _run_in(folder: Path) -> Run:
 
 
 def _is_missing(node: RunNode) -> bool:
-    """Return whether a node's recording is incomplete, and its missing ticks may still be available.
+    """Return whether a node's recording is incomplete and its missing ticks may still be available.
 
     A node without an address never had an agent. A node recorded over SSH can be fetched only from its spool.
     """

@@ -32,7 +32,7 @@ def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewS
 
 
 def scrolled(context: RenderContext, direction: int) -> ViewState:
-    """Return the view state after the wheel is turned up (-1) or down (1)."""
+    """Return the view state after the wheel has been scrolled up (-1) or down (1)."""
     view = context.view
     for _ in range(WHEEL_ROWS):
         view = pressed(replace(context, view=view), "up" if direction < 0 else "down", "") or view

@@ -39,7 +39,7 @@ OF_NODES = frozenset(column.name for column in COLUMNS if len(column.needs) == 1
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 
 LEVEL_STYLES = ("", "warn", "bad")
-"""The style of a value, indexed by its `Severity`."""
+"""The styles of values, indexed by `Severity`."""
 
 
 def level(name: str, number: float | None) -> Severity:

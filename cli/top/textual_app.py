@@ -138,7 +138,7 @@ class Top(App[None], inherit_bindings=False):
             return
         self._played_s = now_s
         at_s = frames[frame_index].time_s + max(self.view.speed * REDRAW_S, 0.0)
-        # At low speed, a tick spans several redraws: the time advances while the frame stays the same.
+        # At low speed, an interval spans several redraws: the time advances while the frame stays the same.
         begun_s = self.view.at_s if self.view.at_s is not None else frames[frame_index].time_s
         at_s = max(at_s if self.view.speed >= 1 else begun_s + self.view.speed * REDRAW_S, begun_s)
         if frame_index + 1 < len(frames) and self.view.speed >= 1:

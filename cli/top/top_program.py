@@ -182,7 +182,7 @@ def _show(
         app.run(mouse=not settings.no_mouse)
         remember(state_path(environ), app.view)
     if app.return_code:
-        raise CasstatError("the screen failed; this is a bug in casstat")
+        raise CasstatError("the user interface crashed; this is a bug in casstat")
 
 
 @contextmanager

@@ -20,9 +20,9 @@ class Grid:
     def index_of(self, time_s: float, tick_s: float, _covered_s: float = 0.0) -> int | None:
         """Return the index of the interval to which a tick belongs; None if the tick is outside the time range.
 
-        A tick belongs to the interval that contains the time half of `tick_s` (the recording's interval) before it,
-        because the tick itself may already lie in the next interval if clocks differ slightly. If `tick_s` is longer
-        than `interval_s`, half of `interval_s` is used instead. Only SpanGrid uses `_covered_s`.
+        A tick belongs to the interval that contains the time `tick_s` / 2 before it (`tick_s` is the recording's
+        interval), because the tick itself may already lie in the next interval if clocks differ slightly. If `tick_s`
+        is longer than `interval_s`, `interval_s` / 2 is used instead. Only SpanGrid uses `_covered_s`.
         """
         if not self.begin_s <= time_s <= self.end_s:
             return None

@@ -54,7 +54,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self._start: FileStart | None = None
-        # Whether the current frame is readable so far, and the number of its next tick.
+        # Whether the current frame has been readable so far, and the number of its next tick.
         self._is_readable = False
         self._next: int | None = None
         self._position: RecordPosition = (-1, 0)

@@ -16,7 +16,7 @@ CHUNK_BYTES = 256 << 10
 MAX_BACKLOG_BYTES = 64 << 20
 # A removed file is kept open for REMOVED_GRACE_S, because it may still be written to or may reappear.
 REMOVED_GRACE_S = 10.0
-# The number of bytes to remember before the reading position. If these bytes change, the file was rewritten.
+# The number of bytes just before the reading position that are remembered. If they change, the file has been rewritten.
 SEAL_BYTES = 64
 
 

@@ -136,7 +136,7 @@ def _blanks(modifier: str) -> tuple[str, str]:
     """Return regular expressions for the padding before and after a piece. Raises ValueError."""
     match = _MODIFIER.fullmatch(modifier)
     if match is None:
-        raise ValueError(f"'%{modifier}' is not a valid width (hint: for example %-5 or %-20.30)")
+        raise ValueError(f"'%{modifier}' is not a valid width (hint: use %-5 or %-20.30, for example)")
     width = int(match["least"] or "0")
     if width > MAX_WIDTH:
         raise ValueError(f"the width {width} exceeds {MAX_WIDTH}")

@@ -67,7 +67,9 @@ def upper_bounds_of(unit: str, length: int) -> tuple[float, ...]:
     """
     if unit == "seconds":
         if length not in TIMER_UNITS_S:
-            raise LayoutError(f"{count_text(length, 'bucket')}: Cassandra has 165 (up to 4.0) or 128 (since 4.1)")
+            raise LayoutError(
+                f"{count_text(length, 'bucket')}: Cassandra's timers have 165 (up to 4.0) or 128 (since 4.1)"
+            )
         # Dividing by an integer yields the nearest double; multiplying by 1e-6 does not.
         per_second = round(1 / TIMER_UNITS_S[length])
         return (*(offset / per_second for offset in offsets(length - 1)), inf)

@@ -24,7 +24,8 @@ MAX_JSON_BYTES = 16 << 20
 MAX_GROWTH_BYTES = 16 << 20
 # A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's `patience_s`.
 MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
-# A download fails after MAX_ATTEMPTS attempts that together received fewer than MIN_PROGRESS_BYTES.
+# A download fails after MAX_ATTEMPTS attempts that together received fewer than MIN_PROGRESS_BYTES, but only once
+# `patience_s` has passed without progress.
 MAX_ATTEMPTS = 5
 MIN_PROGRESS_BYTES = 64 << 10
 RETRY_DELAY_S = 1.0

@@ -162,7 +162,8 @@ class _Fetch:
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        # Widen the time range by the offset's error, because ticks just outside the range may belong to it.
+        # Convert the time range to the agent's clock, and widen it by the offset's error, because ticks just outside
+        # the range may belong to it.
         clocks = (*self._earlier.get(client, ()), *node.clocks)
         begin_s = self._wanted.begin_s + min(clock.offset_s - clock.error_s for clock in clocks)
         end_s = self._wanted.end_s + max(clock.offset_s + clock.error_s for clock in clocks)

@@ -34,8 +34,8 @@ def _recorded(metric: Metric) -> RecordingRule:
     operation = function = FUNCTIONS[aggregation_of(expression)]
     if isinstance(expression, Rate):
         operation = f"rate{WINDOW}" if function == "sum" else f"{function}_rate{WINDOW}"
-        # If the functions differ, omit the labels, so that a node's series, such as its collectors' GC times, are
-        # combined before the nodes are averaged.
+        # If series are aggregated differently within a node and across nodes, omit the labels, so that a node's series,
+        # such as its collectors' GC times, are combined before the nodes are averaged.
         labels = labels if function == expression.within_node else ()
     name = f"{'_'.join((*CLUSTER, *labels))}:{metric.name.removesuffix(TOTAL)}:{operation}"
     return RecordingRule(name, rule_query(expression, (*CLUSTER, *labels)))

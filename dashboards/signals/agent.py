@@ -90,7 +90,7 @@ SIGNALS = (
         "Sink lag",
         Gauge("casstat_sink_lag_seconds", aggregation=Aggregation.MAX),
         Unit.SECONDS,
-        "Age of the oldest tick that has not been sent. It grows while the store is unavailable or too slow.",
+        "Time from the last tick sent to the latest tick. It grows while the store is unavailable or too slow.",
     ),
     _sink(
         "sink_points", "Sent points", Rate("casstat_sink_points_total"), Unit.PER_S, "Points that the stores accepted."
@@ -114,7 +114,7 @@ SIGNALS = (
         "Lost ticks per sink",
         Rate("casstat_sink_lost_ticks_total"),
         Unit.PER_S,
-        "Ticks that the journal removed for lack of space before the store accepted them.",
+        "Ticks lost before the store accepted them, usually because the journal reached its size limit.",
     ),
     Signal(
         "journal_lost",

@@ -14,7 +14,7 @@ SIGNALS = (
         "Dropped messages",
         Rate("cassandra_messages_dropped_total"),
         Unit.PER_S,
-        "Messages that the node discarded because they had waited beyond their timeout: a sign of overload.",
+        "Messages that the node discarded because they had waited longer than their timeout: a sign of overload.",
         ("message",),
     ),
     Signal(
@@ -59,7 +59,7 @@ SIGNALS = (
         "Blocked tasks",
         Gauge("cassandra_pool_blocked"),
         Unit.COUNT,
-        "Tasks that are blocked by a full queue, together with the threads that submit them.",
+        "Tasks that wait to enter a full queue; the threads that submit them are blocked.",
         ("pool",),
     ),
     Signal(

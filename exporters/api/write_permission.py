@@ -21,7 +21,7 @@ def write_refusal(
     if b"origin" in headers or site not in (b"none", b"same-origin"):
         return "changes from web pages are not allowed"
     if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-        return "a write needs the header Content-Type: application/json (hint: use curl --json)"
+        return "a write needs a Content-Type: application/json header (hint: use curl --json)"
     if requires_credentials:
         return "" if has_credentials else "a write needs credentials"
     if not is_loopback(peer) or any(name in headers for name in _FORWARDED):

@@ -66,7 +66,7 @@ def _run(script: Path, program: str, timeout_s: float, environ: Mapping[str, str
         if not script.parent.is_dir():
             raise GnuplotError(f"{script.parent}: no such directory") from None
         raise GnuplotError(
-            f"{program}: not found (hint: install the package gnuplot-nox; the scripts and data are in {script.parent})"
+            f"{program}: not found (hint: install the gnuplot-nox package; the scripts and data are in {script.parent})"
         ) from None
     except OSError as error:
         raise GnuplotError(f"{program}: {error.strerror}") from None

@@ -145,9 +145,9 @@ def _tail_order(column: Column) -> tuple[bool, bool]:
 
 
 def interval_s(sample: Sample) -> float | None:
-    """Return the length of time that the row's rates cover, Cassandra's if known; None if there are no rates.
+    """Return the number of seconds that Cassandra's rates cover, or other rates if it has none; None without rates.
 
-    If Cassandra did not answer for some ticks, this includes the gap, because its rates cover the gap as well.
+    If Cassandra did not answer for some ticks, this includes the gap, because its next rates cover the gap as well.
     """
     known = sample.elapsed_s
     for source in (*_OPERATION_SOURCES, "cpu"):

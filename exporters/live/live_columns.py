@@ -127,7 +127,7 @@ def value(cells: Cells, name: str) -> float | None:
 
 
 def needed(values: Mapping[str, object]) -> dict[str, object]:
-    """Return an agent's values; of a metric in `_LABELS`, only the series that the columns read."""
+    """Return an agent's values, without those series of the metrics in `_LABELS` that no column reads."""
     return {name: _chosen(name, rows) if name in _LABELS else rows for name, rows in values.items()}
 
 

@@ -109,7 +109,7 @@ class LatestValues:
                 last.at_s, last.until_s = at_s, at_s + PERIODS * period_s
 
     def _delete_origin(self, origin: str) -> None:
-        """Delete the values of an origin that has ended from all sources."""
+        """Delete the values of all sources whose origin is `origin`, which has ended."""
         for source in self._sources.values():
             if source.origin == origin:
                 source.latest.clear()

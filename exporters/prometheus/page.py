@@ -22,7 +22,7 @@ GZIP_WINDOW = 31
 
 
 class _Tick(NamedTuple):
-    """The last tick: the node's identity, the agent's health, and whether ticks have stopped."""
+    """The last tick: the node's identity, the totals over all ticks, and whether ticks have stopped."""
 
     number: int
     identity: Identity

@@ -74,8 +74,8 @@ class UpperBounds:
 def _bounds(unit: str, length: int, selected: Sequence[float]) -> tuple[Bound, ...]:
     exact = upper_bounds_of(unit, length)[:-1]
     labelled = upper_bounds_of(unit, LABELLED_LENGTH)[:-1] if unit == "seconds" else exact
-    # Choose the nearest bound of 4.1 first, and then the histogram's own bound nearest to that one. The histogram's
-    # bound nearest to the selected value could be a different one.
+    # First choose the nearest bound in Cassandra 4.1's layout, then the histogram's own bound nearest to that one. The
+    # histogram's bound nearest to the selected value could be a different one.
     chosen = sorted({_nearest(labelled, bound) for bound in selected})
     return tuple(Bound(repr(labelled[index]), _nearest(exact, labelled[index])) for index in chosen)
 

@@ -37,7 +37,7 @@ class Checkpoint:
 
 
 def checkpoint_path(folder: Path, sink: str) -> Path:
-    """Return the path of a sink's checkpoint file in a folder."""
+    """Return the path of a sink's checkpoint file in a directory."""
     return folder / f"{file_name(sink)}.checkpoint.json"
 
 

@@ -1,4 +1,4 @@
-"""The delay before a request to an unavailable store is repeated."""
+"""The delay before a request to an unavailable store is retried."""
 
 from collections.abc import Callable
 

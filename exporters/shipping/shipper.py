@@ -40,7 +40,7 @@ class Plan:
     open_journal    opens the journal at a position; None for its beginning.
     start           the position to start at if there is no checkpoint; None for the beginning.
     identity        the node's identity at `start`.
-    state_folder    the folder for checkpoints and dead-letter files; None to keep neither.
+    state_folder    the directory for checkpoints and dead-letter files; None to keep neither.
     recent          recent ticks in memory, if any.
     cpu_share       the share of a core that catching up may use; 1 for no limit.
     begin_s, end_s  the time range of the ticks to ship.
@@ -57,7 +57,7 @@ class Plan:
 
 
 def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
-    """Return a function that opens a folder's journal, to which a recorder may still be writing."""
+    """Return a function that opens a directory's journal, to which a recorder may still be writing."""
     return lambda start: JournalFollower(folder, start)
 
 
@@ -98,7 +98,7 @@ class Shipper:
     def run(self, *, until_end: bool = False) -> None:
         """Ship until stopped, or, with `until_end`, until the end of the journal.
 
-        A read error is logged, and the read is repeated; with `until_end`, OSError is raised instead.
+        A read error is logged, and the read is retried; with `until_end`, OSError is raised instead.
         """
         try:
             while not self.stopped:

@@ -12,7 +12,7 @@ class SinkHealth:
     points          number of points that the store accepted.
     failures        number of attempts that failed because the store was unavailable.
     refused_points  number of points that the store refused for good, including those not kept in the dead-letter file.
-    lost_ticks      number of ticks removed from the journal before they were sent; an upper bound.
+    lost_ticks      number of ticks lost from the journal before they were sent; an upper bound.
     reason          the current problem in one line, or "".
     """
 

@@ -23,8 +23,8 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 
-# Reading resumes LOOK_BACK_S before the last tick sent, because a rate needs two readings, which may be up to a minute
-# apart.
+# Reading resumes at least LOOK_BACK_S before the last tick sent, because a rate needs two readings, and those of a slow
+# source, such as nodetool, are up to LOOK_BACK_S apart.
 LOOK_BACK_S = 150.0
 
 
@@ -204,7 +204,7 @@ class TickQueue:
             head = self._head = entry.head
             self._sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
             self._restarts.checkpoint()
-        assert self._sampling is not None  # noqa: S101 - there is one for each head
+        assert self._sampling is not None  # noqa: S101 - it is set together with `_head`
         if self._seek_to is None:
             # Until the last tick sent is found, keep the checkpoint's identity, which is at least as recent.
             self._identity = self._identity.after(entry.snapshot)
@@ -233,7 +233,7 @@ class TickQueue:
         return self._hand_out(self._ship_tick(tick.tick.time_s, tick.placement, tick.sample, tick.position))
 
     def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
-        """Buffer the ticks in memory that follow the last returned one; return whether there are any."""
+        """Buffer those recent ticks in memory that follow the last returned one; return whether there are any."""
         if self._number is not None:
             ticks = recent.after(self._number)
             if ticks is None:

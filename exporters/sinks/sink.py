@@ -1,8 +1,8 @@
 """The sink interface, and the errors that its store may cause; `exporters.shipping` does everything else.
 
-A module in this folder is a sink if it defines `SCHEMES`, its URL schemes; `URLS`, the forms of its URLs for the help,
-each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` or raises
-SinkUrlError.
+A module in this directory is a sink if it defines `SCHEMES`, its URL schemes; `URLS`, the forms of its URLs for the
+help, each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` or
+raises SinkUrlError.
 """
 
 from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ class ClientInterval:
 
 
 def client_intervals(host: NodeRun) -> list[ClientInterval]:
-    """Return the columns in CLIENT_PEAKS, and PROCESS_CPU, of each of a client host's intervals."""
+    """Return a client host's intervals, with the columns in CLIENT_PEAKS and, if a process was busy, PROCESS_CPU."""
     intervals = []
     for index, row in table_of(Choice()).node_rows(host):
         columns: Row = {name: row[name] for name in CLIENT_PEAKS}
@@ -37,7 +37,7 @@ def client_intervals(host: NodeRun) -> list[ClientInterval]:
 
 
 def _busiest(sample: Sample) -> tuple[float, str]:
-    """Return the highest CPU of a process, as a percentage of one processor, and the process as `NAME (PID)`."""
+    """Return the highest CPU usage of a process, in percent of one processor, and the process as `NAME (PID)`."""
     return max(
         (
             (100 * value.per_s, f"{series[1]} ({series[2]})")

@@ -78,7 +78,7 @@ def _increase(sample: Sample, series: Series) -> float | None:
 
 
 def peak_rows(choice: Choice, node: NodeRun) -> list[tuple[int, Row]]:
-    """Return the index and the columns in PEAKS of each of a node's intervals."""
+    """Return the index of each of a node's intervals, with its columns in PEAKS."""
     return [(index, {name: row[name] for name in PEAKS}) for index, row in table_of(choice).node_rows(node)]
 
 

@@ -47,7 +47,7 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
                 ]
             )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["Latencies in ms; without warm-up and cool-down:", *(_line(row, widths) for row in rows)]
+    lines = ["Latencies in ms, excluding warm-up and cool-down:", *(_line(row, widths) for row in rows)]
     last = summaries[-1]
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)

@@ -184,9 +184,9 @@ def test_the_nodes_java_is_preferred(
 
 def test_missing_java_modules_are_errors(javas: Javas) -> None:
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.attach"}, str(OTHER_JAVA): {"java.base"}})
-    assert "no Java installation on this machine has the module jdk.attach" in error_of(lambda: java_for(ME, javas, {}))
+    assert "no Java installation on this machine has the jdk.attach module" in error_of(lambda: java_for(ME, javas, {}))
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): MODULES - {"jdk.httpserver"}, str(OTHER_JAVA): MODULES})
-    assert "the node's Java lacks the module jdk.httpserver" in error_of(lambda: java_for(ME, javas, {}))
+    assert "the node's Java lacks the jdk.httpserver module" in error_of(lambda: java_for(ME, javas, {}))
 
 
 # Running the launcher

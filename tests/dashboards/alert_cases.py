@@ -1,4 +1,4 @@
-"""The test case for each alert: series that give a chosen value to the expression that the alert compares."""
+"""The test case for each alert: series for which the expression that the alert compares has a chosen value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class Case:
     good      returns a value just within a given threshold.
     settle    the number of minutes within which the alert must end after its cause has ended.
     lead      the number of minutes until the alert's condition is met and its `for` duration begins.
-    harmless  returns similar series that must not fire the alert.
+    harmless  returns similar series that must not trigger the alert.
     calm      returns the series after the cause has ended; by default, those for a good value.
     traffic   returns the traffic series for a rate in events per second, if the alert compares errors with traffic.
     event     returns series with a single event; by default, the value is far beyond the threshold in one minute.

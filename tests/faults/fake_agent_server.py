@@ -58,7 +58,7 @@ class FakeAgentServer:
                 super().process_request(*arguments)
 
             def handle_error(self, *_: object) -> None:
-                """Print nothing if the client hangs up."""
+                """Print nothing, because clients may hang up."""
 
         self._server = QuietServer((HOST, 0), Handler)
         self.address = f"{HOST}:{self._server.server_address[1]}"

@@ -125,7 +125,7 @@ def test_the_command_ends_if_the_connection_is_lost_and_the_rest_is_fetched_afte
         server.start()
         _, errors = process.communicate(timeout=100)
     assert process.returncode == 125
-    assert f"{server.url}: connection lost, so the command has been terminated" in errors
+    assert f"{server.url}: connection lost, so the command is terminated" in errors
     (host,) = read_run(folder).client_hosts
     assert (host.exit_code, host.problem, host.spool) == (125, "", "")
     assert host.ticks >= 1

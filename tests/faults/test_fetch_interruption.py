@@ -1,4 +1,4 @@
-"""Ctrl-C ends `casstat fetch` at once; the recordings of nodes that are complete are kept."""
+"""Ctrl-C ends `casstat fetch` at once; recordings that are already complete are kept."""
 
 import signal
 import threading

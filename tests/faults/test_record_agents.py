@@ -94,7 +94,7 @@ with serving(Path({str(journal)!r}), "n2") as (_, address):
     assert errors.count(f"casstat: the run is incomplete {recovery_hint(folder)}\n") == 1
     nodes = read_run(folder).nodes
     assert [bool(node.problem) for node in nodes] == [False, True]
-    # The interval and the version are known from the agent's response before the command started.
+    # The interval and the version are known because the agent responded before the command started.
     assert {(node.interval_s, node.casstat) for node in nodes} == {(1.0, "0.1.0")}
 
 

@@ -216,7 +216,7 @@ def test_nothing_is_lost_if_the_disk_is_full(limit: int, case: Case, capsys: pyt
 
 
 def killed(case: Case) -> Run:
-    """Return the run as a recorder has written it if it is killed while its command is running."""
+    """Return the run as left by a recorder that is killed while the command is running."""
     run = case.complete
     nodes = tuple(RunNode(n.name, n.address, interval_s=1.0, casstat="1", clocks=n.clocks) for n in run.nodes)
     return replace(run, end_s=None, nodes=nodes, command=RunCommand(("true",), run.begin_s))

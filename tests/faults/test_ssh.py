@@ -304,7 +304,7 @@ def test_ctrl_c_ends_the_wait_for_a_connection_and_leaves_no_local_files(
     with pytest.raises(KeyboardInterrupt):
         agent.stop()
     assert not sockets.exists()
-    assert f"{impatient.url}: waiting for a connection, to delete {spool}" in notes
+    assert f"{impatient.url}: waiting for a connection in order to delete {spool}" in notes
     assert notes[-1].startswith(f"{impatient.url}: cannot delete {spool} (hint: run 'ssh ")
     # The agent's thread is still running, and deletes the spool when it has reconnected.
     impatient.start()

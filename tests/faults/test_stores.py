@@ -305,7 +305,7 @@ def test_ship_sends_a_recording_and_resumes_from_its_state_file(node: Node, tmp_
         result = casstat(node.folder, "--to", url, *times)
         assert "shipped 10 ticks" in result.stdout
         assert [line for line in expected if re.search(rb" 17950000(1\d)000000000$", line)] == store.accepted_lines
-        # The saved position is at the end of the recording, so there is nothing left to ship.
+        # The checkpoint is at the end of the recording, so there is nothing left to ship.
         assert "shipped 0 ticks" in casstat(node.folder, "--to", url, "--state", state).stdout
         result = casstat(
             node.folder, "--to", f"influxdb+http://127.0.62.3:{broken.port}/b", "--to", url, "--patience", "1"

@@ -16,7 +16,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 TESTS = ("tests/faults/test_api.py", "tests/faults/test_api_tls.py")
 # These tests wait for a timeout of ten seconds or more, so each runs in its own process; all other tests share one.
-# The test of wrong passwords is left out: it needs much CPU time and little of uvicorn.
+# The test of wrong passwords is left out, because it takes a lot of CPU time and hardly depends on uvicorn.
 WAITING = ("head_sent_byte_by_byte", "missing_body", "slow_event_stream")
 SELECTIONS = (*WAITING, " and ".join(f"not {name}" for name in (*WAITING, "wrong_passwords")))
 RUN_TESTS = """

@@ -27,7 +27,7 @@ PATIENCE_S = 240.0
 SPEED_UP = 60
 # Alerts that may fire because of the machine that runs the tests.
 OF_THE_MACHINE = {alert.name for alert in ALERTS["machine"]} | {"CasstatTicksLate", "CasstatTicksMissed"}
-# These alerts may fire, too: they cover a whole day's requests, including the slow ones during startup.
+# These alerts may fire, too: their windows of up to a day include the slow requests during startup.
 OF_THE_MACHINE |= {"CassandraReadsSlow", "CassandraWritesSlow"}
 # Matches a metric with its labels in a query.
 SELECTOR = re.compile(r"[a-z_:][\w:]*\{[^}]*\}")

@@ -170,9 +170,9 @@ def test_fixing_an_unreadable_process(scripted: ScriptedNode, agents: JolokiaLau
 @pytest.mark.parametrize(
     ("policy", "message", "fix_index"),
     [
-        (NO_EXEC, "denies the operation values()", 0),
-        (NO_SEARCH, "denies the command search", 0),
-        (NO_READ, "denies the command read", 0),
+        (NO_EXEC, "denies the values() operation", 0),
+        (NO_SEARCH, "denies the search command", 0),
+        (NO_READ, "denies the read command", 0),
         (NOT_US, "No access from client", 0),
         (CHOSEN, "denies", 1),
     ],
@@ -304,7 +304,7 @@ def test_fixing_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
 
 
 def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted: ScriptedNode, tmp_path: Path) -> None:
-    """Fix four faults with one restart: no Jolokia, JMX passwords, data on two devices, an unassigned address."""
+    """Fix four faults with one restart: no Jolokia, JMX with a password, data on two devices, an unassigned address."""
     before = scripted.env.read_text()
     apply_advice(fixes(Doctor("-m", PORT).finding("jolokia", "started without"))[-1])
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"

@@ -108,7 +108,7 @@ def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iter
         seen += [next(samples) for _ in range(20)]
         assert selected_tables(seen[-1]) == busy
         counted = running.end()
-    # Keyspace metrics have a scrape interval of ten seconds.
+    # Keyspace counters have a scrape interval of ten seconds.
     seen += [next(samples) for _ in range(12)]
     expected = node_counts(big) - before
     assert expected == pytest.approx(counted["reads"] + counted["writes"], rel=0.005)

@@ -184,8 +184,8 @@ def per_tick(
 def prometheus_values(
     store: Prometheus | VictoriaMetrics, expression: Expression, by: str, of: FilledStores
 ) -> dict[str, float]:
-    # A tick may be scraped up to a second after it was taken. Unlike VictoriaMetrics, Prometheus does not use the last
-    # value before the window, so its window must be longer by one scrape interval.
+    # A tick's values may be scraped up to a second after the tick. Unlike VictoriaMetrics, Prometheus does not use the
+    # last value before the window, so its window must be longer by one scrape interval.
     window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
     series_list = query_at(store, text, of.to_s + SCRAPE_S)

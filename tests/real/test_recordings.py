@@ -201,7 +201,7 @@ def readable(folder: Path) -> list[float]:
 
 def test_a_killed_recorder_loses_at_most_one_tick(node: Node, tmp_path: Path) -> None:
     prepare(node)
-    moments = random.Random(4)  # noqa: S311 - no secret
+    moments = random.Random(4)  # noqa: S311 - not for secrets
     with load(node, 200), ThreadPoolExecutor(AT_ONCE) as pool:
         runs = [pool.submit(kill_at_random, node, tmp_path / str(n), moments.random()) for n in range(KILLS)]
         ends = [run.result() for run in runs]

@@ -70,7 +70,7 @@ def total(row: dict[str, Any]) -> float:
 
 
 def settled(*arguments: str) -> dict[str, Any]:
-    """Return the first row with all nodes and about the nominal rate, which the load exceeds while it catches up."""
+    """Return the first row with all nodes and nearly the nominal rate; a load that is catching up exceeds it."""
     with Program("top", *arguments, "--format", "json") as program:
         ends_s = time.monotonic() + PATIENCE_S
         row = program.row()

@@ -202,7 +202,7 @@ def replayed(folder: Path, end_s: float) -> dict[str, Any]:
     assert result.returncode == 0, result.stderr
     rows = {row["time"]: row for row in map(json.loads, result.stdout.splitlines())}
     row: dict[str, Any] = rows[end_s]
-    # The tolerance is half a tick, because the first and the last tick may be late.
+    # The tolerance is half a second, because the first and the last tick may be late.
     assert row["interval_s"] == pytest.approx(SECONDS, abs=0.5)
     return row
 

@@ -31,7 +31,7 @@ class AgentClients:
         """Return the credentials for an agent.
 
         The user's credentials are sent only to agents that the user named. Agents that `record` started need none, and
-        somebody else may control the hosts that they run on.
+        someone else may control the hosts that they run on.
         """
         is_named = address.tunnel is None and address not in self.private
         return self.access if is_named else Access()

@@ -15,11 +15,11 @@ from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.printable import one_line
 
 BEAT_S = 2.0
-# How long the other host may take to connect and to be ready.
+# How long to wait for the connection and for the client host to be ready.
 READY_S = 60.0
 
 OutputReceiver = Callable[[int, bytes], bool]
-"""Takes the number of an output stream, and output; returns False after a while if it cannot take more now."""
+"""Takes the number of an output stream, and data from it; returns False if it could not take the data in time."""
 
 
 class ClientCommand:
@@ -45,7 +45,7 @@ class ClientCommand:
         self._thread.start()
 
     def wait_until_ready(self) -> None:
-        """Wait until the other host waits for `start`. Raises CasstatError."""
+        """Wait until the other host is ready for `start`. Raises CasstatError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_ready or self._result is not None, READY_S):
                 raise CasstatError(f"{self._address.url}: not ready within {READY_S:g} s")
@@ -62,12 +62,12 @@ class ClientCommand:
 
     @property
     def result(self) -> CommandResult | None:
-        """How the command has ended; None if it has not."""
+        """How the command ended; None if it has not ended."""
         with self._changed:
             return self._result
 
     def close(self) -> None:
-        """Disconnect; a command that is still running ends."""
+        """Disconnect; this ends the command if it is still running."""
         if not self._is_closed.is_set():
             self._is_closed.set()
             self._send("")
@@ -109,7 +109,7 @@ class ClientCommand:
         return ""
 
     def _take_output(self, message: dict[str, Any], session: SshSession) -> None:
-        """Pass output on; if its reader is slow, keep the command alive until then."""
+        """Pass output on; while its reader is not ready, send heartbeats so that the command keeps running."""
         try:
             data = base64.b64decode(message["data"])
         except (KeyError, TypeError, ValueError):
@@ -137,7 +137,7 @@ class ClientCommand:
         """Set the result, unless the command has ended."""
         with self._changed:
             if self._result is None:
-                failure = "connection lost, so the command has been terminated" if self._is_ready else "cannot connect"
+                failure = "connection lost, so the command is terminated" if self._is_ready else "cannot connect"
                 reason = f": {problem}" if problem else ""
                 self._result = CommandResult(FAILED, one_line(f"{self._address.url}: {failure}{reason}"))
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What a recorder needs from the machines on which the command of a run runs."""
+"""What a recorder needs from the client hosts of a run."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -11,7 +11,7 @@ from collector.runs.run import ClientHost
 
 
 class ClientHosts(Protocol):
-    """The client hosts of a run, whose machines are sampled from the start."""
+    """The client hosts of a run, which are sampled from the start."""
 
     def begin(self) -> float:
         """Return the time at which the command starts, now or soon, in seconds since the epoch."""

@@ -1,4 +1,4 @@
-"""Samples this machine while the command of a run runs on it."""
+"""Samples this machine while it runs the command of a run."""
 
 import os
 import socket

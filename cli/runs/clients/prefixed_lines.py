@@ -1,4 +1,4 @@
-"""Puts the name of its host before each line of output."""
+"""Prefixes each line of output with the name of its host."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ class PrefixedLines:
         self._incomplete: dict[tuple[int, int], bytes] = {}
 
     def add(self, host: int, stream: int, data: bytes) -> bytes:
-        """Return the lines that are complete now."""
+        """Return the lines that `data` completes, with their prefixes."""
         *lines, rest = (self._incomplete.get((host, stream), b"") + data).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
             lines.append(rest)
@@ -24,7 +24,7 @@ class PrefixedLines:
         return b"".join(self._prefixes[host] + line + b"\n" for line in lines)
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """Yield each stream with its incomplete last line, completed."""
+        """For each incomplete last line, yield its stream, and the line with its prefix and a line feed."""
         for (host, stream), line in self._incomplete.items():
             if line:
                 yield stream, self._prefixes[host] + line + b"\n"

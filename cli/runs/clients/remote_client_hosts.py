@@ -32,9 +32,9 @@ from collector.runs.run import ClientHost
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 
 RESULTS_FOLDER = "results"
-# The command starts this much later than all hosts are ready, so that every host knows the time before.
+# How long the start of the command is delayed once all hosts are ready, so that they all know the time in advance.
 START_DELAY_S = 1.0
-# How many parts of output, of at most 8 KiB each, may wait for a slow reader.
+# Maximum number of chunks of output, of at most 8 KiB each, that may be waiting for a slow reader.
 MAX_WAITING = 500
 HOST_FIELD, INDEX_FIELD = "{host}", "{index}"
 
@@ -45,7 +45,7 @@ class RemoteClientHosts:
     def __init__(
         self, addresses: Sequence[SshAddress], words: Sequence[str], run_name: str, run: Path, clients: AgentClients
     ) -> None:
-        """Start the agents, and connect for the command; `stop` ends both. Raises CasstatError."""
+        """Start the agents, and connect for the command; both end with the block. Raises CasstatError."""
         self._addresses = addresses
         self._run = run
         self._clients = clients
@@ -204,7 +204,7 @@ class RemoteClientHosts:
 
 
 def labels_of(addresses: Sequence[SshAddress]) -> list[str]:
-    """Return the hosts of addresses; those that occur several times get a number."""
+    """Return a label for each address: its host, with a number if the host occurs several times."""
     hosts = [address.host for address in addresses]
     labels = []
     for index, host in enumerate(hosts):
@@ -214,7 +214,7 @@ def labels_of(addresses: Sequence[SshAddress]) -> list[str]:
 
 
 def _filled(words: Sequence[str], address: SshAddress, index: int) -> list[str]:
-    """Return the command for a host."""
+    """Return the command for a host, with the placeholders replaced."""
     return [word.replace(HOST_FIELD, address.host).replace(INDEX_FIELD, str(index)) for word in words]
 
 

@@ -1,6 +1,6 @@
 """The side of `casstat record --client-host` that runs the command, on the client host.
 
-The command runs in the directory `work` of a spool (see `remote_spool`). This side sends messages, each a JSON object
+The command runs in the `work` directory of a spool (see `remote_spool`). This side sends messages, each a JSON object
 on a line: what `hello` returns; `{"stream": NUMBER, "data": BASE64}` for output; and `{"exit_code": CODE, "problem":
 TEXT}` when the command has ended. It receives lines: an empty line is a heartbeat, `start SECONDS` sets the time at
 which the command starts, on this machine's clock, and `signal NUMBER` is a signal for the command. Without heartbeats,
@@ -39,7 +39,7 @@ from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""
 LEASE_S = 60.0
-"""The command ends if there has been no heartbeat for this time."""
+"""The command ends if there has been no heartbeat for this long."""
 WORK_FOLDER = "work"
 # The client keeps only the last 16 KiB of an incomplete line, and Base64 makes the data a third larger.
 CHUNK_BYTES = 8 << 10
@@ -114,7 +114,7 @@ def _run(words: Sequence[str], work: Path, environ: Mapping[str, str], control: 
         status, status_end = new_pipe(ours, theirs)
         control_end, supervised = os.pipe()
         theirs.callback(os.close, control_end)
-        # After the last descriptor has been closed, the supervisor ends the command.
+        # Closing `supervised`, the only write end of the control pipe, makes the supervisor end the command.
         closing = ours.enter_context(ExitStack())
         closing.callback(os.close, supervised)
         outputs = [new_pipe(ours, theirs) for _ in range(2)]

@@ -71,7 +71,7 @@ def _receive(session: SshSession, folder: Path) -> int | None:
 
 
 class _Files:
-    """Writes the files in messages to `folder`; a file has its name once it is complete.
+    """Writes the files in messages to `folder`; a file has a temporary name until it is complete.
 
     skipped  how many files the other host skipped; None before the last message.
     """

@@ -34,8 +34,8 @@ DRAIN_S = 0.5
 # How many bytes of typed input are kept for a command that does not read them.
 TYPED_BYTES = 16 << 20
 INTERRUPT = b"\x03"
-# If more seconds than this pass between two presses, the second one sends the first signal again. The limit is shorter
-# for keys that are passed on to the command, because Ctrl-C is common in interactive programs.
+# If more than this many seconds pass between two presses of Ctrl-C, the second one sends the first signal again. The
+# limit is shorter if keys are passed on to the command, because Ctrl-C is common in interactive programs.
 SUCCESSIVE_S = 10.0
 SUCCESSIVE_KEYS_S = 2.0
 OUTPUT_NAMES = ("standard output", "standard error")
@@ -128,11 +128,11 @@ class CommandRunner:
             os.close(control)
 
     def _connect(self, ours: ExitStack, theirs: ExitStack) -> tuple[int, int, int]:
-        """Return the command's standard streams, and set the routes to and from them."""
+        """Return the command's standard streams, and set up the routes to and from them."""
         stdin = 0
         has_keys = os.isatty(0) and is_in_foreground(0)
         if os.isatty(0) and not has_keys:
-            # The keys are for another program, in the foreground.
+            # Another program is in the foreground and receives the keys.
             stdin = os.open(os.devnull, os.O_RDONLY)
             theirs.callback(os.close, stdin)
         if not os.isatty(1):

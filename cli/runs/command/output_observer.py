@@ -26,16 +26,16 @@ class OutputObservers(OutputObserver):
         self._observers = observers
 
     def before_output(self, data: bytes, stream: int) -> None:
-        """Call `before_output` of each."""
+        """Call `before_output` on each observer."""
         for observer in self._observers:
             observer.before_output(data, stream)
 
     def after_output(self) -> None:
-        """Call `after_output` of each."""
+        """Call `after_output` on each observer."""
         for observer in self._observers:
             observer.after_output()
 
     def end(self) -> None:
-        """Call `end` of each."""
+        """Call `end` on each observer."""
         for observer in self._observers:
             observer.end()

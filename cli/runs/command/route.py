@@ -11,7 +11,7 @@ import sys
 from collections.abc import Container, Iterator
 
 CHUNK_BYTES = 1 << 16
-# If poll reports a terminal as writable, this many bytes can be written without blocking; for a pipe, it is PIPE_BUF.
+# If poll reports a terminal as writable, this many bytes can be written without blocking; for a pipe, PIPE_BUF bytes.
 TERMINAL_CHUNK_BYTES = 1024
 # A pseudoterminal's buffers hold fewer bytes than this.
 TERMINAL_BYTES = 1 << 17
@@ -50,7 +50,7 @@ class Route:
         except BlockingIOError:
             return b""
         except OSError as error:
-            # A terminal reports its end as an error.
+            # A terminal reports the end of its data as an error.
             if error.errno != errno.EIO:
                 raise
             data = b""

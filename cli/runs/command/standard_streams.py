@@ -10,7 +10,7 @@ def open_standard_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free descriptor is used.
+            # `os.open` uses the lowest free descriptor, which is this one.
             os.open(os.devnull, os.O_RDWR)
 
 

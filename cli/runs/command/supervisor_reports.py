@@ -12,7 +12,7 @@ from cli.runs.command import supervisor as supervisor_program
 SUPERVISOR = (sys.executable, "-IS", str(supervisor_program.__file__))
 """The command line that starts the supervisor.
 
-It ignores PYTHONPATH and runs the supervisor as a file: with -m, Python would prefer a directory `cli` in the working
+It ignores PYTHONPATH and runs the supervisor as a file: with -m, Python would prefer a `cli` directory in the working
 directory.
 """
 # The exit code if the supervisor fails; `casstat record` also uses it for its other failures.

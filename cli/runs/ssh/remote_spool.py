@@ -116,7 +116,7 @@ class _EndedError(Exception):
 
 
 class _Heartbeats:
-    """The client's heartbeats on the standard input."""
+    """The client's heartbeats on standard input."""
 
     def __init__(self, folder: Path, lease_s: float) -> None:
         self._file = folder / _HEARTBEAT_FILE

@@ -61,7 +61,7 @@ def is_ssh(text: str) -> bool:
 def parse_ssh_address(text: str) -> SshAddress:
     """Parse an address. Raises SshAddressError."""
     if ":" in text.removeprefix(SCHEME).rpartition("@")[0]:
-        raise SshAddressError("an address for ssh must not contain a password (hint: use a key)")
+        raise SshAddressError("an SSH address must not contain a password (hint: use a key)")
     match = _PATTERN.fullmatch(text)
     port = int(match["port"]) if match and match["port"] else None
     if match is None or (port is not None and not 0 < port <= MAX_PORT):

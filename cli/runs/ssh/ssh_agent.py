@@ -131,7 +131,7 @@ class SshAgent:
         try:
             self._thread.join(SILENT_S)
             if self._thread.is_alive():
-                note(f"{self._address.url}: waiting for a connection, to delete {self.spool}")
+                note(f"{self._address.url}: waiting for a connection in order to delete {self.spool}")
                 self._thread.join()
         finally:
             if not self._thread.is_alive():

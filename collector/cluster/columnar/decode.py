@@ -117,7 +117,7 @@ class Block:
     _at: int = 0
 
     def add(self, line: dict[str, Any]) -> None:
-        """Add the next line."""
+        """Add the next line. Raises one of the MALFORMED exceptions if it is malformed."""
         number = len(self.ticks)
         get = line.get
         if number:

@@ -23,7 +23,7 @@ RETRY_S = 1.0
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    """The feed was stopped."""
+    """The feed has been stopped."""
 
 
 class _Clock(SystemClock):

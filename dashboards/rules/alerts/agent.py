@@ -79,8 +79,8 @@ ALERTS = (
         "sink_lost",
         _increase("casstat_sink_lost_ticks_total", _SINK),
         "Data from {{ $labels.node }} is being lost before it reaches {{ $labels.sink }}",
-        f"The journal of {WHERE} removed up to {{{{ $value | humanize }}}} ticks before they reached "
-        "{{ $labels.sink }}.",
+        f"Up to {{{{ $value | humanize }}}} ticks of {WHERE} were lost before they reached "
+        "{{ $labels.sink }}, usually because the journal reached its size limit.",
         by=_SINK,
     ),
     *threshold_alerts(

@@ -89,7 +89,7 @@ def parse_sink_url(url: str, schemes: Sequence[str]) -> Target:
         raise SinkUrlError(f"no sink for {text + '://' if text else 'this URL'} (hint: {hint})")
     if "@" in parts.netloc:
         raise SinkUrlError(
-            f"{parts.scheme}://…: user and password in a URL are visible to others "
+            f"{parts.scheme}://…: a user name and password in a URL are visible to other users "
             "(hint: remove them; for a store that requires a token, use token_file=PATH)"
         )
     if not parts.hostname or port == 0:

@@ -24,11 +24,15 @@ class Node:
 def test_an_outage_logs_two_lines_with_its_reason_and_duration() -> None:
     node = Node(answered=True)
     assert node.tick(30, answers=True, origin="1") == []
-    assert node.tick(20, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
+    assert node.tick(20, answers=False) == [
+        "Cassandra stopped answering, having answered for 30 s: cassandra: connection refused"
+    ]
     assert node.tick(30, answers=True, origin="2") == [
         "Cassandra is answering, after 20 s without a response: it restarted",
     ]
-    assert node.tick(1, answers=False) == ["Cassandra stopped answering after 30 s: cassandra: connection refused"]
+    assert node.tick(1, answers=False) == [
+        "Cassandra stopped answering, having answered for 30 s: cassandra: connection refused"
+    ]
     assert node.tick(1, answers=True, origin="2") == ["Cassandra is answering, after 1 s without a response"]
 
 

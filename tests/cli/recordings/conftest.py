@@ -1,4 +1,4 @@
-"""Runs casstat in the test process, in a temporary folder."""
+"""Runs casstat in the test process, in a temporary directory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs casstat in a temporary folder and returns its exit code, stdout and stderr."""
+    """Return a function that runs casstat in a temporary directory and returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:

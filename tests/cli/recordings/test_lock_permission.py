@@ -18,8 +18,8 @@ from tests.stranger import forbidden
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yield the folder of an open recording; every user may read all its files except the lock file."""
-    # tmp_path is unsuitable: it is below a folder that other users may not enter.
+    """Yield the directory of an open recording; every user may read all its files except the lock file."""
+    # tmp_path is unsuitable: it is in a directory that other users may not enter.
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

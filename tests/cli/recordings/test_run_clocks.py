@@ -22,7 +22,7 @@ INTERVAL_S = 0.1
 
 
 def drifting(time_s: float) -> float:
-    """Return the offset of a clock that drifts by 200 ms in ten minutes."""
+    """Return the offset of a clock that is 30 s ahead and drifts by 200 ms in ten minutes."""
     return 30 + 0.2 * (time_s - BEGIN_S) / 600
 
 

@@ -17,7 +17,7 @@ TICKS, OFFSET_S = 60, 100.0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run of the nodes `a`, whose clock is ahead, and `b`; one machine is recorded as a client host."""
+    """A run of the nodes `a`, whose clock is ahead, `b`, and `d`, which was unreachable; `c` is a client host."""
     folder = tmp_path / "run"
     record(folder / "nodes" / "a", timed(busy("a", TICKS), lambda _: OFFSET_S))
     record(folder / "nodes" / "b", busy("b", TICKS))

@@ -19,7 +19,7 @@ PHASES = [RunPhase("first", BEGIN_S + 10.0, BEGIN_S + 20.0), RunPhase("second", 
 
 
 def sampled(name: str, queues: dict[int, int], cpu_s: dict[str, dict[int, float]]) -> list[Snapshot]:
-    """Return a client host's ticks; `queues` is the run queue by tick, and `cpu_s` each process's CPU time by tick."""
+    """Return a client host's ticks; `queues` holds run queue lengths, `cpu_s` the CPU time used, by tick."""
     ticks = []
     used: dict[str, float] = dict.fromkeys(cpu_s, 0.0)
     for number, snapshot in enumerate(busy(name, TICKS)):
@@ -45,7 +45,7 @@ def host(folder: Path, name: str, ticks: list[Snapshot], clock_s: float = 0.0) -
 
 
 def test_peaks_are_those_of_the_phase_and_of_the_busiest_process(tmp_path: Path) -> None:
-    # The ticks just outside and just inside the phases.
+    # The run queues are set in the ticks just outside and just inside the phases.
     one = sampled("c1", {10: 90, 11: 5, 31: 90}, {"java": {12: 3.5, 25: 0.5}, "python3": {12: 1.0, 25: 0.75}})
     two = sampled("c2", {20: 4, 21: 8}, {"java": {13: 1.5}})
     first, second = peaks(tmp_path, host(tmp_path, "c1", one), host(tmp_path, "c2", two))

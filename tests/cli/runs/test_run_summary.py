@@ -67,7 +67,7 @@ def test_each_phase_counts_its_own_operations(tmp_path: Path) -> None:
 
 def test_peaks_belong_to_the_phase_of_their_tick(tmp_path: Path) -> None:
     phases = [RunPhase("first", BEGIN_S + 10.0, BEGIN_S + 20.0), RunPhase("second", BEGIN_S + 20.0, BEGIN_S + 30.0)]
-    # The ticks just outside and just inside the phases.
+    # The values are set in the ticks just outside and just inside the phases.
     n1 = {10: 900, 11: 5, 20: 7, 31: 900}
     n2 = {21: 8, 30: 9}
     first, second, total = summarised(tmp_path, phases, n1=n1, n2=n2).phases

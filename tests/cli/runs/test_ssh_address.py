@@ -61,7 +61,7 @@ def test_an_address_that_could_be_an_option_or_a_command_is_rejected(text: str) 
 
 
 def test_a_password_is_rejected_and_not_repeated() -> None:
-    with pytest.raises(SshAddressError, match=r"^an address for ssh must not contain a password \(hint: use a key\)$"):
+    with pytest.raises(SshAddressError, match=r"^an SSH address must not contain a password \(hint: use a key\)$"):
         parse_ssh_address("ssh://me:secret@db1")
 
 

@@ -27,7 +27,7 @@ from collector.model.metric import Values
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 
-# The default start of a recording, a multiple of every interval used in the tests.
+# The default start of a recording: a multiple of ten seconds, but not of a minute.
 BEGIN_S = 1_795_000_000.0
 READS = ("cassandra_client_requests_total", "Read")
 READ_TIME = ("cassandra_client_request_seconds_total", "Read")

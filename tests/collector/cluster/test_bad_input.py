@@ -187,7 +187,7 @@ def test_percentiles_of_mixed_versions_are_within_one_bucket_of_the_truth(
     for q in (0.5, 0.95, 0.99):
         true_us = values[ceil(round(q * len(values), 9)) - 1]
         merged_us = (histogram.quantile(buckets, q) or 0.0) * 1e6
-        # The lowest buckets are 1 us wide; above them, upper bounds grow by a factor of 1.2.
+        # The lowest buckets are 1 µs wide; above them, upper bounds grow by a factor of 1.2.
         assert true_us / 1.2 - 1 <= merged_us <= true_us * 1.2 + 1
 
 

@@ -1,4 +1,4 @@
-"""Intervals within spans contain exactly the ticks that lie completely inside a span."""
+"""Intervals within spans contain exactly those ticks whose covered time lies completely inside a span."""
 
 from math import inf, isinf
 

@@ -106,7 +106,7 @@ def test_the_disk_is_the_whole_disk_with_the_data_directory(root: Path, number: 
 
 @pytest.mark.parametrize(("source", "disk"), [("/dev/null", "sdb"), ("/dev/zero", "sdb")])
 def test_a_file_system_with_its_own_device_number_is_found_by_its_mount(root: Path, source: str, disk: str) -> None:
-    assert os.stat(source).st_rdev == os.makedev(*DEVICE_FILES[source])  # noqa: PTH116 - as the code sees it
+    assert os.stat(source).st_rdev == os.makedev(*DEVICE_FILES[source])  # noqa: PTH116
     path = PathOnDevice("/data/cassandra")
     path.device = os.makedev(0, 40)
     assert disk_of(path, process(root, ("/", "/dev/nosuch"), ("/data", source), ("/database", "none")), root) == disk

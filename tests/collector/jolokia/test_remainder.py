@@ -181,7 +181,7 @@ class Reader:
 
 
 def run(played: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Return the count, the total increase in shown tables and the remainder for each reading of the keyspace."""
+    """For each reading of the keyspace, return its count, the total increase of the shown tables, and the remainder."""
     keyspace, remainder, reader = Keyspace(), Remainder(), Reader()
     readings = []
     for step in played:

@@ -31,6 +31,6 @@ def test_totals_are_right_or_lost_ticks_are_reported(kind: str, recorded: tuple[
     for seed in range(SEEDS):
         folder = tmp_path / str(seed) / "a"
         shutil.copytree(original, folder)
-        chance = random.Random(seed)  # noqa: S311 - no secret
+        chance = random.Random(seed)  # noqa: S311 - not for secrets
         mutate(chance, folder, [kind])
         assert verdict(truth, folder, by_all=seed == 3).wrong == "", seed

@@ -242,7 +242,7 @@ def test_ticks_lost_through_damage_are_still_reported(tmp_path: Path) -> None:
 
 def test_a_file_that_is_still_being_written_can_be_trimmed(tmp_path: Path) -> None:
     file = recorded(tmp_path, [float(second) for second in range(30)])
-    # Without the footer's frame and the end of the last record.
+    # Remove the footer's frame and the end of the last record.
     content = file.read_bytes()
     file.write_bytes(content[: content.rindex(MAGIC) - 20])
     to, extent = cut(file, 0, 100, growing=True)

@@ -53,7 +53,7 @@ class Log:
 def open_files() -> set[str]:
     """Return the files that this process has open."""
     files = set()
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the listing includes itself
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the listing includes its own descriptor
         try:
             files.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
         except FileNotFoundError:

@@ -103,7 +103,7 @@ def test_a_compaction_has_its_sizes_and_duration() -> None:
     assert compacted("1.500GiB to 900.000MiB", "999", 640).endswith("-> 640 sstables, 1.5 GiB -> 900.0 MiB in 999 ms")
     assert compacted("858B to 0.215KiB", "1").endswith("858 -> 220 B in 1 ms")
     assert compacted("2048.000TiB to 1bytes", "1").endswith("2048.0 TiB -> 1 B in 1 ms")
-    # Everything in these sstables had expired.
+    # Everything in these SSTables had expired.
     assert compacted("130B to 0B", "35", 0) == "compacted an unnamed table 1204 -> 0 sstables, 130 -> 0 B in 35 ms"
 
 

@@ -119,7 +119,7 @@ def test_a_small_difference_from_the_counter_is_accepted(in_buckets: int, counte
 
 
 def test_nanoseconds_read_as_microseconds_are_flagged() -> None:
-    # Simulate a version that returns 128 counts but measures in nanoseconds, so that 100 us is counted as 100,000.
+    # Simulate a version that returns 128 counts but measures in nanoseconds, so that 100 µs is counted as 100,000.
     bucket = bisect_left(offsets(US - 1), 100_000)
     before, after = node(US, {bucket: 5000}, 100.0), node(US, {bucket: 9000}, 100.0)
     sample = last(before.read(10.0), after.read(11.0))
@@ -149,7 +149,7 @@ def test_one_slow_request_missing_from_the_buckets_is_not_a_wrong_unit() -> None
 
 
 def test_truncated_microseconds_are_not_a_wrong_unit() -> None:
-    # Each request takes 0.9 us, so it adds 0 us to the counter of total time, but is counted in the bucket up to 1 us.
+    # Each request takes 0.9 µs, so it adds 0 µs to the counter of total time, but is counted in the bucket up to 1 µs.
     before, after = node(US, {0: 5000}, 0.0), node(US, {0: 9000}, 0.0)
     assert DURATIONS in last(before.read(10.0), after.read(11.0)).values
 

@@ -1,4 +1,4 @@
-"""The client for agents sends each change once, on an open connection, and repeats requests without side effects."""
+"""The client for agents sends each change once, on an open connection, and retries requests without side effects."""
 
 import io
 import socket

@@ -23,7 +23,7 @@ def script(folder: Path, text: str = "") -> Path:
 
 
 def test_without_gnuplot_the_error_names_its_package(tmp_path: Path) -> None:
-    with pytest.raises(GnuplotError, match=r"install the package gnuplot-nox"):
+    with pytest.raises(GnuplotError, match=r"install the gnuplot-nox package"):
         draw([script(tmp_path)], program="no-such-gnuplot")
 
 

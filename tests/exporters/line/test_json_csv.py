@@ -27,7 +27,7 @@ DOCUMENTED = [
     *("net_interface", "net_rx_kbit_per_s", "net_tx_kbit_per_s"),
     *("compactions_pending", "percentiles", "events", "late_ms", "source", "cassandra_age_s"),
 ]
-# Names added later come after the documented ones.
+# Names added later come after the names above.
 ADDED = ["cpu_nice_pct"]
 ALWAYS = {"time", "node", "percentiles", "events", "late_ms", "disk", "net_interface"}
 VIEWS = [

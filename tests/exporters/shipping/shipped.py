@@ -31,7 +31,7 @@ def head(session: str = "one", interval_s: float = 1.0, network: str = "") -> He
 
 
 def snapshot(number: int, *, missed: int = 0, step_s: float = 0.0) -> Snapshot:
-    """Return a tick's snapshot. The slow series and the cluster name are read once a minute, in different ticks."""
+    """Return a tick's snapshot. The `Rare` series and the cluster name are read once a minute, in different ticks."""
     values: dict[tuple[str, ...], Value] = {REQUESTS: 10 * number, SECONDS: 5000 * number}
     if number % RARELY == 7:
         values[REQUESTS[0], "Rare"] = 600 * number

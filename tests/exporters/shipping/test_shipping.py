@@ -75,7 +75,7 @@ def test_points_have_the_network_of_their_own_header(tmp_path: Path, is_from_mem
     for _ in range(6):
         node.record(10)
         drain(shipping)
-        # Cassandra is found in a container. A header applies to a frame of 40 ticks.
+        # Cassandra is found in a container; the first header still applies until its frame of 40 ticks is complete.
         node.network = "container"
     shipping.close()
     networks = [placement.network for _, placement in sorted(node.store.placements.items())]
