@@ -130,7 +130,7 @@ class Top(App[None], inherit_bindings=False):
     def _play(self, now_s: float) -> None:
         """Once per redraw, advance a recording by `speed` seconds per second.
 
-        If `speed` is at least 1, advances by at least one tick.
+        If `speed` is at least 1, advances at least to the next frame.
         """
         frames = self._source.history.frames
         frame_index = position(frames, self.view.at_s)

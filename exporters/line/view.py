@@ -140,7 +140,7 @@ _PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)
 
 
 def _tail_order(column: Column) -> tuple[bool, bool]:
-    # This order must not change: read p99, read p95, write p99, write p95.
+    # Scripts may rely on the order of columns: read p99, read p95, write p99, write p95.
     return column.name.startswith("write"), "_p95" in column.name
 
 

@@ -6,7 +6,7 @@ from collector.journal.follower import Removed
 from collector.journal.frames import Damage
 from collector.journal.reader import Entry
 from collector.journal.tick_order import Finding, LostTicks
-from collector.printable import count_text
+from collector.printable import count_text, local_time
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.checkpoint import Checkpoint
 
@@ -69,7 +69,7 @@ class Gaps:
             self.lost += lost
             most = "at most " if previous.session != now.session else ""
             cause = suspected or "missing from the journal"
-            self._log(f"lost {most}{count_text(lost, 'tick')} before {now.time_s:.0f}: {cause}", kind="gap")
+            self._log(f"lost {most}{count_text(lost, 'tick')} before {local_time(now.time_s)}: {cause}", kind="gap")
 
 
 def missing(previous: PreviousTick, now: PreviousTick, interval_s: float, missed: int, *, suspected: bool) -> int:
