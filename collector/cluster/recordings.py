@@ -22,8 +22,8 @@ def recordings(sessions: Sequence[Session]) -> tuple[list[Recording], list[str]]
     """Return the recordings sorted by node, and notes about conflicts.
 
     A node is identified by its process: sessions of the same process under two names belong to one node, which gets the
-    latest name. If two sessions of a node overlap, the longer one is used. Two processes with the same name at the same
-    time are two different nodes.
+    latest name. If two sessions of a node overlap, the longer one is used. Two processes that use the same name at the
+    same time are two different nodes.
     """
     notes: list[str] = []
     groups = _Groups()

@@ -1,4 +1,4 @@
-"""Finds the sessions in recorded files, reading only the beginning and end of complete files."""
+"""Finds the sessions in recorded files, decompressing only the beginning and end of complete files."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ class _End:
 def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
     """Return the sessions in all files, and notes about unreadable or omitted sessions and files without sessions.
 
-    If a file ends with its footer, it contains only one session, so only its first and last frames are read. Raises
-    OSError.
+    If a file ends with its footer, it contains only one session, so only its first and last frames are
+    decompressed. Raises OSError.
     """
     files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []

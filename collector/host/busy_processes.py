@@ -1,4 +1,4 @@
-"""CPU time and memory of the processes that use the processors of a client host (/proc/PID/stat, proc(5))."""
+"""CPU time and memory of the busiest processes on a client host (/proc/PID/stat, proc(5))."""
 
 import os
 from collections.abc import Iterable, Mapping

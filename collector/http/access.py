@@ -34,7 +34,7 @@ class Access:
     """Credentials and certificates for an HTTP server; all fields are empty for a server that requires none.
 
     user, password   user name and password for HTTP basic authentication.
-    ca               PEM file with the authorities to trust instead of the system's.
+    ca               PEM file with the certificate authorities to trust instead of the system's.
     certificate      PEM file with the client certificate.
     key              PEM file with the certificate's unencrypted key; None if the certificate file contains it.
     hint             returns advice for a failure, in the caller's terms.

@@ -1,4 +1,4 @@
-"""TLS contexts for clients: trusted authorities and client certificates from PEM files."""
+"""TLS contexts for clients: trusted certificate authorities and client certificates from PEM files."""
 
 import ssl
 from pathlib import Path

@@ -138,7 +138,7 @@ def histogram(
     only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row for a histogram; its bucket counts are read by executing the operation VALUES."""
+    """Return the row for a histogram; its bucket counts are read by executing the VALUES operation."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     return MBean(
         Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),

@@ -42,7 +42,6 @@ class _Pending:
         self._holder: dict[tuple[str, Series], int] = {}
 
     def add(self, entry: Entry) -> None:
-        """Add the next entry."""
         for scrape in self._last.snapshot.scrapes:
             if not scrape.values and not scrape.events:
                 continue

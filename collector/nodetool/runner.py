@@ -116,7 +116,7 @@ class Nodetool:
 
 
 def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> tuple[bytes, bytes]:
-    """Return the process's complete stdout and the beginning of its stderr."""
+    """Return the process's complete stdout and the beginning of its stderr. Raises NodetoolError."""
     received = {process.stdout: bytearray(), process.stderr: bytearray()}
     limits = {process.stdout: MAX_OUTPUT_BYTES, process.stderr: MAX_ERRORS_BYTES}
     with selectors.DefaultSelector() as selector, process.stdout, process.stderr:  # type: ignore[union-attr]

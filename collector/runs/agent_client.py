@@ -173,7 +173,10 @@ class AgentClient:
                 self._interrupted.wait(RETRY_DELAY_S)
 
     def _continue(self, path: str, download: "_Download", max_bytes: int) -> None:
-        """Download the rest of a file, or all of it if the agent has replaced it. Raises AgentError and _WriteError."""
+        """Download the rest of a file, or all of it if the agent has replaced it.
+
+        Raises AgentError, ClientInterruptedError and _WriteError.
+        """
         begin = download.file.tell()
         range_headers = {"Range": f"bytes={begin}-", "If-Range": download.tag} if download.tag else {}
         with self._response(path, range_headers, deadline_s=download.deadline_s) as response:

@@ -57,7 +57,7 @@ class AgentRuns:
             self._for_each(self._answering(), mark, "cannot mark the run")
 
     def end(self) -> None:
-        """End the run on all agents."""
+        """End the run on all agents, and close the clients."""
         self._ended.set()
         if self._renewing.is_alive():
             self._renewing.join()

@@ -46,7 +46,6 @@ class _Problems:
     texts: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """Add a problem."""
         self.count += 1
         if len(self.texts) < MAX_PROBLEMS:
             self.texts.append(one_line(text))
@@ -66,8 +65,8 @@ def fetched(
     Recordings are written to directories in `parent`, a path relative to `run`.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
-    directory cannot be written, the fetch of the nodes that are not complete yet is interrupted. Calls `progress` with
-    the number of downloaded bytes, from several threads.
+    directory cannot be written to, fetching stops for the nodes that are not yet complete. Calls `progress` with the
+    number of downloaded bytes, from several threads.
     """
     created = [folder for folder in (run / parent, run) if not folder.exists()]
     fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))

@@ -1,4 +1,4 @@
-"""Lists the files in an agent's journal, and downloads the parts of them that a time range needs."""
+"""Lists the files in an agent's journal, downloads them, and cuts them to a time range."""
 
 import os
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def _is_file(entry: Any) -> bool:
 
 
 def _is_file_name(name: str) -> bool:
-    """Return whether an agent's name for a journal file is acceptable as a local file name; users may rename files."""
+    """Return whether a name is safe to use for a local file; it need not be a recorder's, as users may rename files."""
     if not name.endswith(SUFFIX) or name.startswith(".") or "/" in name or not name.isprintable():
         return False
     return len(name.encode()) <= MAX_NAME_BYTES

@@ -1,4 +1,4 @@
-"""Divides a run into phases: a warm-up, a phase from each mark to the next, and a cool-down."""
+"""Divides a run into phases: a warm-up, a main phase, a phase from each mark to the next, and a cool-down."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ def phases_of(
 ) -> tuple[RunPhase, ...]:
     """Return the phases of a run, which are contiguous, have different names, and are not empty.
 
-    The warm-up begins with the command. After it, each mark begins a phase with the mark's text as its name; of the
-    marks within the warm-up, only the last one counts, and its phase begins when the warm-up ends. The cool-down lasts
-    from the command's end to the run's.
+    The warm-up begins with the command and is followed by MAIN. Each later mark begins a phase with the mark's text as
+    its name; if there are marks within the warm-up, the phase of the last one replaces MAIN. The cool-down lasts from
+    the command's end to the run's.
     """
     warm_end_s = min(begin_s + warm_up_s, command_end_s)
     measured = [(warm_end_s, MAIN)]

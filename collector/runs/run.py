@@ -1,6 +1,6 @@
 """A run: a period of time in which nodes were recorded, with its command, phases and marks.
 
-Times are in seconds since the epoch, on the clock of the machine that recorded the run.
+Times are in seconds since the epoch, on the run's clock: that of the machine that recorded or fetched the run.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 
 @dataclass(frozen=True)
 class NodeClock:
-    """How far a node's clock was ahead of the writer's at one time; the true offset is within `error_s`."""
+    """How far a node's clock was ahead of the run's at one time; the true offset is within `error_s` of `offset_s`."""
 
     at_s: float
     offset_s: float
@@ -50,7 +50,7 @@ class RunNode:
     spool: str = ""
 
     def clock_correction(self) -> ClockCorrection:
-        """Return the conversion of the node's times to the writer's clock; the identity if no clock was measured."""
+        """Return the conversion of the node's times to the run's clock; the identity if no clock was measured."""
         if not self.clocks:
             return IDENTITY
         best = min(self.clocks, key=lambda clock: clock.error_s)
@@ -62,9 +62,9 @@ class RunNode:
 
 @dataclass(frozen=True)
 class ClientHost(RunNode):
-    """A machine on which the command of a run runs; its recording contains only the machine's metrics.
+    """A machine on which a run's command is executed; its recording contains only the machine's metrics.
 
-    address    "" for the machine of the recorder.
+    address    "" for the recorder's machine.
     exit_code  the exit code of its command, as a shell reports it; None if the command has not ended.
     results    the directory with the command's output and files, relative to the run's; "" on the recorder's machine.
     """

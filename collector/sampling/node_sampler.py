@@ -60,7 +60,7 @@ class Transport(Protocol):
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all gossip members, live or not, from the last reading; empty if it contained none."""
+        """The addresses of all gossip members, live or not, as last read; empty before the first reading."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
         """Read the facts about the node and discover its metrics. Raises SourceError if the node does not answer."""

@@ -58,7 +58,6 @@ class _Target:
         return self
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON fields."""
         if self.query.form == "math":
             grafana = {"type": "__expr__", "uid": "__expr__"}
             return {"refId": self.ref, "datasource": grafana, "type": "math", "expression": self.query.text}

@@ -34,7 +34,7 @@ def ref_id(index: int) -> str:
 class Variable:
     """A variable whose values come from the store.
 
-    all_value  the regular expression for the choice "All"; it must not match series without the label. If it is "",
+    all_value  the regular expression for the "All" option; it must not match series without the label. If it is "",
                Grafana uses an alternation of all values.
     """
 

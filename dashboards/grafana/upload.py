@@ -40,7 +40,7 @@ class Grafana:
         self._timeout_s = timeout_s
 
     def push(self, dashboards: Iterable[str]) -> list[str]:
-        """Upload dashboards, given as JSON, into the folder "casstat", and return their URLs.
+        """Upload dashboards, given as JSON, to the "casstat" folder, and return their URLs.
 
         Raises GrafanaError on the first failure; dashboards that were uploaded before it are kept.
         """

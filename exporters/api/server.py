@@ -266,7 +266,6 @@ class _OneLineHandler(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a record."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, asyncio.CancelledError):
             # `shutdown` cancelled the task, which is not an error.

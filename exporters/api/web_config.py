@@ -114,7 +114,7 @@ def _headers(content: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _duration_s(value: Any) -> float:
-    """Return the number of seconds in a duration in Go's notation, such as 1m30s or 100ms."""
+    """Return the number of seconds in a duration in Go's notation, such as 1m30s or 100ms. Raises WebConfigError."""
     if value in (0, "0", None):
         return 0.0
     pieces = _DURATION.findall(value) if isinstance(value, str) else []

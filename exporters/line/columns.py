@@ -27,8 +27,8 @@ class Column:
 
     of      computes the cell for a sample.
     needs   names of the metrics that it reads.
-    alone   the only series that it reads; () if it reads several.
-    keep    priority on a narrow terminal; the columns with the lowest are hidden first.
+    alone   the only series that it reads; () stands for all series of the metrics in `needs`.
+    keep    priority on a narrow terminal; the columns with the lowest priority are hidden first.
     help    description for the list of columns.
     device  DISK or INTERFACE if the column describes a watched device; the row then contains the device's name.
     """

@@ -84,7 +84,7 @@ _OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "P
 
 @dataclass(frozen=True)
 class Section:
-    """The values of a keyspace (`table` is "") or of a table, keyed by label; a correct report has one per label."""
+    """The values of a keyspace (`table` is "") or a table, keyed by label; a correct report has one value per label."""
 
     keyspace: str
     table: str
