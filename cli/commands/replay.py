@@ -49,7 +49,7 @@ OF_THE_LINE = (
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options("--to")
 @click.option("--node", default="", metavar="NAME", help="Node to replay, if there are several.")
-@click.option("--phase", metavar="NAME", help="Phase of a run, instead of the whole run.")
+@click.option("--phase", metavar="NAME", help="Use only this phase of a run.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True),

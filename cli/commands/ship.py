@@ -28,7 +28,7 @@ class ShipCommand(click.Command):
     "--to", "urls", metavar="URL", multiple=True, required=True, help="URL of a store to push to (repeatable)."
 )
 @range_options()
-@click.option("--phase", metavar="NAME", help="Phase of a run, instead of the whole run.")
+@click.option("--phase", metavar="NAME", help="Use only this phase of a run.")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),

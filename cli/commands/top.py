@@ -38,7 +38,7 @@ def _columns() -> "Sequence[Column]":
 )
 @click.option("--replay", type=FILE, metavar="PATH", help="Recording to show instead of live nodes.")
 @range_options("--to")
-@click.option("--phase", metavar="NAME", help="Phase of a run to show, instead of the whole run.")
+@click.option("--phase", metavar="NAME", help="Show only this phase of a run.")
 @read_limit_options
 @click.option("--once", is_flag=True, help="Print one table and exit.")
 @click.option(

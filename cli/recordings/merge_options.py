@@ -83,7 +83,7 @@ def merge_options(command: Command) -> Command:
             metavar="NODE=SECONDS",
             help="Seconds by which NODE's clock is ahead (repeatable).",
         ),
-        click.option("--phase", metavar="NAME", help="Phase of a run, instead of the whole run."),
+        click.option("--phase", metavar="NAME", help="Use only this phase of a run."),
         click.option(
             "-k",
             "--keyspace",

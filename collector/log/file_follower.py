@@ -31,7 +31,7 @@ class _Open:
 
 
 class FileFollower:
-    """Follows the file at a path. The first reading starts at the end of the file."""
+    """Follows the file at a path, from its current end; a file that appears later is read from its beginning."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

@@ -38,7 +38,7 @@ from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 FIRST_DIGIT = ord("a")
 _NUMBER = re.compile(r"-?\d+,")
 _DIGITS = len(delta_codec.LETTERS)
-_NUMBER_MARK = chr(FIRST_DIGIT + _DIGITS)
+_PLACEHOLDER = chr(FIRST_DIGIT + _DIGITS)
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 
@@ -193,16 +193,16 @@ def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the number of increases in each string, and all increases; see `delta_codec`. Raises CodingError."""
     parts, numbers = [], list[str]()
     for text in texts:
-        # Replace each decimal number with a mark; the marks are resolved below.
+        # Replace each decimal number with a placeholder; the numbers are filled in below.
         if not text.isalpha():
             numbers += _NUMBER.findall(text)
-            text = _NUMBER.sub(_NUMBER_MARK, text)
+            text = _NUMBER.sub(_PLACEHOLDER, text)
         parts.append(text)
     increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_DIGIT
-    marks = np.nonzero(increase == _DIGITS)[0]
-    if len(marks) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
+    placeholders = np.nonzero(increase == _DIGITS)[0]
+    if len(placeholders) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
         raise CodingError("malformed bucket increase")
-    increase[marks] = integers([int(number[:-1]) for number in numbers])
+    increase[placeholders] = integers([int(number[:-1]) for number in numbers])
     return np.asarray([len(part) for part in parts], np.int64), increase
 
 

@@ -32,7 +32,7 @@ ALERTS = (
         "CasstatNodeUnread",
         "node_read",
         ANSWERS,
-        "The agent cannot read {{ $labels.node }}",
+        "The agent cannot read metrics from {{ $labels.node }}",
         f"The agent is running but gets no response from {WHERE}: its Cassandra metrics are missing.",
     ),
     *threshold_alerts(
