@@ -8,7 +8,7 @@ MIN_S, HOUR_S, DAY_S = 60.0, 3600.0, 86400.0
 
 
 class Severity(IntEnum):
-    """The severity of a value."""
+    """How serious a signal's value is, in ascending order."""
 
     OK = 0
     WARNING = 1
@@ -74,11 +74,11 @@ def _latency(objective: Objective) -> Threshold:
 
 
 FEW_PER_S = 0.01
-"""The rate of three events in five minutes."""
+"""Three events in five minutes."""
 ONE_IN_1000 = (0.001, 0.01)
 """The minimum ratios of errors to traffic for a warning and for a critical alert."""
 MIN_EVENTS_PER_S = 0.1
-"""The events per second below which alerts ignore percentiles: 30 events in five minutes."""
+"""Percentile alerts do not fire below this rate: 30 events in five minutes."""
 
 # The keys are the names of signals in `dashboards.signals`, or of values that no panel shows.
 THRESHOLDS = {

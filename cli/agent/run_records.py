@@ -8,6 +8,7 @@ from errno import ENOSPC
 from pathlib import Path
 from typing import Any, BinaryIO
 
+FILE = "runs.jsonl"
 # Every record counts as at least this many bytes, to account for its overhead in memory.
 MIN_RECORD_BYTES = 256
 # Longer lines are skipped; only another program can have written them.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.agent.run_records import (
+    FILE,
     PREFIX,
     Run,
     StoredRun,
@@ -32,7 +33,6 @@ from collector.printable import count_text
 from exporters.api.agent_api import TooManyChangesError
 from exporters.prometheus.agent_health import RunTimes
 
-FILE = "runs.jsonl"
 SOURCE = "run"
 # Maximum file size, and the size to which the file shrinks when the oldest runs are deleted.
 MAX_BYTES, LEFT_BYTES = 4 << 20, 3 << 20

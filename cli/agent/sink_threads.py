@@ -56,7 +56,6 @@ class Sinks:
                 self._running[url] = self._start(url, start, identity)
 
     def health(self) -> tuple[SinkHealth, ...]:
-        """Return the health of each sink."""
         return tuple(running.shipper.health() for running in list(self._running.values()))
 
     def close(self) -> None:

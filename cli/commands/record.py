@@ -22,7 +22,6 @@ class Tag(click.ParamType["tuple[str, str]"]):
     name = "tag"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Return the key and the value."""
         if isinstance(value, tuple):
             return value
         key, equals, text = str(value).partition("=")
@@ -37,7 +36,6 @@ class LinePattern(click.ParamType["re.Pattern[bytes]"]):
     name = "pattern"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "re.Pattern[bytes]":
-        """Return the compiled pattern."""
         if isinstance(value, re.Pattern):
             return value
         try:
@@ -52,7 +50,6 @@ class ConditionType(click.ParamType["Any"]):
     name = "condition"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the condition."""
         from exporters.summary.conditions import Condition, condition_of
 
         if isinstance(value, Condition):
@@ -104,7 +101,7 @@ class RecordCommand(click.Command):
     "client_hosts",
     multiple=True,
     metavar="ssh://HOST",
-    help="Run COMMAND on this machine instead, with {host} and {index} filled in (repeatable).",
+    help="Run COMMAND on HOST instead of locally, with {host} and {index} filled in (repeatable).",
 )
 @click.option("--seed", "seeds", multiple=True, metavar="NODE", help="Record this agent's whole cluster (repeatable).")
 @click.option("--name", default="", metavar="NAME", help="Name of the run.  [the command's name]")

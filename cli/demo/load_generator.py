@@ -116,7 +116,6 @@ class Load:
 
     @property
     def cluster_name(self) -> str:
-        """Name of the cluster."""
         return str(self._cluster.metadata.cluster_name)
 
     def _send(self, is_read: bool, due_s: float) -> None:

@@ -37,12 +37,10 @@ def ok(subject: str, summary: str, impact: str = "") -> Finding:
 
 
 def warning(subject: str, summary: str, impact: str = "", *fixes: str) -> Finding:
-    """Return a warning."""
     return Finding(subject, State.WARNING, summary, impact, fixes)
 
 
 def problem(subject: str, summary: str, impact: str = "", *fixes: str) -> Finding:
-    """Return a problem."""
     return Finding(subject, State.PROBLEM, summary, impact, fixes)
 
 
@@ -61,7 +59,6 @@ def problems_as_warnings(findings: Iterable[Finding], substitute: str) -> list[F
 
 
 def has_problem(findings: Iterable[Finding]) -> bool:
-    """Return whether any finding is a problem."""
     return any(finding.state is State.PROBLEM for finding in findings)
 
 

@@ -145,8 +145,6 @@ class _DataPrinter:
 
 
 class _TextPrinter:
-    """Prints rows as text."""
-
     def __init__(self, interval_s: float, output: OutputOptions) -> None:
         self._interval_s = interval_s
         self._header = output.header

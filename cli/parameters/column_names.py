@@ -11,7 +11,6 @@ HELP = "help"
 
 
 def wide_columns() -> Sequence[Column]:
-    """Return the columns of the wide view."""
     # Imported here because most commands never list columns.
     from exporters.line.view import View
 

@@ -40,7 +40,6 @@ LABEL = 27
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
-    """Return the visible lines of the page."""
     width = context.width
     signs = [*((context.marks.states[state], text) for state, text in STATES.items())]
     signs.append((context.marks.fault, "a value exceeds its threshold and is coloured"))

@@ -15,7 +15,6 @@ CELL, TREND = 40, 12
 
 
 def lines(context: RenderContext, room: int) -> list[Line]:
-    """Return the visible lines of the page."""
     node, frame = context.view.node, context.frame
     if node is None or frame is None or node >= len(frame.nodes):
         return [cut((), context.width)] * max(room, 0)

@@ -43,7 +43,6 @@ class RenderContext:
         return order(self.frame, self.view) if self.frame else []
 
     def name(self, node: int) -> str:
-        """Return a node's name."""
         return clean(self.frame.nodes[node].name, self.marks) if self.frame else ""
 
     def trend(self, column: str, node: int | None, width: int) -> list[float]:

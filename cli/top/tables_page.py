@@ -24,7 +24,6 @@ def rows_of(context: RenderContext, node: int | None) -> Sequence[Mapping[str, A
 
 
 def header(context: RenderContext) -> Line:
-    """Return the header."""
     text = "".join(f"{column.header:>{WIDTH}}" for column in _fitting(context.width))
     return cut(
         (Span(f"   {fit('TABLE', _name(context.width), context.marks)}{text}{' ' * context.width}", "head"),),

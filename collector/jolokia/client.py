@@ -118,7 +118,6 @@ class Jolokia:
         return self._answers(raw, len(requests))
 
     def close(self) -> None:
-        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -120,7 +120,6 @@ class MBeanSource:
         return read_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
-        """Close the connection."""
         self._jolokia.close()
 
     def read(self, timeout_s: float) -> Scrape:

@@ -52,7 +52,6 @@ class Ranking:
         self.active = self._most_active()
 
     def due(self, now_s: float) -> list[tuple[Table, MBeanRequest]]:
-        """Return the requests due in this tick."""
         tables = [table for _, table in takewhile(lambda entry: entry[0] <= now_s, self._queue[:PER_TICK])]
         for table in tables:
             # Requests are created on first use, because there may be thousands of tables.

@@ -64,7 +64,6 @@ class JournalFollower:
             self._file, self._path, self._reader = following.open("rb"), following, Reader()
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

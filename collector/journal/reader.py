@@ -122,5 +122,4 @@ def read(path: Path, limit: SeriesLimit | None = None) -> Iterator[Entry | Damag
 
 
 def entries(records: Iterable[object]) -> Iterator[Entry]:
-    """Yield the entries among the records."""
     return (record for record in records if isinstance(record, Entry))

@@ -29,7 +29,6 @@ class TickSpan:
     end_s: float = -inf
 
     def add(self, time_s: float) -> None:
-        """Add a tick."""
         self.ticks += 1
         self.begin_s, self.end_s = min(self.begin_s, time_s), max(self.end_s, time_s)
 

@@ -67,7 +67,6 @@ class FileFollower:
         return skipped
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file.descriptor)
             self._file = None

@@ -52,7 +52,6 @@ class LogSource:
         return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summary(omitted)))
 
     def close(self) -> None:
-        """Close the log."""
         self._follower.close()
 
     def _event(self, text: str) -> Event | None:

@@ -205,7 +205,6 @@ class AgentClient:
             raise ClientInterruptedError
 
     def close(self) -> None:
-        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -28,7 +28,10 @@ class ClockExchange:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the agent's part of the elapsed time is possible; if not, a clock was changed, or a time is wrong."""
+        """Whether the agent's processing time is neither negative nor longer than the whole exchange.
+
+        Otherwise, a clock was changed, or the agent returned a wrong time.
+        """
         return 0 <= self.agent_sent_s - self.agent_received_s <= self.elapsed_s + RESOLUTION_S
 
     @property

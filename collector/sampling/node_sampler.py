@@ -202,7 +202,6 @@ class NodeSampler:
         return self.sample_stream().samples(self.snapshots(ticks, interval_s))
 
     def close(self) -> None:
-        """Close the connection."""
         if self._transport is not None:
             self._transport.close()
 

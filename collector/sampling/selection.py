@@ -51,7 +51,6 @@ class Selection:
     hourly: bool = False
 
     def includes(self, keyspace: str) -> bool:
-        """Return whether the keyspace is selected."""
         return fnmatchcase(keyspace, self.keyspace) if self.keyspace else not is_system_keyspace(keyspace)
 
     def names(self, keyspace: str, table: str) -> bool:

@@ -115,7 +115,6 @@ class InfluxDB:
         return f"{panel.name} (max)" if descriptions.has_quantile(panel) else panel.name
 
     def panel_description(self, panel: Panel) -> str:
-        """Return the panel's description."""
         text = descriptions.description(panel)
         if isinstance(panel, WorstTable):
             text = f"The worst value of each series in the time range, sorted from worst to best.\n\n{text}"

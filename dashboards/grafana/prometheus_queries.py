@@ -52,11 +52,9 @@ class Prometheus:
         return [_line_query(panel, line, tables) for line in panel.lines]
 
     def panel_title(self, panel: Panel) -> str:
-        """Return the panel's title."""
         return panel.name
 
     def panel_description(self, panel: Panel) -> str:
-        """Return the panel's description."""
         text = descriptions.description(panel)
         worst = f"the $topn series with the {'lowest' if panel.lines[0].signal.low_is_worse else 'highest'} values"
         if isinstance(panel, WorstTable):

@@ -48,7 +48,6 @@ class Grafana:
         return [self._upload(dashboard) for dashboard in dashboards]
 
     def close(self) -> None:
-        """Close the connection."""
         self._pools.clear()
 
     def _upload(self, text: str) -> str:

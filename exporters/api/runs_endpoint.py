@@ -79,7 +79,6 @@ async def renew(agent: AgentApi, request: Request) -> Response:
 
 
 async def end(agent: AgentApi, request: Request) -> Response:
-    """End a run."""
     return await _apply(lambda: agent.end_run(request.path_params["run"]), 200)
 
 

@@ -46,7 +46,6 @@ def has_isolated(values: Values) -> bool:
 
 
 def text(columns: Mapping[str, Values]) -> str:
-    """Return the data file's text."""
     digits = [_EXACT_DIGITS if name in _EXACT_COLUMNS else _DIGITS for name in columns]
     lines = ([_cell(*pair) for pair in zip(row, digits, strict=True)] for row in zip(*columns.values(), strict=True))
     return "".join("\t".join(cells) + "\n" for cells in (list(columns), *lines))

@@ -46,7 +46,6 @@ def missing(run: Run) -> MissingNodes:
 
 
 def gaps_of(run: Run, node: str) -> list[Gap]:
-    """Return one node's gaps."""
     return list(_gaps(run, [((node,), 1) if node in names else ((), 0) for names, _ in _missing(run)]))
 
 

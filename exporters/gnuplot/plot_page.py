@@ -71,7 +71,6 @@ class Page:
 
     @property
     def footer(self) -> list[str]:
-        """The footer lines."""
         text = " · ".join(part for part in self.run.footer if part)
         return wrapped(text, SMALL_PT, self.width - MARGIN_PX - _FOOTER_LEFT_PX, _FOOTER_LINES)
 

@@ -47,7 +47,6 @@ def json_row(view: View, sample: Sample) -> str:
 
 
 def csv_header(view: View) -> str:
-    """Return the CSV header."""
     return _csv(row(view, Sample("", Tick(0.0), {}, {})))
 
 

@@ -59,7 +59,6 @@ class LatestValues:
         return self._bounded.catalogue
 
     def add(self, snapshot: Snapshot) -> None:
-        """Add the values of a snapshot."""
         with self._lock:
             for scrape in snapshot.scrapes:
                 self._add(scrape)

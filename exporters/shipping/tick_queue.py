@@ -148,7 +148,6 @@ class TickQueue:
         return self._from_memory()
 
     def close(self) -> None:
-        """Close the journal."""
         self._journal.close()
 
     def _open(self, *, seek: bool = True) -> None:

@@ -71,7 +71,6 @@ class Blueflood:
         return points
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
-        """Post points."""
         from exporters.sinks.parts.store_http import FAILURES, connection_error, post, response_error
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -88,5 +87,4 @@ class Blueflood:
             raise response_error(response, store_responses.blueflood(response.body), time.time())
 
     def close(self) -> None:
-        """Close the connection."""
         self._pools.clear()

@@ -97,7 +97,6 @@ class InfluxDB:
         raise response_error(response, verdict, time.time(), all_points=all_points)
 
     def close(self) -> None:
-        """Close the connection."""
         self._client.close()
         self._pools.clear()
 

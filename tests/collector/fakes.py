@@ -74,7 +74,6 @@ class FakeClock:
         self._suspended_ns += round(seconds * NS)
 
     def step(self, seconds: float) -> None:
-        """Step the wall clock."""
         self._wall_ns += round(seconds * NS)
 
 

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from cli.main import main
-from cli.runs.ssh.remote_spool import HEARTBEAT
+from cli.runs.ssh.remote_spool import HEARTBEAT, variables_line
 from cli.runs.ssh.ssh_address import parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.runs.agent_runs import AgentRuns
@@ -140,6 +140,18 @@ def test_credentials_for_jolokia_are_sent_to_the_remote_agent_but_not_in_argumen
     assert (node.problem, node.spool) == ("", "")
     assert secret not in errors
     assert not any(secret.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_spool_in_which_no_run_begins_is_deleted(fake: FakeJolokia, spool: Path) -> None:
+    environ = {**os.environ, **environ_for(fake), "CASSTAT_SPOOL_LEASE": "1"}
+    command = [sys.executable, "-m", "cli", "spool", str(spool)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environ) as process:
+        assert process.stdin is not None
+        process.stdin.write(variables_line({}))
+        process.stdin.flush()
+        eventually(lambda: any((spool / "journal").glob("*.jsonl.zst")))
+    eventually(lambda: not spool.exists())
+    eventually(lambda: not processes_of(str(spool)))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,6 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """The lines on the screen."""
         return self._tmux("capture-pane", "-p").split("\n")[: self.height]
 
     @property

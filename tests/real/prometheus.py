@@ -28,7 +28,6 @@ class Prometheus(StoreProcess):
         super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/-/ready") != b"")
 
     def query(self, text: str, time_s: float) -> Result:
-        """Return the result of an instant query."""
         answer = fetched(f"{self.address}/api/v1/query?" + urlencode({"query": text, "time": time_s}))
         series: Result = json.loads(answer)["data"]["result"]
         return series

@@ -35,6 +35,7 @@ from cli.runs.command.supervisor_reports import (
     result_in,
 )
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
+from cli.runs.ssh.remote_spool import BEGUN_FILE
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""
@@ -68,6 +69,8 @@ def attend(spool: Path, run_name: str, words: Sequence[str], lease_s: float) -> 
         control.wait(max(0.0, min(due_s, POLL_S)))
         if control.is_lost():
             return
+        if control.start_s is not None:
+            (spool / BEGUN_FILE).touch()
     environ = {**os.environ, RUN_VARIABLE: run_name, FOLDER_VARIABLE: str(work)}
     result = _run(words, work, environ, control)
     _send({"exit_code": result.exit_code, "problem": result.problem})

@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError
 from cli.runs.agents.private_agent import PACKAGES, START_S, PrivateAgent
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
@@ -43,6 +44,8 @@ LEASE_S = 60.0
 """The agent stops after this time without a heartbeat."""
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
 SOCKET = "socket"
+BEGUN_FILE = "begun"
+"""Exists once the start time of a command on this host is known."""
 _JOURNAL, _HEARTBEAT_FILE, _LOCK_FILE, _LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
 # How often the state is checked while an agent starts or stops, and while it runs.
 STARTING_POLL_S, POLL_S = 0.1, 0.5
@@ -93,7 +96,10 @@ def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> No
 
 
 def keep(folder: Path, lease_s: float, source: str) -> None:
-    """Run the agent until no heartbeat arrives for `lease_s`, or the spool is to be deleted. Raises CasstatError."""
+    """Run the agent until no heartbeat arrives for `lease_s`, or the spool is to be deleted.
+
+    If no run has begun by then, nobody will fetch the recording, so the spool is deleted. Raises CasstatError.
+    """
     _require_spool(folder)
     with _lock(folder) as is_first, suppress(_EndedError):
         if not is_first:
@@ -109,6 +115,13 @@ def keep(folder: Path, lease_s: float, source: str) -> None:
                 beat = _last_beat(folder)
                 if beat != last_beat:
                     last_beat, changed_s = beat, time.monotonic()
+        if not _is_needed(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_needed(folder: Path) -> bool:
+    """Return whether a run has begun, on the agent or with a command on this host."""
+    return (folder / BEGUN_FILE).exists() or (folder / _JOURNAL / RUNS_FILE).exists()
 
 
 class _EndedError(Exception):

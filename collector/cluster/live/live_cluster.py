@@ -103,7 +103,6 @@ class LiveCluster:
         self._thread = threading.Thread(target=self._run, name="top feeds", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -79,7 +79,6 @@ class Draft:
             self.problem(f"{subject} {error}", f"{shown(raw)} of {location}" if location else shown(raw))
 
     def report(self, properties: Mapping[str, str] | None = None) -> Report:
-        """Return the collected report."""
         problems = [_problem_text(message, locations) for message, locations in self._problems.items()]
         if not self.recognised:
             begins = f"begins with {shown(self._first)}" if self._first else "empty"

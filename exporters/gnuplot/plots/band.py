@@ -20,7 +20,6 @@ _PANELS = (
 
 
 def draw(page: Page) -> Drawing:
-    """Return the band plot."""
     run, inside = page.run, page.inside
     data = _data(run, 2 * page.width)
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)

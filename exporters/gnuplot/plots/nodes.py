@@ -51,7 +51,6 @@ def size(run: Run) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    """Return the plot of all nodes."""
     if len(page.run.nodes) > MAX_NODES:
         return band.draw(page)
     run = page.run

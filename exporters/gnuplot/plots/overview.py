@@ -38,7 +38,6 @@ def size(_: Run) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    """Return the overview plot."""
     run, inside = page.run, page.inside
     data = _data(run, 2 * page.width)
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.run_records import Run
+from cli.agent.run_records import FILE, Run
 from cli.agent.run_store import (
-    FILE,
     MAX_BYTES,
     MAX_EVENTS,
     MAX_RUN_BYTES,

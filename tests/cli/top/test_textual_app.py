@@ -42,7 +42,6 @@ def driven(steps: Any, source: FakeSource, view: ViewState = ViewState(), marks:
 
 
 def text(app: Top) -> str:
-    """Return the text on the screen."""
     return "\n".join("".join(segment.text for segment in app._view.render_line(row)) for row in range(24))
 
 

@@ -111,7 +111,6 @@ def copy_part(chance: random.Random, folder: Path) -> None:
 
 
 def rename(chance: random.Random, folder: Path) -> None:
-    """Rename a file."""
     chance.choice(files_of(folder)).rename(_new_name(chance, folder))
 
 
