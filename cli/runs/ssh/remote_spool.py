@@ -111,7 +111,7 @@ def keep(folder: Path, lease_s: float, source: str) -> None:
             while time.monotonic() - changed_s < lease_s:
                 time.sleep(POLL_S)
                 if agent.has_ended():
-                    raise CasstatError("the agent has ended")
+                    raise CasstatError("the agent exited unexpectedly")
                 beat = _last_beat(folder)
                 if beat != last_beat:
                     last_beat, changed_s = beat, time.monotonic()
