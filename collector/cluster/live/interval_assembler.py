@@ -135,7 +135,10 @@ class IntervalAssembler:
         del node.events[:-MAX_EVENTS]
 
     def add_last_sample(self, key: str, sample: Sample, now_s: float) -> None:
-        """Add the agent's last sample to the first interval, so that this interval need not wait for the next tick."""
+        """Add the sample of the agent's latest tick to the open interval.
+
+        Without it, the node would appear only after its next tick.
+        """
         node = self._nodes[key]
         node_interval_s = node.info.interval_s or self._interval_s
         if abs(now_s - sample.tick.time_s) <= GONE_AFTER * node_interval_s:
