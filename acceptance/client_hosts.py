@@ -98,7 +98,7 @@ def recorded(server: SshServer, folder: Path, command: Sequence[str]) -> Iterato
 
 
 def defects(run_folder: Path, journals: Path) -> list[str]:
-    """Return what is wrong with a run."""
+    """Print what each node and client host recorded, and return what is wrong with the run."""
     run = read_run(run_folder)
     rows = rows_of(run_folder / "merged")
     problems = [f"{node.name}: {node.problem}" for node in run.recorded if node.problem]

@@ -15,7 +15,7 @@ class Figure:
 
     @property
     def is_within_bound(self) -> bool:
-        """Whether the value is within its bound."""
+        """Whether the value is within its bound; True if it has none."""
         if self.bound is None:
             return True
         return self.value >= self.bound if self.at_least else self.value <= self.bound

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.recorded_reads URL`: make the reads of `casstat record URL` every second, until killed."""
+"""`python -m benchmarks.recorded_reads URL`: read what `casstat record URL` reads, every second, until killed."""
 
 import sys
 import threading

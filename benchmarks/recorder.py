@@ -1,4 +1,4 @@
-"""Cost of `casstat record`: CPU time compared with a bare loop, and its effect on the load's throughput and p99."""
+"""Cost of `casstat record`: CPU time compared with a bare loop of the same reads, and effect on throughput and p99."""
 
 import json
 import random

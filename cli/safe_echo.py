@@ -1,4 +1,4 @@
-"""Safe output of untrusted text."""
+"""Prints untrusted text with control characters replaced."""
 
 import click
 

@@ -1,1 +1,1 @@
-"""Data model, sources, sampling, recordings and merging; independent of the terminal, the sinks and the settings."""
+"""Data model, sources, sampling, recordings, merging and runs; independent of terminal, sinks and settings."""

@@ -1,4 +1,4 @@
-"""Makes text from recordings, peers and files safe to print on a terminal.
+"""Makes text from recordings, peers and files safe to print on a terminal, and formats counts and times.
 
 Text from outside the program passes through this module before it is printed. Characters that are not printable could
 control the terminal (escape sequences such as OSC 52, which sets the clipboard) or reorder the displayed text

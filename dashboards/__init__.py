@@ -1,1 +1,1 @@
-"""Grafana dashboards and Prometheus rules, derived from the metric catalogue."""
+"""Grafana dashboards and Prometheus rules, and the signals and thresholds that they share."""

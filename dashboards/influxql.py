@@ -1,4 +1,4 @@
-"""Render expressions as InfluxQL over the points that sinks write: see `exporters.sinks.parts.points`.
+"""Renders expressions as InfluxQL over the points that sinks write: see `exporters.sinks.parts.points`.
 
 The points contain each node's percentiles per interval instead of histogram buckets. Where several percentiles fall
 into one step, the query takes their maximum, which is never below the true percentile. Percentiles are never averaged.

@@ -1,4 +1,4 @@
-"""Render expressions as PromQL for Prometheus and VictoriaMetrics."""
+"""Renders expressions as PromQL for Prometheus and VictoriaMetrics."""
 
 import re
 from collections.abc import Sequence

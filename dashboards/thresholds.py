@@ -1,4 +1,4 @@
-"""The thresholds of all signals: alerts, panels and `casstat top` share them."""
+"""Latency objectives, and the thresholds of signals, which alerts, panels and `casstat top` share."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -37,7 +37,6 @@ class Threshold:
     min_ratios: tuple[float, float] = (0.0, 0.0)
 
     def severity(self, value: float) -> Severity:
-        """Return the severity of a value."""
         if self._is_beyond(value, self.critical):
             return Severity.CRITICAL
         return Severity.WARNING if self._is_beyond(value, self.warning) else Severity.OK

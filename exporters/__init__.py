@@ -1,1 +1,1 @@
-"""Exports: terminal lines, files, plots, Prometheus, the agent's API, and sinks. They do not depend on `cli`."""
+"""Exports: rows, live frames, summaries, files, plots, Prometheus, the API and sinks. They do not depend on `cli`."""

@@ -134,7 +134,7 @@ def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float 
 
 
 def table(compared_rows: Sequence[Row], states: Sequence[str]) -> Iterator[str]:
-    """Yield the table's lines."""
+    """Yield the lines of a Markdown table; DIFFERS marks displayed values that do not match the merged one."""
     columns = ["store", "dashboard", "panel", "merge", *(f"{state}: mean (lowest to highest)" for state in states)]
     yield " | ".join(columns)
     yield " | ".join(["---"] * len(columns))

@@ -1,7 +1,7 @@
 """Reads the agent's settings from the command line, the environment and a TOML file, in this order of precedence.
 
 Each setting is an option of the command. The option's name is the setting's key in the file. The environment variable
-is CASSTAT_ followed by the name in upper case.
+is CASSTAT_ followed by the name in upper case. `printed` yields the effective settings as such a file.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""The agent's settings: one field per option."""
+"""The agent's settings, one field per option, and the default journal directory."""
 
 import os
 from collections.abc import Mapping

@@ -58,7 +58,7 @@ def apply_record(runs: dict[str, StoredRun], record: Mapping[str, Any], size: in
 
 
 def line_of(record: Mapping[str, Any]) -> bytes:
-    """Return the line for a record."""
+    """Return a record as a line of the file; lone surrogates become question marks."""
     return json.dumps(record, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 

@@ -72,7 +72,7 @@ class RunStore:
         return Scrape(SOURCE, self._clock.monotonic_s(), events=events)
 
     def all_runs(self) -> list[Run]:
-        """Return the runs, oldest first."""
+        """Return copies of the runs, oldest first."""
         with self._lock:
             return [_copy(stored.run) for stored in self._runs.values()]
 
@@ -169,7 +169,7 @@ class RunStore:
         return [_copy(self._runs[record["run"]].run) for record, _ in lines]
 
     def _load(self) -> None:
-        """Load the file. Raises OSError."""
+        """Load the runs; skip malformed lines, and shrink a file that is too large. Raises OSError."""
         malformed = 0
         with self._path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

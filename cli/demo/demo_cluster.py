@@ -41,7 +41,6 @@ class Plan:
     jmx_ports: tuple[int, ...] = field(default=(), compare=False)
 
     def addresses(self) -> list[str]:
-        """Return the nodes' addresses."""
         first = ipaddress.IPv4Address(self.address)
         return [str(first + number) for number in range(self.nodes)]
 

@@ -56,7 +56,6 @@ class NodeSpec:
 
     @property
     def jolokia_url(self) -> str:
-        """URL of the node's Jolokia agent."""
         return f"http://{self.address}:{JOLOKIA_PORT}/jolokia"
 
     @property
@@ -231,7 +230,6 @@ class Node:
             process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume a suspended node."""
         if process := self.process():
             process.send_signal(signal.SIGCONT)
 

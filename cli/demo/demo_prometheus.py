@@ -1,4 +1,4 @@
-"""Runs Prometheus alongside the demo nodes; it uses casstat's rules and scrapes one agent per node."""
+"""Starts an agent for each demo node, and a Prometheus that scrapes the agents and uses casstat's rules."""
 
 import json
 import shutil

@@ -146,7 +146,6 @@ class Load:
         self._slots.release()
 
     def close(self) -> None:
-        """Close the connections."""
         self._cluster.shutdown()
 
 

@@ -1,4 +1,4 @@
-"""The running cluster as seen by programs that run alongside it, such as Prometheus."""
+"""The running demo cluster, alongside which further programs such as Prometheus can be started."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,1 +1,1 @@
-"""The checks of `casstat doctor`: one file per subject."""
+"""The checks of `casstat doctor`, one file per subject, and the output of their findings."""

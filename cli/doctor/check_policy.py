@@ -34,7 +34,7 @@ _LOCATION = re.compile(r"-javaagent:.*policyLocation=(?:file:(?://)?)?(/[^,]*)")
 
 @dataclass(frozen=True)
 class AnsweredRequest:
-    """A request and Jolokia's response."""
+    """An MBean request, and Jolokia's response as parsed JSON."""
 
     request: MBeanRequest
     answer: Mapping[str, Any]

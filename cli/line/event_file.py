@@ -1,4 +1,4 @@
-"""The event file. Write errors never stop the program; lost events are counted and reported."""
+"""A file to which events are appended. Write errors never stop the program; lost events are counted and reported."""
 
 import contextlib
 import os

@@ -1,1 +1,1 @@
-"""Selects a node on this machine and the transport to it: Jolokia or nodetool."""
+"""Selects the node to read and the transport to it: Jolokia or nodetool."""

@@ -1,4 +1,4 @@
-"""Selects a node on this machine and its endpoints; explicit options take precedence over detection."""
+"""Selects a node on this machine and its Jolokia URL, nodetool and JMX port; options take precedence over detection."""
 
 import shutil
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Parameter types and options shared by several commands."""
+"""Parameter types, options and output directories shared by several commands, and advice that names the options."""

@@ -1,4 +1,4 @@
-"""Output directories for commands."""
+"""Creates a command's output directory, and turns write errors into one-line messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

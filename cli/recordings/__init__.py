@@ -1,1 +1,1 @@
-"""Code shared by the commands that process recordings: arguments, merging and shipping."""
+"""Code for the commands that process recordings: arguments, merging, plotting and shipping."""

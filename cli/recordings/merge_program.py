@@ -1,4 +1,4 @@
-"""Merges recordings, for `casstat merge` and the commands that show merged recordings."""
+"""Merges recordings and writes tables, for `casstat merge` and other commands that use merged recordings."""
 
 import io
 import os

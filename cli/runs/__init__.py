@@ -1,1 +1,1 @@
-"""Programs for runs: measured periods of a cluster."""
+"""Records, fetches, completes, summarises and lists runs: measured periods of a cluster."""

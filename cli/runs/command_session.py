@@ -1,4 +1,4 @@
-"""Runs the command of a run: logs and marks its output, and shows the status line."""
+"""Runs the command of a run: logs its output, marks the run at matching lines, and shows the status line."""
 
 import os
 from collections.abc import Sequence

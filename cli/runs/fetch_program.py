@@ -1,4 +1,4 @@
-"""The program behind `casstat fetch`."""
+"""The program behind `casstat fetch`: fetches recordings into a new run, and reports progress and problems."""
 
 import sys
 import time
@@ -127,7 +127,7 @@ def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
 
 
 def require_all(nodes: Sequence[RunNode]) -> None:
-    """Raise CasstatError if a node has a problem."""
+    """Raise CasstatError if nothing was fetched or a node has a problem."""
     if not any(node.ticks for node in nodes):
         raise CasstatError("nothing fetched")
     failed = sum(bool(node.problem) for node in nodes)

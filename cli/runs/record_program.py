@@ -1,4 +1,4 @@
-"""The program behind `casstat record`."""
+"""The program behind `casstat record`: records a run, completes it, and returns the exit status."""
 
 import shutil
 import signal

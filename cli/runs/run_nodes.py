@@ -1,4 +1,4 @@
-"""The agents of a run: those that the user named, and private ones for nodes without an agent."""
+"""The agents of a run: their addresses and states, and private agents for nodes that have none."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -126,7 +126,6 @@ def set_of(view: ViewState) -> ColumnSet:
 
 
 def columns(chosen: ColumnSet) -> list[Column]:
-    """Return the columns in a set."""
     return [COLUMNS[COLUMN_INDEX[name]] for name in chosen.columns]
 
 

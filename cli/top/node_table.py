@@ -104,7 +104,7 @@ def trend_column(context: RenderContext) -> str:
 
 
 def cluster_row(context: RenderContext, chosen: Layout) -> Line:
-    """Return the cluster's row."""
+    """Return the cluster's row; blank before the first frame."""
     frame = context.frame
     if frame is None:
         return cut((), context.width)

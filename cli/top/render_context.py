@@ -1,4 +1,4 @@
-"""The input to the rendering functions."""
+"""The input to the functions that render the screen: frames, view state, screen size and symbols."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class RenderContext:
 
     @property
     def frame(self) -> Frame | None:
-        """The selected frame."""
+        """The selected frame; None if there is none."""
         return self.frames[self.frame_index] if self.frames else None
 
     @property

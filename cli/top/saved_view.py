@@ -1,4 +1,4 @@
-"""The view state of the last session: saved if possible, and validated when it is read."""
+"""The columns and sort order of the last session: saved if possible, and validated when they are read."""
 
 import contextlib
 import json

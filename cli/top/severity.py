@@ -43,7 +43,7 @@ LEVEL_STYLES = ("", "warn", "bad")
 
 
 def level(name: str, number: float | None) -> Severity:
-    """Return the severity of a column's value."""
+    """Return the severity of a column's value; OK if the value is absent or the column has no thresholds."""
     if number is None or name not in SIGNALS:
         return Severity.OK
     signal, scale = SIGNALS[name]

@@ -1,4 +1,4 @@
-"""Styled terminal lines in which every character occupies one cell and control characters are replaced."""
+"""Styled terminal lines with one cell per character and without control characters; numbers and durations as text."""
 
 import unicodedata
 from math import isfinite

@@ -1,4 +1,4 @@
-"""The tables of the cluster or a node, busiest first."""
+"""The tables of the cluster or a node, busiest first, and the running compactions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

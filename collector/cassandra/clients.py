@@ -1,4 +1,4 @@
-"""Native-protocol clients: connections, logins and statements."""
+"""Native-protocol clients: connections and their pauses, logins, discarded requests and statements."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge
 from collector.model.metric import Aggregation, WideColumn

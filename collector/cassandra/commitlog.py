@@ -1,4 +1,4 @@
-"""Commit log and memtables: pending writes and wait times."""
+"""Commit log and memtables: writes, the log's size, and wait times."""
 
 from collector.jolokia.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, ScrapeInterval

@@ -1,4 +1,4 @@
-"""Thread pools: active, pending, blocked and completed tasks in each stage."""
+"""Thread pools: active, pending, blocked and completed tasks, and the queue time of the oldest pending one."""
 
 from collector.jolokia.mbean import METRICS, Many, counter, gauge
 from collector.model.metric import Aggregation, WideColumn

@@ -1,4 +1,4 @@
-"""The node as a member of its cluster: version, state, load, exceptions and view of the other nodes."""
+"""The node as a member of its cluster: location, version, state, load, exceptions and view of the other nodes."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Keyspaces and tables: sizes, and the operations that this node performs as a replica."""
+"""Keyspaces and tables: operations as replica and as coordinator, read cost, sizes, flushes and compaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""Aggregation across nodes, and merging of recordings onto a grid of intervals."""
+"""Aggregation across nodes, merging of recordings onto a grid of intervals, and live clusters."""

@@ -76,7 +76,6 @@ class Job(Generic[Product]):
     max_series: int = MAX_SERIES
 
     def clock_of(self, recording: Recording) -> ClockCorrection:
-        """Return the correction of a node's clock."""
         return self.clocks.get(recording.node, IDENTITY)
 
     def result(self, run: NodeRun) -> NodeResult[Product]:

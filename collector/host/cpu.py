@@ -44,7 +44,7 @@ def read(host: Host) -> Values:
 
 
 def parse(stat: str) -> Values:
-    """Parse /proc/stat."""
+    """Parse /proc/stat, where CPU times are in clock ticks."""
     values: Values = {}
     for line in stat.splitlines():
         if line.startswith("procs_running "):

@@ -31,7 +31,6 @@ class Host:
 
     @property
     def proc(self) -> Path:
-        """The proc file system."""
         return self.root / "proc"
 
     @property

@@ -58,7 +58,7 @@ class Access:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The HTTP headers that authenticate the user."""
+        """The HTTP headers that authenticate the user; empty if there is no user."""
         return {"Authorization": f"Basic {self._token}"} if self.user else {}
 
     @property

@@ -113,7 +113,7 @@ class DeadlineSocket:
         self._closed = False
 
     def sendall(self, data: bytes) -> None:
-        """Send all bytes. Raises OSError."""
+        """Send all bytes before the deadline. Raises OSError."""
         self._stream.settimeout(self._connection.left_s())
         self._stream.sendall(data)
 
@@ -126,7 +126,6 @@ class DeadlineSocket:
         """Do nothing, because the connection's deadline replaces the timeout."""
 
     def fileno(self) -> int:
-        """Return the file descriptor."""
         return self._stream.fileno()
 
     def has_unread_input(self) -> bool:

@@ -56,7 +56,7 @@ Hint = Callable[[Reason], str]
 
 
 def no_hint(_reason: Reason) -> str:
-    """Return no advice."""
+    """Return no advice; the default for `Access.hint`."""
     return ""
 
 

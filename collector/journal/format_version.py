@@ -1,4 +1,4 @@
-"""The journal format's constants, in a module without imports."""
+"""The version of the journal format and the number of ticks per frame, in a module without imports."""
 
 VERSION = 2
 """The version of the format; version 2 added sequence numbers and footers."""

@@ -66,7 +66,6 @@ class LockState(Enum):
 
 
 def lock_state(folder: Path) -> LockState:
-    """Return the state of the directory's lock."""
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:

@@ -1,1 +1,1 @@
-"""Reads Cassandra's system.log as a source: file follower, pattern parser and events."""
+"""Reads Cassandra's log as a source: file follower, pattern parser and events."""

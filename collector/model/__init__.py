@@ -1,1 +1,1 @@
-"""Immutable data classes and pure functions: metrics, snapshots, samples, histograms, rates and clocks."""
+"""The data model: metrics, identities, snapshots, samples, histograms, rates and clocks."""

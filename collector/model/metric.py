@@ -121,7 +121,7 @@ class Metric:
 
     @property
     def aggregation(self) -> Aggregation:
-        """The aggregation across nodes."""
+        """The aggregation across nodes: `across`, or the kind's default."""
         return self.across or _DEFAULT_AGGREGATION[self.kind]
 
     @property

@@ -1,4 +1,4 @@
-"""Rates: pure functions from raw values to samples.
+"""Computes samples from raw values, and combines the samples of consecutive intervals.
 
 A rate is absent on the first reading, across a restart, and when a counter or the clock has gone backwards. A
 histogram is also absent when it contradicts the counters of the same events.

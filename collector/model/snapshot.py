@@ -1,4 +1,4 @@
-"""Scrapes of a node's sources, and snapshots, which contain all scrapes of one tick."""
+"""Ticks, events, scrapes of a node's sources, and snapshots, which contain all scrapes of one tick."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -48,7 +48,7 @@ class AgentRuns:
         self._renewing.start()
 
     def mark(self, text: str) -> None:
-        """Mark the run on all agents."""
+        """Add a mark to the run on all agents that are answering."""
 
         def mark(client: AgentClient) -> None:
             client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})

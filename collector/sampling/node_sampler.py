@@ -78,7 +78,7 @@ class Transport(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, or kill the nodetool reports that are running."""
 
 
 class NodeSampler:

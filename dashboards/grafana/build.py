@@ -1,4 +1,4 @@
-"""Build the dashboards' JSON with Grafana's SDK, which is needed only to regenerate the committed files."""
+"""Builds the dashboards' JSON with Grafana's SDK, which is needed only to regenerate the committed files."""
 
 import json
 from collections.abc import Iterator, Sequence

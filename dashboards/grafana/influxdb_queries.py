@@ -96,7 +96,6 @@ class InfluxDB:
         return supported
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
-        """Return the queries of a panel."""
         if isinstance(panel, WorstTable):
             return [_worst_query(panel, line, tables) for line in panel.lines]
         queries: list[Query] = []
@@ -121,7 +120,6 @@ class InfluxDB:
         return f"{text}\n\n{MAX_OF_PERCENTILES}" if descriptions.has_quantile(panel) else text
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
-        """Return the variables in display order."""
         titles = [("cluster", "Cluster"), ("dc", "Data centre"), ("rack", "Rack"), ("node", "Node")]
         titles += [("keyspace", "Keyspace"), ("table", "Table")] if dashboard.tables else []
         names = [name for name, _ in titles]

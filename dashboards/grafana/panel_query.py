@@ -84,16 +84,16 @@ class Store(Protocol):
         """Return the queries of a panel; `tables` is true if its dashboard has variables for keyspaces and tables."""
 
     def panel_title(self, panel: Panel) -> str:
-        """Return the panel's title."""
+        """Return the displayed title: the panel's name, with a note if this store computes the values differently."""
 
     def panel_description(self, panel: Panel) -> str:
-        """Return the panel's description."""
+        """Return the displayed description, with notes on how this store computes and limits the values."""
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
         """Return the variables in order; each one restricts the values of those after it."""
 
     def annotations(self) -> list[Annotation]:
-        """Return the annotations."""
+        """Return the annotations, which all dashboards share."""
 
     def min_interval(self, panel: Panel) -> str:
         """Return the minimum time between two values of a panel; "" for the data source's setting."""

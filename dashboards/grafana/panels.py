@@ -1,4 +1,4 @@
-"""Build panels with Grafana's SDK, using only the panel types that come with Grafana."""
+"""Builds panels with Grafana's SDK, using only the panel types that come with Grafana."""
 
 from collections.abc import Iterator
 from typing import Any

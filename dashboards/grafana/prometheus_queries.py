@@ -44,7 +44,6 @@ class Prometheus:
         return list(definitions)
 
     def queries(self, panel: Panel, tables: bool) -> list[Query]:
-        """Return the queries of a panel."""
         if isinstance(panel, Spread):
             return _spread_queries(panel, tables)
         if isinstance(panel, Heatmap):
@@ -64,7 +63,6 @@ class Prometheus:
         return text
 
     def variables(self, dashboard: Dashboard) -> list[Variable]:
-        """Return the variables in display order."""
         # No fixed regular expression matches only the jobs that serve casstat's metrics, so "All" is a list of them.
         variables = [Variable("job", "Job", f"label_values({BUILD_INFO}, job)", all_value="")]
         for depth, (label, title) in enumerate(_TITLES):

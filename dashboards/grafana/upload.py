@@ -1,4 +1,4 @@
-"""Upload dashboards through Grafana's HTTP API."""
+"""Uploads dashboards through Grafana's HTTP API."""
 
 import base64
 import json

@@ -84,7 +84,7 @@ class AnnotationJson:
         return self
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON fields."""
+        """Return the fields for the SDK's JSON encoder."""
         return {
             "name": self.annotation.name,
             "datasource": {"type": self.store.name, "uid": SOURCE},

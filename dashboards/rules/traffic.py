@@ -1,4 +1,4 @@
-"""The node traffic that error rates are compared with."""
+"""The rates of a node's requests, writes and tasks, with which alerts compare the rates of errors."""
 
 from dashboards.expression import Rate, where
 

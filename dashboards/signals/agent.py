@@ -1,4 +1,4 @@
-"""Signals for the agents' self-metrics: cost, gaps and losses.
+"""Signals for the agents' self-metrics: ticks, sources, sinks, the journal and cost.
 
 Only Prometheus receives these metrics: see `exporters.prometheus.self_metrics`.
 """

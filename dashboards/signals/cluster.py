@@ -1,4 +1,4 @@
-"""Signals for cluster membership."""
+"""Signals for cluster membership, and for the nodes' native transport and start time."""
 
 from dashboards.expression import Gauge
 from dashboards.signals.signal import Signal, Unit

@@ -1,4 +1,4 @@
-"""Signals for Cassandra's JVM: heap, garbage collection, CPU time."""
+"""Signals for Cassandra's JVM: memory, garbage collection, CPU time, threads, file descriptors."""
 
 from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit

@@ -1,4 +1,4 @@
-"""Signals for overload: queues, rejected and dropped work, hints."""
+"""Signals for overload: queues, rejected and dropped work, hints, read repairs, exceptions, inter-node traffic."""
 
 from dashboards.expression import Gauge, Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit

@@ -1,4 +1,4 @@
-"""Signals for client requests at their coordinators: rate, errors, latency."""
+"""Signals for client requests at their coordinators (rate, errors, latency, local ratio), and for connections."""
 
 from dashboards.expression import Gauge, LabelFilter, Quantile, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit

@@ -1,4 +1,4 @@
-"""Signals for keyspaces and tables: operations on the replicas."""
+"""Signals for keyspaces and tables: operations on the replicas, read cost, disk space, flushes, compaction, repair."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, Quantile, Rate, where

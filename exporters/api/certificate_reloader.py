@@ -118,7 +118,7 @@ class WebConfigReloader:
 
     @property
     def config(self) -> WebConfig:
-        """The current configuration."""
+        """The current configuration; it is reloaded first if its files have changed."""
         self._reload_if_changed()
         return self._loaded.config
 

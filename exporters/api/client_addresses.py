@@ -16,7 +16,7 @@ def ip_of(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` is a loopback address."""
+    """Return whether `host` is a loopback address; False for any name, even localhost."""
     address = ip_of(host)
     return address is not None and address.is_loopback
 

@@ -1,4 +1,4 @@
-"""`/api/v1/runs`: lists, begins, marks and ends runs."""
+"""`/api/v1/runs`: lists, begins, marks and ends runs, and renews their leases."""
 
 import asyncio
 import json
@@ -74,7 +74,6 @@ async def mark(agent: AgentApi, request: Request) -> Response:
 
 
 async def renew(agent: AgentApi, request: Request) -> Response:
-    """Renew a run's lease."""
     return await _apply(lambda: agent.renew_run(request.path_params["run"]), 200)
 
 

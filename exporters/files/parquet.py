@@ -113,7 +113,7 @@ def _column_types(rows: Path) -> dict[str, pa.DataType]:
 
 
 def _tables_by_node(rows: Path, types: Mapping[str, pa.DataType]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield each node's name and rows."""
+    """Yield each node's name and rows; the rows of a node must be consecutive."""
     last, parts = "", list[pa.Table]()
     for batch in csv.open_csv(rows, csv.ReadOptions(block_size=BLOCK_BYTES), PARSING, _options(types)):
         table = pa.Table.from_batches([batch])

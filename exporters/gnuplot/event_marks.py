@@ -35,7 +35,7 @@ class Group:
         return f"{self.kind} {_TIMES}{many}" if many > 1 else f"{self.kind} {self.marks[0].node}".strip()
 
     def details(self, zone_s: int) -> list[str]:
-        """Return the tooltip's lines."""
+        """Return the tooltip's lines: the first marks in local time, and the number of others."""
         lines = [
             " ".join(part for part in (_clock(mark.time_s + zone_s), mark.node, f"{mark.kind}: {mark.text}") if part)
             for mark in self.marks[:_HOVER_LINES]

@@ -58,5 +58,5 @@ def _terminals(page: Page) -> list[str]:
 
 
 def data_file(name: str, middle: str) -> str:
-    """Return the name of a plot's data file."""
+    """Return the name of a plot's data file; `middle` is a key of `Drawing.files`."""
     return f"{name}.{middle}.tsv" if middle else f"{name}.tsv"

@@ -1,4 +1,4 @@
-"""Makes external text safe for gnuplot scripts and for the JavaScript inside an SVG."""
+"""Makes external text safe for gnuplot scripts and for the JavaScript inside an SVG, and shortens or wraps it."""
 
 from collections.abc import Iterable
 from unicodedata import east_asian_width

@@ -31,7 +31,7 @@ class TimeAxis:
     zone_s: int
 
     def px(self, time_s: float) -> float:
-        """Return a time's position in pixels."""
+        """Return a time's horizontal position, in pixels from the page's left edge."""
         return self.left + (time_s - self.begin_s) / (self.end_s - self.begin_s) * (self.right - self.left)
 
     def inside(self, begin_s: float, end_s: float) -> tuple[float, float] | None:

@@ -46,7 +46,7 @@ class Column:
 
 
 def per_s(sample: Sample, series: Series) -> float | None:
-    """Return a counter's rate per second."""
+    """Return a counter's rate per second; None if it is absent."""
     rate = sample.values.get(series)
     return rate.per_s if isinstance(rate, Rate) else None
 
@@ -67,7 +67,7 @@ def times(factor: float, value: float | None) -> float | None:
 
 
 def number(sample: Sample, series: Series) -> float | None:
-    """Return a gauge's value."""
+    """Return a gauge's value; None if it is absent."""
     value = sample.values.get(series)
     return value if isinstance(value, float) else None
 
@@ -153,8 +153,6 @@ def disk_columns(disk: str) -> list[Column]:
 
 
 def network_columns(interface: str) -> list[Column]:
-    """Return the columns of a network interface."""
-
     def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
         series = (f"node_network_{metric}_total", interface)
 

@@ -57,7 +57,6 @@ def _width(column: Column) -> int:
 
 
 def header(view: View, columns: Sequence[Column]) -> str:
-    """Return the header line."""
     return _joined(view, view.time, [column.header.rjust(_width(column)) for column in columns], _COMPACTIONS)
 
 

@@ -57,7 +57,6 @@ class HistogramCache:
             return 0
 
     def lines(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
-        """Return the lines of a histogram."""
         lines = self._lines.get(series)
         if lines is None or lines.counts != counts:
             lines = self._lines[series] = self._render(metric, series, counts)

@@ -29,7 +29,7 @@ NOT_STORED_IN_TIME = 202
 
 
 def connect(target: Target) -> "Blueflood":
-    """Return the sink. Raises SinkUrlError."""
+    """Create the sink, without connecting. Raises SinkUrlError."""
     target.require_known("ttl_s", "token_file", *PARAMETERS)
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
     if not tenant or "/" in tenant:

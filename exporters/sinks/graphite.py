@@ -36,7 +36,7 @@ CHUNK_BYTES = 4096
 
 
 def connect(target: Target) -> "Graphite":
-    """Return the sink. Raises SinkUrlError."""
+    """Create the sink, without connecting. Raises SinkUrlError."""
     target.require_known("tags")
     prefix = target.path.strip("/.")
     if not PREFIX.fullmatch(prefix):

@@ -29,7 +29,7 @@ DROPPED = re.compile(r"\bdropped=(\d+)")
 
 
 def connect(target: Target) -> "InfluxDB":
-    """Return the sink. Raises SinkUrlError."""
+    """Create the sink, without connecting. Raises SinkUrlError."""
     target.require_known("org", "token_file", "gzip", *PARAMETERS)
     bucket = target.path.rstrip("/")
     if not bucket and target.scheme.startswith("influxdb"):
@@ -69,7 +69,6 @@ class InfluxDB:
         return self._lines.encode(catalogue, identity, sample, placement)
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
-        """Write lines."""
         from influxdb_client.rest import ApiException
 
         from exporters.sinks.parts.store_http import FAILURES, connection_error, response_error

@@ -36,7 +36,7 @@ class Sink(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close any open connections."""
 
 
 class SinkUrlError(ValueError):

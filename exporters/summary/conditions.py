@@ -38,7 +38,7 @@ class Condition:
 
 
 def condition_of(text: str) -> Condition:
-    """Parse a condition. Raises ValueError."""
+    """Parse a condition such as `read_p99_ms > 10`. Raises ValueError."""
     match = _CONDITION.fullmatch(text)
     if match is None:
         raise ValueError("expected COLUMN OPERATOR NUMBER, such as 'read_p99_ms > 10'")

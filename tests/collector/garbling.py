@@ -1,4 +1,4 @@
-"""Garbled nodetool reports, and checks that must hold for all of them."""
+"""Garbles or reformats nodetool reports, and checks the values that are read from them."""
 
 import re
 from random import Random

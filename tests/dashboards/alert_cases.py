@@ -1,4 +1,4 @@
-"""The test case for each alert: series for which the expression that the alert compares has a chosen value."""
+"""A test case for each alert: series that give the alert's expression a chosen value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

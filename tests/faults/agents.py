@@ -126,7 +126,7 @@ class RunningAgent:
         return value
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Wait until a condition holds."""
+        """Wait until a condition holds; fail after PATIENCE_S."""
         ends_s = time.monotonic() + PATIENCE_S
         while not holds():
             assert time.monotonic() < ends_s, f"timed out; stderr: {self.stderr_lines}"

@@ -37,7 +37,7 @@ class Api:
             return read_all(stream)
 
     def get(self, path: str, *headers: str) -> bytes:
-        """Return the response to a GET request."""
+        """Return the response to a GET request, including its head."""
         head = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: {HOST}", "Connection: close", *headers])
         return self.ask(f"{head}\r\n\r\n".encode())
 

@@ -79,7 +79,7 @@ class Terminal:
         return self.lines
 
     def read_until(self, text: str) -> None:
-        """Wait until the output contains `text`."""
+        """Wait until the output contains `text`; fail after PATIENCE_S."""
         ends_s = time.monotonic() + PATIENCE_S
         while text not in self._text:
             assert time.monotonic() < ends_s, self._text

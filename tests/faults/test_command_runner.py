@@ -1,4 +1,4 @@
-"""A run's command: its output passes through unchanged, and the command never outlives its owner."""
+"""A run's command: its output passes through unchanged, and the command never outlives the process that started it."""
 
 import contextlib
 import fcntl

@@ -1,4 +1,4 @@
-"""Real nodes: one for each supported Cassandra version, started on first use."""
+"""Real nodes, started on first use: one for each supported Cassandra version, and a cluster of three."""
 
 import os
 from collections.abc import Callable, Iterator

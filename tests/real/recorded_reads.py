@@ -11,7 +11,7 @@ READS = ("cassandra_client_requests_total", "Read")
 
 
 def rows_of(merged: Path) -> list[dict[str, str]]:
-    """Return the rows of a merge."""
+    """Return the rows of a merge, keyed by column name."""
     with (merged / "rows.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

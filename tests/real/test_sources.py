@@ -1,4 +1,4 @@
-"""A node's two sources, Jolokia and nodetool, and the original casstat script's command line."""
+"""Jolokia and nodetool agree on a node's values, and the original casstat script's command line still works."""
 
 import subprocess
 import sys

@@ -28,10 +28,8 @@ class Pace:
 
     @property
     def round_s(self) -> float:
-        """Return the duration of a round."""
         return self.fault_s + self.rest_s
 
     @property
     def total_s(self) -> float:
-        """Return the duration of all rounds."""
         return self.rounds * self.round_s

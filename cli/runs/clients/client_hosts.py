@@ -1,4 +1,4 @@
-"""What a recorder needs from the client hosts of a run."""
+"""The interface through which a recorder uses the client hosts of a run."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -77,7 +77,6 @@ class LocalClientHost:
         return self._begin_s
 
     def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
-        """Run the command until it has ended."""
         environ = {**os.environ, RUN_VARIABLE: self._run_name, FOLDER_VARIABLE: str(self._run.absolute())}
         result = CommandRunner(self._words, log, environ, observer).run()
         self._exit_code = result.exit_code

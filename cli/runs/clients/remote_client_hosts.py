@@ -125,7 +125,6 @@ class RemoteClientHosts:
         observer.end()
 
     def entries(self) -> tuple[ClientHost, ...]:
-        """Return the hosts for the run's file."""
         return tuple(self._hosts)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The side of `casstat record --client-host` that runs the command, on the client host.
+"""The part of `casstat record --client-host` on the client host: it runs the command and sends the command's files.
 
 The command runs in the `work` directory of a spool (see `remote_spool`). This side sends messages, each a JSON object
 on a line: what `hello` returns; `{"stream": NUMBER, "data": BASE64}` for output; and `{"exit_code": CODE, "problem":
@@ -88,11 +88,11 @@ class _Control:
         self.has_ended = False
 
     def is_lost(self) -> bool:
-        """Return whether the client is gone."""
+        """Return whether the client has disconnected, or has sent nothing for the duration of the lease."""
         return self.has_ended or time.monotonic() - self._last_s >= self._lease_s
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for lines, and process them."""
+        """Wait at most `timeout_s` for lines, and process them."""
         if select.select([0], [], [], timeout_s)[0]:
             self.read()
 

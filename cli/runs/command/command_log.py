@@ -1,4 +1,4 @@
-"""The copy of a command's output."""
+"""Writes a copy of a command's output to a file."""
 
 from pathlib import Path
 from typing import BinaryIO

@@ -1,4 +1,4 @@
-"""Observers of a command's output."""
+"""The interface of objects that follow a command's output, and a class that combines several of them."""
 
 from collections.abc import Sequence
 
@@ -26,16 +26,13 @@ class OutputObservers(OutputObserver):
         self._observers = observers
 
     def before_output(self, data: bytes, stream: int) -> None:
-        """Call `before_output` on each observer."""
         for observer in self._observers:
             observer.before_output(data, stream)
 
     def after_output(self) -> None:
-        """Call `after_output` on each observer."""
         for observer in self._observers:
             observer.after_output()
 
     def end(self) -> None:
-        """Call `end` on each observer."""
         for observer in self._observers:
             observer.end()

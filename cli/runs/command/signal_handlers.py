@@ -1,4 +1,4 @@
-"""Temporary signal handlers."""
+"""Installs signal handlers for the duration of a block."""
 
 import signal
 from collections.abc import Callable, Iterator, Mapping

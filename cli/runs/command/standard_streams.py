@@ -1,4 +1,4 @@
-"""Pipes for a command, and the standard streams of this process."""
+"""Creates pipes for a command, and opens /dev/null for standard streams of this process that are closed."""
 
 import os
 from contextlib import ExitStack

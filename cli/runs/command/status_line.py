@@ -46,7 +46,7 @@ class StatusLine(OutputObserver):
         self._carry = b""
 
     def before_output(self, data: bytes, _stream: int) -> None:
-        """Erase the line."""
+        """Erase the line, and note whether the output ends a line and whether a full-screen program is running."""
         self.erase()
         switches = _SCREEN.findall(self._carry + data)
         if switches:

@@ -35,7 +35,7 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command until it has ended."""
+    """Run the command; return 0 once it has ended, or 126 or 127 if it could not be started."""
     control, status, terminal = map(int, arguments[:3])
     default = [number for number in IGNORED if signal.getsignal(number) != signal.SIG_IGN]
     for number in IGNORED:
@@ -110,7 +110,7 @@ def _supervise(command: "subprocess.Popen[bytes]", control: int, child_ended: in
 
 
 def _end(command: "subprocess.Popen[bytes]") -> None:
-    """End all processes of the command's session."""
+    """Terminate all processes of the command's session; kill those that still exist after GRACE_S."""
     ends_s = time.monotonic() + GRACE_S
     send(command.pid, signal.SIGTERM)
     while (command.poll() is None or _members(command.pid)) and time.monotonic() < ends_s:

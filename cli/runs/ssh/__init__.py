@@ -1,1 +1,1 @@
-"""Recording over SSH."""
+"""Recording over SSH: addresses, sessions, and agents that record to spools on remote hosts."""

@@ -1,4 +1,4 @@
-"""The part of `casstat record ssh://…` that runs on the node's host.
+"""The part of `casstat record` that runs an agent on a remote host.
 
 A spool is a directory in /tmp with the journal of an agent, which serves its API on a UNIX socket in the spool. A
 keeper process, detached from the SSH session, runs the agent while heartbeats arrive. The journal outlives the agent,
@@ -61,7 +61,7 @@ def hello() -> dict[str, object]:
 
 
 def variables_line(variables: Mapping[str, str]) -> bytes:
-    """Return the client's first line."""
+    """Return the client's first line: the agent's environment variables as JSON."""
     return json.dumps(dict(variables)).encode() + b"\n"
 
 

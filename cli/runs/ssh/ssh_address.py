@@ -33,7 +33,7 @@ class SshAddress:
 
     @property
     def url(self) -> str:
-        """The complete address."""
+        """The address in the form ssh://USER@HOST:PORT, without the parts that are not set."""
         user = f"{self.user}@" if self.user else ""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{SCHEME}{user}{host}" + ("" if self.port is None else f":{self.port}")

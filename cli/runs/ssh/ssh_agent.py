@@ -145,7 +145,7 @@ class SshAgent:
                 note(f"{self._address.url}: cannot delete {self.spool} (hint: run '{hint}')")
 
     def _follow(self) -> None:
-        """Stay connected until the end."""
+        """Stay connected until the end, or until the agent has failed to start; reconnect with growing pauses."""
         while not self._is_over():
             problem, was_cut = self._session()
             with self._changed:

@@ -135,7 +135,7 @@ class _NodeReducer:
             texts[shared_name(block.head, rates.keys[column][1])] = text
 
     def column(self, node: str, head: Header) -> NodeColumns:
-        """Return the node's columns."""
+        """End the last session, and return the node's columns."""
         self._end()
         indices = sorted(self._ticks)
         row = {index: number for number, index in enumerate(indices)}

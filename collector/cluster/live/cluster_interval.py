@@ -1,4 +1,4 @@
-"""The samples from all nodes in a cluster for one interval."""
+"""One interval of a live cluster: the state, properties and sample of each node, and the events."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,7 +9,7 @@ from collector.model.sample import Sample
 
 
 class State(Enum):
-    """A node's state."""
+    """Whether Cassandra, or at least an agent, is answering on a node."""
 
     UP = "up"
     CHANGING = "changing"

@@ -102,12 +102,11 @@ class IntervalAssembler:
         self._nodes.setdefault(key, _Node(name, self._summed_gauges))
 
     def set_info(self, key: str, info: NodeInfo) -> None:
-        """Set a node's properties."""
+        """Set a node's properties; its cluster and location are limited to one line of MAX_NAME_CHARS characters."""
         cluster, location = one_line(info.cluster)[:MAX_NAME_CHARS], one_line(info.location)[:MAX_NAME_CHARS]
         self._nodes[key].info = replace(info, cluster=cluster, location=location)
 
     def info(self, key: str) -> NodeInfo:
-        """Return a node's properties."""
         return self._nodes[key].info
 
     def add_sample(self, key: str, sample: Sample, now_s: float) -> None:
@@ -253,7 +252,7 @@ class IntervalAssembler:
 
 
 def _merged(nodes: Sequence[tuple[_Node, Sample]], tick: Tick) -> Sample:
-    """Return the nodes' samples, merged into one."""
+    """Return the nodes' samples merged into one; series that nodes share are counted once."""
     parts = [(node, _with_last_gauges(sample)) for node, sample in nodes]
     missing = frozenset[Series]().union(*(node.missing_gauges(sample) for node, sample in parts))
     once = aggregation.counted_once(CATALOGUE, ((node.info.placement, sample) for node, sample in parts))

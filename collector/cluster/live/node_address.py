@@ -51,7 +51,7 @@ class NodeAddress:
 
     @property
     def url(self) -> str:
-        """The complete URL."""
+        """The complete URL; with a tunnel, the address that messages and files show."""
         return self.tunnel.url if self.tunnel else f"{self.scheme}://{self.authority}{self.path}"
 
     @property
@@ -66,7 +66,6 @@ class NodeAddress:
         return f"{host}:{self.port}"
 
     def with_host(self, host: str) -> "NodeAddress":
-        """Return the same address, but on another host."""
         return replace(self, host=host)
 
 

@@ -1,4 +1,4 @@
-"""`nodetool tablehistograms`: decaying percentiles of a table's operations."""
+"""`nodetool tablehistograms`: decaying percentiles of a table's latencies and of the SSTables touched per read."""
 
 import re
 from collections.abc import Iterable, Sequence

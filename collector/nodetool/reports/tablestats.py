@@ -1,4 +1,4 @@
-"""`nodetool tablestats`: local operations on keyspaces and tables since the node started, and table sizes."""
+"""`nodetool tablestats`: local operations since the node started; sizes, SSTables, partitions and flushes of tables."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

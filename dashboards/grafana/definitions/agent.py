@@ -1,4 +1,4 @@
-"""The agent dashboard: the completeness of the recorded data, and the agents' cost."""
+"""The agent dashboard: ticks, sources, sinks, the journal, and the agents' cost."""
 
 from dashboards.grafana.panel_model import Dashboard, Heatmap, Row, Split, Stat, StateTimeline, TimeSeries, lines
 

@@ -1,4 +1,4 @@
-"""The storage dashboard: memtables, commit log, flushes, compaction, disks and caches."""
+"""The storage dashboard: memtables, commit log, flushes, compaction, disks, caches and repair."""
 
 from dashboards.grafana.panel_model import Dashboard, Row, Split, Stat, TimeSeries, lines
 

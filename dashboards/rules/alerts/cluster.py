@@ -1,4 +1,4 @@
-"""Alerts on cluster membership: nodes that are down, have restarted, or disagree."""
+"""Alerts on cluster membership: nodes that are down, restarted, out of service or in disagreement; missing agents."""
 
 from collector.model.metric import Aggregation
 from dashboards.expression import Gauge, where

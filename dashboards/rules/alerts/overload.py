@@ -1,4 +1,4 @@
-"""Alerts on overload: queues, dropped messages, hints, exceptions."""
+"""Alerts on overload: queues, paused connections, dropped messages, hints, exceptions."""
 
 from dashboards.expression import Rate
 from dashboards.rules.alert import WHERE, rule_query, signal_alerts, threshold_alerts

@@ -1,4 +1,4 @@
-"""Alerts on flushes, commit log, compaction and tables."""
+"""Alerts on memtables, flushes, commit log, compaction and tables."""
 
 from dashboards.promql import selector
 from dashboards.rules.alert import CRITICAL, MATCH, TABLE, WARNING, WHERE, aggregate, signal_alerts

@@ -33,7 +33,6 @@ def drawer_of(operation: str) -> Callable[[Page], Drawing]:
 
 
 def draw(page: Page, operation: str) -> Drawing:
-    """Return the heat map of an operation."""
     run, inside = page.run, page.inside
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
     timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)

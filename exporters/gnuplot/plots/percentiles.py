@@ -24,7 +24,6 @@ def size(_: Run) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    """Return the percentile plot."""
     run, inside = page.run, page.inside
     box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     merged = {word: _total(run, word) for word, _, _ in _WORDS}

@@ -25,7 +25,6 @@ def size(_: Run) -> tuple[int, int]:
 
 
 def draw(page: Page) -> Drawing:
-    """Return the plot of latency against throughput."""
     run, inside = page.run, page.inside
     data = _data(page)
     columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]

@@ -38,7 +38,6 @@ class Target:
 
     @property
     def tls(self) -> bool:
-        """Whether the connection uses TLS."""
         return self.scheme.endswith("+https")
 
     def require_known(self, *known: str) -> None:

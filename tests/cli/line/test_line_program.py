@@ -1,4 +1,4 @@
-"""Contacting the node before the first row, including one that has not started yet."""
+"""Contacting the node before the first row is printed, including a node that has not started yet."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Former spellings of options still work but are omitted from the help."""
+"""Former names of options still work but are omitted from the help."""
 
 from collections.abc import Sequence
 

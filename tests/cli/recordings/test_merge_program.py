@@ -1,4 +1,4 @@
-"""`merge` and `plot` as commands: every error is a single line, and bad input causes nothing worse than an error."""
+"""`casstat merge` and `casstat plot`: errors are single lines, unusual input does no harm, and damage is reported."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""The peaks of client hosts belong to the phase of their tick, and to the process that caused them."""
+"""The peaks of a client host are attributed to the phase of their tick, and CPU peaks to the busiest process."""
 
 from dataclasses import replace
 from pathlib import Path

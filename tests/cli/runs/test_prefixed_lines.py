@@ -1,4 +1,4 @@
-"""The output of several hosts is divided into lines that name their hosts."""
+"""The output of several hosts is divided into lines, each prefixed with the name of its host."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Records that no recorder writes."""
+"""Malformed records with matching checksums, which no recorder writes."""
 
 import json
 import zlib

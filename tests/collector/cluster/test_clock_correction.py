@@ -1,4 +1,4 @@
-"""Corrected times are those of the reference clock, whether a node's clock is equal, ahead, drifting or stepped."""
+"""Corrected times are those of the reference clock, even if a node's clock is ahead, drifts or has been stepped."""
 
 from pathlib import Path
 

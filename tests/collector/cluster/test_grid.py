@@ -1,4 +1,4 @@
-"""Intervals within spans contain exactly those ticks whose covered time lies completely inside a span."""
+"""A grid of spans: a tick counts only if a span contains all of the time that the tick covers."""
 
 from math import inf, isinf
 

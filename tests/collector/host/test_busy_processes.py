@@ -1,4 +1,4 @@
-"""The processes that use the processors are read, each only while it exists."""
+"""The processes that use the CPU are read, each only while it exists."""
 
 from pathlib import Path
 

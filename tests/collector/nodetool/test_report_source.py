@@ -1,5 +1,4 @@
-"""A nodetool report as a source: it runs at its own pace, returns each value once, and reports a failure until it is
-resolved."""
+"""A nodetool report as a source: it runs at its own pace, returns each value once, and keeps reporting a failure."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The client for agents sends each change once, on an open connection, and retries requests without side effects."""
+"""The agent client sends each change once, even if the connection was closed; only other requests are retried."""
 
 import io
 import socket

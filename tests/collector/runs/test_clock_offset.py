@@ -1,4 +1,4 @@
-"""Clock offsets are within their stated error, whatever the delays."""
+"""Measured clock offsets are accurate to within their stated error, whatever the delays."""
 
 from dataclasses import replace
 

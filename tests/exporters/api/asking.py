@@ -10,8 +10,6 @@ from starlette.types import ASGIApp
 
 @dataclass(frozen=True)
 class Answered:
-    """The response to a request."""
-
     status: int
     headers: dict[str, str]
     body: bytes

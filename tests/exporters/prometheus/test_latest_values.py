@@ -1,4 +1,4 @@
-"""Latest values: current until they are stale, and deleted after a restart."""
+"""Latest values: how long after its last reading a value becomes stale, and their deletion after a restart."""
 
 from dataclasses import dataclass
 
