@@ -20,7 +20,7 @@ class ClientHosts(Protocol):
         """Run the command until it has ended on all hosts."""
 
     def entries(self) -> tuple[ClientHost, ...]:
-        """Return the hosts for the run's file, with what is known so far."""
+        """Return the hosts' current entries for the run's file."""
 
     def stop(self) -> None:
         """Stop sampling on this machine."""

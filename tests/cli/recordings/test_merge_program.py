@@ -1,4 +1,4 @@
-"""`casstat merge` and `casstat plot`: errors are single lines, unusual input does no harm, and damage is reported."""
+"""`casstat merge` and `casstat plot`: errors are single lines, unusual input is accepted, and damage is reported."""
 
 import csv
 import gzip
