@@ -16,7 +16,7 @@ GRACE_S = 1.5
 
 
 class StoppedError(Exception):
-    """Raised when a signal has asked the agent to stop."""
+    """Raised when a signal has told the agent to stop."""
 
 
 class Signals:
@@ -74,7 +74,7 @@ def listening() -> Iterator[Signals]:
 
 
 class AgentClock(SystemClock):
-    """The system's clocks; a sleep raises StoppedError when a signal has asked the agent to stop."""
+    """The system's clocks; a sleep raises StoppedError when a signal has told the agent to stop."""
 
     def __init__(self, signals: Signals, idle: Callable[[], None]) -> None:
         """Watch `signals` during a sleep, and call `idle` at least every PIECE_S seconds."""

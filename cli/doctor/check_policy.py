@@ -93,7 +93,7 @@ def _refusals(case: ExaminedNode, answered: Sequence[AnsweredRequest]) -> list[F
             warning(
                 SUBJECT,
                 "the policy denies the values() operation (exec)",
-                "percentiles are Cassandra's, which decay over minutes and are marked ~",
+                "percentiles come from Cassandra's histograms, which decay over minutes; they are marked ~",
                 f"add {OPERATION} inside <restrict> {where}, and restart the node",
                 f"or: add <command>exec</command> inside <commands> {where}, and restart the node",
             )

@@ -24,7 +24,7 @@ MIN_INTERVAL_S, MAX_INTERVAL_S = 1e-3, DAY_S
 
 
 def nodes_of_agents(clients: Sequence[AgentClient]) -> list[RunNode]:
-    """Return the nodes of several agents (see `node_of_agent`), which are asked in parallel."""
+    """Query several agents in parallel and return their nodes (see `node_of_agent`)."""
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         return list(pool.map(node_of_agent, clients))
 

@@ -45,7 +45,7 @@ class Request:
     patterns       metric names and patterns for agents.
     metrics        metrics to read through Jolokia.
     table_metrics  metrics to read through Jolokia from the selected node only.
-    node           index of the selected node, whose agent is asked for all metrics; None if none is selected.
+    node           index of the selected node, from whose agent all metrics are requested; None if none is selected.
     """
 
     patterns: tuple[str, ...]

@@ -13,7 +13,7 @@ from tests.collector.fakes import FakeClock
 
 
 def set_process(proc: Path, pid: int, cpu_s: float, name: str = "java", start: int = 100) -> None:
-    """Give a process a CPU time, half of it in kernel mode, and `pid` pages of memory."""
+    """Write a process's stat file: `cpu_s` of CPU time, half of it in kernel mode, and `pid` pages of memory."""
     ticks = round(cpu_s * TICKS_PER_S / 2)
     fields = ["S", *["0"] * 10, str(ticks), str(ticks), *["0"] * 6, str(start), "0", str(pid)]
     (proc / str(pid)).mkdir(exist_ok=True)
