@@ -15,7 +15,7 @@ class AgentApi(Protocol):
     """The agent behind the API. Methods may be called from any thread; only those that change runs may block."""
 
     recent: RecentTicks
-    """The most recent ticks."""
+    """The ticks that the API serves; earlier ones are in the journal."""
     journal: Path
     """The journal's directory."""
 

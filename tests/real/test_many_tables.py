@@ -36,7 +36,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         node.start()
     try:
         node.wait()
-        # With metadata enabled, the driver would read the complete schema after creating each table.
+        # With metadata enabled, the driver would refresh its schema metadata after creating each table.
         with Cluster([ADDRESS], schema_metadata_enabled=False) as cluster:
             session = cluster.connect()
             session.execute(

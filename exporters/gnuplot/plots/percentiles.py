@@ -95,7 +95,7 @@ def _decades(buckets: Buckets) -> float:
 
 def _curves(merged: dict[str, Buckets | None]) -> Columns:
     far = max((_decades(buckets) for buckets in merged.values() if buckets), default=0.0)
-    # The steps are finer at the beginning, where most operations are.
+    # Near zero, each step spans more operations, so the steps are finer there.
     steps = [*(step / 200 for step in range(10)), *(step / _STEPS for step in range(1, floor(far * _STEPS) + 1))]
     ends = {_decades(buckets) for buckets in merged.values() if buckets}
     counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}
