@@ -103,13 +103,14 @@ class Load:
 
         `reads` is the fraction of reads. Late operations are sent as soon as possible to keep the mean rate.
         """
-        began = time.monotonic()
+        began_s = time.monotonic()
         started = 0
-        while not stop.is_set() and (now := time.monotonic() - began) < seconds:
-            while started < int(rate * now) and not stop.is_set():
+        while not stop.is_set() and (elapsed_s := time.monotonic() - began_s) < seconds:
+            if started < int(rate * elapsed_s):
                 started += 1
-                self._send(random.random() < reads, began + started / rate)  # noqa: S311 - not for cryptography
-            stop.wait(STEP_S)
+                self._send(random.random() < reads, began_s + started / rate)  # noqa: S311 - not for cryptography
+            else:
+                stop.wait(STEP_S)
         for _ in range(MAX_IN_FLIGHT):
             self._slots.acquire()
         self._slots.release(MAX_IN_FLIGHT)
