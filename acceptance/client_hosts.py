@@ -89,7 +89,7 @@ def cluster(folder: Path) -> Iterator[list[Node]]:
 
 @contextmanager
 def recorded(server: SshServer, folder: Path, command: Sequence[str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """Record a run of latte on the client hosts; at the end of the block, wait until the recorder has exited."""
+    """Record a run of latte on the client hosts; yield the recorder's process, and wait for it after the block."""
     hosts = [word for _ in range(CLIENT_HOSTS) for word in ("--client-host", server.url)]
     words = program("record", *PLAN.addresses(), *hosts, "-o", str(folder), "--warm-up", "5s", "--", *command)
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:

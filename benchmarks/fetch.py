@@ -1,4 +1,4 @@
-"""Fetching an hour from three agents, and completing a run of ten minutes on three nodes."""
+"""Fetching an hour of recordings from three agents, and completing a ten-minute run on three nodes."""
 
 import re
 import subprocess

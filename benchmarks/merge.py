@@ -36,7 +36,7 @@ COUNTED = ("cassandra_client_requests_total", "Read")
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall-clock time, CPU time and peak resident memory of a program and its child processes."""
+    """Wall-clock time, CPU time and peak resident memory (in bytes) of a program and its child processes."""
 
     wall_s: float
     cpu_s: float
@@ -84,7 +84,7 @@ def _children_s() -> float:
 
 
 def _resident(process: psutil.Process) -> int:
-    """Return the resident memory of a process and its children; shared pages count once per process."""
+    """Return the resident memory, in bytes, of a process and its descendants; shared pages count once per process."""
     resident = 0
     with suppress(psutil.NoSuchProcess):
         for member in (process, *process.children(recursive=True)):

@@ -1,4 +1,4 @@
-"""Recordings of a large cluster, synthesized by repeating the ticks of one real node's recording.
+"""Recordings of a large cluster, synthesised by repeating the ticks of one real node's recording.
 
 Counters and histograms continue to grow from one repetition to the next. Each node begins at a different tick.
 """
@@ -55,6 +55,7 @@ def pattern(recording: Path) -> Pattern:
 
     It consists of the `SCALARS` scalars and `HISTOGRAMS` histograms that change most often among those present in every
     tick. The first two ticks are omitted because the facts about the node are still incomplete in them.
+    Raises SystemExit if there are too few such series.
     """
     recorded = list(entries(record for file in journal_files(recording) for record in read(file)))[2:]
     ticks = [entry.snapshot for entry in recorded]

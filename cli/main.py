@@ -48,7 +48,10 @@ def short_help(name: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C."""
+    """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C.
+
+    Commands that run another program, such as `record`, may return other codes.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     known = {*command_names(), *INTERNAL}
     if words and words[0][:1].isalpha() and words[0] not in known:

@@ -29,7 +29,7 @@ def count_text(count: int, singular: str, plural: str = "") -> str:
 
 
 def local_time(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """Return a time in the local time zone; "-" if it is too far from the present for a date."""
+    """Return a time as text in the local time zone; "-" if it cannot be represented as a date."""
     try:
         return datetime.fromtimestamp(time_s).strftime(form)
     except (ValueError, OverflowError, OSError):

@@ -41,7 +41,10 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of a histogram, such as 0.99, computed from the summed buckets of all series."""
+    """A quantile of a histogram, such as 0.99.
+
+    PromQL computes it from the summed buckets of all series; in InfluxQL, it is the highest of the series' percentiles.
+    """
 
     quantile: float
     metric: str
@@ -75,7 +78,7 @@ Expression = Rate | Gauge | Quantile | Ratio | Difference | Constant
 
 
 def aggregation_of(expression: Rate | Gauge) -> Aggregation:
-    """Return the aggregation across nodes.
+    """Return the aggregation across nodes: the expression's own, else the catalogue's, else SUM for a rate.
 
     Raises ValueError for a gauge that neither specifies an aggregation nor is in the catalogue.
     """

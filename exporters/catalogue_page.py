@@ -26,7 +26,6 @@ EVERY = {ScrapeInterval.TICK: "tick", ScrapeInterval.SLOW: "minute", ScrapeInter
 
 
 def page(metrics: Iterable[Metric]) -> str:
-    """Return the page as Markdown."""
     return HEAD + "".join(map(_row, metrics))
 
 

@@ -22,7 +22,7 @@ class RecentTick:
     number     sequence number since the program started.
     identity   the node's identity at that time.
     placement  where the node runs, according to the journal's header for the tick.
-    sample     the sample of the interval that ends with it; None for the first tick.
+    sample     the sample of the interval that ends with it; None for the first tick of a session.
     position   its position in the journal.
     """
 
@@ -64,7 +64,7 @@ class RecentTicks:
 
     @property
     def last(self) -> RecentTick | None:
-        """The newest tick; None before the first."""
+        """The newest tick; None before the first tick and after `clear`."""
         with self._changed:
             return self._ticks[-1] if self._ticks else None
 

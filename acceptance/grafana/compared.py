@@ -115,7 +115,7 @@ def _by(panel: Panel, line: Shown) -> tuple[str, ...]:
 
 
 def _chosen(merged: Values, lines: Mapping[str, Sequence[Line]]) -> tuple[float | None, dict[str, Sequence[float]]]:
-    """Find the series with the highest merged value. If the last state displays any series, consider only those.
+    """Find the series with the highest merged value, preferably among those that the last state displays.
 
     A state is a version of the dashboards. Return the series' merged value (None if the signal is not recorded), and
     its displayed values keyed by state.

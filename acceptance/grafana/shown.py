@@ -40,7 +40,7 @@ def data_source(store: str, url: str) -> Json:
 
 @contextmanager
 def grafana(home: Path, folder: Path, dashboards: Path, source: Json, toggles: str = "") -> Iterator[str]:
-    """Run Grafana with the data source `source` and the dashboards in a folder; yield Grafana's URL."""
+    """Run Grafana with a data source and the files in `dashboards`, keeping its data in `folder`; yield its URL."""
     sources = folder / "provisioning" / "datasources"
     provided = folder / "provisioning" / "dashboards"
     for needed in (sources, provided, folder / "data" / "plugins"):

@@ -55,7 +55,7 @@ class ConfiguredCommand(click.Command):
 
 
 def take_file(context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Use a file's settings as defaults that the command line and the environment override."""
+    """Use a file's settings as defaults that the command line and the environment override. Raises CasstatError."""
     if path is not None:
         context.default_map = from_file(path, context.command)
     return path

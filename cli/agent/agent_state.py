@@ -183,7 +183,7 @@ class Agent:
         return self._runs.all_runs()
 
     def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
-        """Begin a run at the current time, with a lease if `lease_s` is given, and return it.
+        """Begin a run at the current time, with a lease if `lease_s` is given, and return the run.
 
         Raises OSError and TooManyChangesError.
         """

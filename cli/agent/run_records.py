@@ -1,4 +1,4 @@
-"""The file in which an agent stores its runs: a line of JSON, called a record, for each change of a run."""
+"""The file in which an agent stores its runs: a line of JSON, called a record, for each change to a run."""
 
 import json
 import os

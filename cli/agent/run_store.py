@@ -83,7 +83,7 @@ class RunStore:
             return tuple(_times(stored.run) for stored in reversed(last))
 
     def begin(self, name: str, lease_s: float | None = None) -> Run:
-        """Begin a run and return it. If `lease_s` is given, the run ends when its lease is not renewed for that long.
+        """Begin a run and return it. With `lease_s`, it ends unless its lease is renewed every `lease_s` seconds.
 
         Raises OSError and TooManyChangesError.
         """
@@ -136,7 +136,7 @@ class RunStore:
                 self._events.append(Event("run", text, end_s))
 
     def _open(self, identifier: str) -> Run:
-        """Return a run that has not ended. Raises KeyError and ValueError."""
+        """Return the run with this ID. Raises KeyError if there is none, and ValueError if it has ended."""
         run = self._runs[identifier].run
         if run["end_s"] is not None:
             raise ValueError(f"the run {run['name']} has ended")

@@ -109,7 +109,8 @@ def up(
     """Start the cluster
 
     The command returns when the nodes accept clients; the cluster runs until `casstat demo down`. With --with, the
-    command keeps running, and Ctrl-C stops everything.
+    command keeps running, and Ctrl-C stops everything. A stopped cluster in the same directory is deleted first if it
+    has different nodes, addresses, heap size, Cassandra version or Jolokia setting.
     """
     if load is not None:
         require_driver()

@@ -33,8 +33,8 @@ def command(**options: Any) -> None:
     """Fetch the recordings of a past period from agents
 
     NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record continuously, so any period
-    that their journals still contain can be fetched. DIR becomes a run: a directory with the recordings and the clock
-    offset of each node, which merge, plot and top --replay apply.
+    that their journals still contain can be fetched. DIR becomes a run: a directory with each node's recording and
+    clock offset; merge, plot and top --replay correct times by these offsets.
 
     The exit code is 1 if a node could not be fetched completely; the other nodes are still fetched.
     """

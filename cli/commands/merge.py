@@ -26,10 +26,10 @@ from cli.safe_echo import echo
 def command(folder: Path, series: bool, **options: Any) -> None:
     """Merge recordings of several nodes into tables
 
-    PATHS are directories or files written by `casstat -w DIR` on the nodes. For each interval of a common grid,
-    the tables have a row per node and one for the cluster. In cluster rows, counts and amounts are sums over the nodes,
-    ratios and percentages are means, and percentiles come from the merged histograms. A missing node has no row;
-    each cluster row contains the number of nodes it covers.
+    PATHS are directories or files written by `casstat -w DIR` on the nodes, or a run directory. For each interval of a
+    common grid, the tables have a row per node and one for the cluster. In cluster rows, counts and amounts are sums
+    over the nodes, ratios and percentages are means, and percentiles come from the merged histograms. A missing node
+    has no row; each cluster row contains the number of nodes it covers.
     """
     from cli.recordings.merge_options import MergeSettings
     from cli.recordings.merge_program import merge_into, write_series

@@ -69,8 +69,8 @@ def command(
 ) -> None:
     """Plot recordings with gnuplot
 
-    PATHS are directories or files written by `casstat -w DIR` on the nodes. The output directory gets
-    self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
+    PATHS are directories or files written by `casstat -w DIR` on the nodes, or a run directory. The output directory
+    gets self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
     most 300 points.
     """
     from cli.recordings.merge_options import MergeSettings

@@ -141,7 +141,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     directory with the recordings, the command's output, merged tables, plots and a summary.
 
     The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
-    if it is not found. It is 1 if a condition of --fail-if is met, and 125 if casstat fails.
+    if it is not found. It is 1 if the command succeeds but a condition of --fail-if holds, and 125 if casstat fails.
     """
     from cli.runs.record_program import RecordSettings, record
 

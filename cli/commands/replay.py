@@ -202,7 +202,7 @@ def _within(entries: Iterable["Entry"], begin_s: float, end_s: float) -> Iterato
 
 
 def _recording(path: Path, node: str, recordings: Mapping[Path, NodeFiles]) -> NodeFiles:
-    """Return the recording of the node, or the only one. Raises CasstatError."""
+    """Return the recording of `node`, or the only recording if `node` is "". Raises CasstatError."""
     named = {folder: files for folder, files in recordings.items() if not node or folder.name == folder_name(node)}
     names = one_line(", ".join(folder.name for folder in recordings))
     if len(named) > 1:

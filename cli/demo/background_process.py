@@ -16,7 +16,7 @@ POLL_S = 0.1
 
 
 def end(process: psutil.Process, patience_s: float) -> None:
-    """Stop a process with SIGTERM, then with SIGKILL after `patience_s`; wait until it has exited."""
+    """Stop a process with SIGTERM, then with SIGKILL after `patience_s` (at once if 0); wait until it has exited."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGTERM if patience_s else signal.SIGKILL)
         if not _ended(process, patience_s or KILL_TIMEOUT_S):

@@ -108,8 +108,8 @@ class LocalCluster:
     def up(self, plan: Plan, environ: Mapping[str, str], progress: Progress) -> list[Node]:
         """Start the nodes one after another, and return them once all of them accept clients.
 
-        Raises DemoError if a different cluster is running in the directory. If a node does not start, stops everything
-        and raises DemoError.
+        Raises DemoError if a cluster with a different plan is running in the directory; if such a cluster is stopped,
+        deletes it. If a node does not start, stops everything and raises DemoError.
         """
         existing = self.plan()
         if existing is not None and existing != plan and self.running():
@@ -134,7 +134,10 @@ class LocalCluster:
         return f"casstat demo {action}{folder}"
 
     def attach_command(self, node: Node, progress: Progress) -> str:
-        """Return the command line that attaches Jolokia to a running node, or "" if its Java lacks jdk.httpserver."""
+        """Return the command line that attaches Jolokia to a node; download Jolokia if necessary.
+
+        Returns "" if the node is not running, or if its Java lacks the jdk.httpserver module. Raises DemoError.
+        """
         process = node.process()
         if process is None or not has_http_server(node.spec.java):
             return ""
@@ -188,7 +191,7 @@ class LocalCluster:
         return self.folder / "load.json"
 
     def running(self) -> dict[str, int]:
-        """Return the process IDs of all running nodes ("node1", …) and other programs, such as "load"."""
+        """Return the process IDs of all running nodes and programs, keyed by name, such as "node1" or "load"."""
         pids = {}
         for name, pid_file in (*self._nodes(), *self._programs()):
             if process := read_pid_file(pid_file):
@@ -239,5 +242,5 @@ def state_folder(environ: Mapping[str, str]) -> Path:
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return the directory for downloaded jars."""
+    """Return casstat's cache directory, which contains downloads such as Cassandra's jars."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "casstat"

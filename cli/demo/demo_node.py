@@ -70,7 +70,10 @@ class NodeSpec:
 
 
 def write_configuration(spec: NodeSpec) -> None:
-    """Write cassandra.yaml, the logging configuration and a nodetool script to the node's home directory."""
+    """Write cassandra.yaml, the logging configuration and a nodetool script to the node's home directory.
+
+    Raises DemoError if no Java installation can compile and run nodetool for Cassandra 3.
+    """
     conf = spec.home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     (spec.home / "logs").mkdir(exist_ok=True)

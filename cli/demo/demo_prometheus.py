@@ -42,7 +42,10 @@ def start(running: RunningCluster) -> list[str]:
 
 
 def write_configuration(folder: Path, agents: list[str], load: str) -> None:
-    """Write the Prometheus configuration and rules to `folder`; addresses are HOST:PORT, and `load` may be ""."""
+    """Write the Prometheus configuration and rules to `folder`.
+
+    `agents` and `load` are the HOST:PORT addresses to scrape; `load` is that of the load generator, or "".
+    """
     rules = folder / "rules"
     rules.mkdir(parents=True, exist_ok=True)
     for name, text in rule_files():

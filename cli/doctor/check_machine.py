@@ -73,7 +73,7 @@ def host_of(facts: NodeFacts, given: NameOverrides, clock: Clock, root: Path = P
 
 
 def examine(host: Host, clock: Clock, parts: Iterable[HostSubject] = HOST) -> list[Finding]:
-    """Read every source once and return the findings; all readable sources share one finding."""
+    """Read every source once and return the findings; all sources that return values share one finding."""
     readable, findings = [], []
     for part in parts:
         try:

@@ -71,7 +71,7 @@ def _missing(case: ExaminedNode) -> Finding:
 
 
 def _other_nodetool(case: ExaminedNode, failed: Path | None = None) -> str:
-    """Return casstat's command line with a nodetool other than `failed`."""
+    """Return casstat's command line with --nodetool set to a path other than `failed`, or to a placeholder."""
     candidates = [*map(Path, USUAL), *sorted(Path("/opt").glob("*cassandra*/bin/nodetool"), reverse=True)]
     usable = (path for path in candidates if path != failed and os.access(path, os.X_OK))
     return case.advice.line(nodetool=str(next(usable, "/path/to/cassandra/bin/nodetool")))

@@ -67,7 +67,7 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
 
 
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
-    """Request one MBean of each kind in the catalogue: the one with the first known label values."""
+    """Request one MBean of each kind in the catalogue, with the first known labels; skip metrics that read the disk."""
 
     def first(bean: MBean) -> list[Labels]:
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])

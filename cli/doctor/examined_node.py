@@ -41,7 +41,7 @@ class ExaminedNode:
 
     @cached_property
     def chosen(self) -> LocalNode | None:
-        """The selected node on this host, or None if it is on another host or not running."""
+        """The node on this host that the options select; None if there is none, or with --jolokia but no --jmx-port."""
         return node_selection.selected_node(self.settings, self.here)
 
     @property
@@ -92,7 +92,10 @@ class ExaminedNode:
             return []
 
     def as_owner(self, pid: int, command: str) -> str:
-        """Return `command`, changed to run as the owner of process `pid` if that is another user."""
+        """Return `command`, changed to run as the owner of process `pid`.
+
+        Returns it unchanged if the caller is root or the owner, or if the owner is unknown.
+        """
         owner = self.owner(pid)
         if owner is None or self.uid in (0, owner.uid):
             return command

@@ -21,7 +21,7 @@ class Finding:
     summary  the observed fact.
     impact   the effect of that fact on the columns; "" if that is obvious.
     fixes    commands to run, or instructions such as "add LINE to FILE"; every fix after the first begins with "then: "
-             (the next step) or "or: " (an alternative). Empty if nothing has to be done.
+             (the next step) or "or: " (an alternative). Empty if nothing has to be done or no fix is known.
     """
 
     subject: str

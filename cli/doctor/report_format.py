@@ -16,7 +16,6 @@ _IN_URL = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 
 
 def is_coloured(environ: Mapping[str, str], *, terminal: bool) -> bool:
-    """Return whether to print in colour."""
     return terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 

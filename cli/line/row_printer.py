@@ -198,7 +198,7 @@ class _TextPrinter:
     def _groups(self, view: View) -> tuple[list[list[Column]], int | None]:
         """Return the columns of each line in an interval, and the terminal width (None without a terminal).
 
-        If an interval fits on one line, this prints the header whenever the columns have changed or the screen is
+        If an interval fits on one line, also prints the header whenever the columns have changed or the screen is
         full. If it needs several lines, the caller prints a header above each of them, in every interval.
         """
         size = shutil.get_terminal_size() if self._terminal else None

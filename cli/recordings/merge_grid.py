@@ -20,7 +20,7 @@ USUAL_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 6
 
 
 def grid_of(settings: MergeSettings, node_recordings: list["Recording"], source: "Run | None") -> "Grid":
-    """Return the intervals that follow from the settings and, if the recordings are those of a run, from the run.
+    """Return the grid that follows from the settings, the recordings and, if they belong to a run, the run.
 
     Raises click.UsageError.
     """

@@ -52,10 +52,10 @@ def merged(
     grid: "Grid | None" = None,
     quiet: bool = False,
 ) -> "tuple[Merged[Product], Choice]":
-    """Merge the recordings; return the merged run, with the result of `make` for each node, and the rows' operations.
+    """Merge the recordings; return the merged run, with the result of `make` for each node, and the rows' `Choice`.
 
     more   the metrics that are needed in addition to those in the rows.
-    grid   the intervals, instead of those that follow from the settings.
+    grid   the grid to use instead of the one that follows from the settings.
     quiet  whether to omit notes about the recordings.
 
     Raises NoDataError if the time range contains no tick, other CasstatErrors, TooManySeriesError and click.UsageError.
@@ -82,7 +82,7 @@ def merged(
 
 
 def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
-    """Return the reads and writes for the rows. Raises CasstatError, click.UsageError and TooManySeriesError."""
+    """Return which reads and writes the rows show. Raises CasstatError, click.UsageError and TooManySeriesError."""
     from exporters.files.merged_rows import Choice
 
     sessions = [session for recording in node_recordings for session in recording.sessions]

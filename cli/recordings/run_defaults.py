@@ -40,7 +40,7 @@ def run_at(paths: Sequence[Path]) -> Run | None:
 
 
 def _require_no_run_around(path: Path) -> None:
-    """Raise click.UsageError for a part of a run, or a directory of runs, whose clock offsets would not be applied."""
+    """Raise click.UsageError if a path is part of a run or contains runs: their clock offsets would not be applied."""
     for parent in path.absolute().parents[:_RUN_DEPTH]:
         if is_run(parent):
             raise click.UsageError(f"{path} is part of the run {parent} (hint: use the run's directory, and --nodes)")
@@ -60,7 +60,10 @@ def read_run_in(folder: Path) -> Run:
 
 
 def limits_of(run: Run | None, phase: str | None) -> tuple[float, float | None] | None:
-    """Return the time range of a run or of one of its phases; None without a run. Raises click.UsageError."""
+    """Return the time range of a run or of one of its phases; None without a run. Raises click.UsageError.
+
+    The end is None if the run has not ended.
+    """
     if phase is None:
         return None if run is None else (run.begin_s, run.end_s)
     if run is None:
@@ -89,7 +92,7 @@ class NodeFiles:
 def files_by_node(
     path: Path, phase: str | None, begin: float | TimeOfDay | None, end: float | TimeOfDay | None
 ) -> dict[Path, NodeFiles]:
-    """Return the recordings at a path by directory; those of a run are the recordings of its nodes.
+    """Return the recordings at a path, keyed by directory; for a run, only those of its nodes.
 
     Raises CasstatError and click.UsageError.
     """
@@ -121,7 +124,7 @@ def _files_in(path: Path) -> list[Path]:
 
 
 def recordings_in(folder: Path, run: Run) -> list[Path]:
-    """Return the directories of a run's recordings; others, such as those that are being recovered, do not count.
+    """Return the directories of a run's recordings, without others such as those that are being recovered.
 
     While the run is being recorded, they include the journals of private agents.
     """
@@ -133,7 +136,7 @@ def _recording_of(node: RunNode, run: Run) -> str:
 
 
 def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
-    """Return a run's clock corrections, keyed by the recording's node; nodes are identified by their directories."""
+    """Return a run's clock corrections, keyed by node; recordings are matched to the run's nodes by directory."""
     by_folder = {
         (folder / path).resolve(): node.clock_correction()
         for node in run.recorded

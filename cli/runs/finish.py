@@ -31,8 +31,8 @@ MERGED_FOLDER, PLOTS_FOLDER, SUMMARY_FILE = "merged", "plots", "summary.json"
 def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bool) -> bool:
     """Write the tables, plots and summary of a run to its directory, and print the summary.
 
-    Returns whether any condition is met. If a step fails, prints its error and goes on with the next one. Raises
-    CasstatError if there is no data.
+    Returns whether any condition is met or cannot be checked. If a step fails, prints its error and goes on with the
+    next one. Raises CasstatError if no node was recorded.
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")

@@ -60,7 +60,7 @@ class RecordSettings:
 def record(settings: RecordSettings) -> int:
     """Run the command while recording all nodes, and return the exit status.
 
-    Raises CasstatError and click.UsageError. Whatever has been recorded by then is kept.
+    Raises CasstatError and click.UsageError. After an error, recordings are kept only if the run has begun.
     """
     open_standard_streams()
     if not settings.client_hosts and shutil.which(settings.command[0]) is None:

@@ -180,7 +180,8 @@ def _started(agent: SshAgent, node: RunNode) -> NodeAddress | RunNode:
 def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) -> RunNode:
     """Return the node with a recording that was fetched earlier but is not listed in the run's file, if there is one.
 
-    That happens if the recorder dies or the disk is full after the fetch, before the file is updated. Raises OSError.
+    That happens if the recorder dies or the disk is full after the fetch, before the file is updated. A recording
+    without ticks in the time range is deleted instead. Raises OSError.
     """
     target = f"{_parent_of(node)}/{folder_name(node.name)}"
     is_used = any(other.folder == target for other in run.recorded)

@@ -27,7 +27,7 @@ def default_folder(name: str, begin_s: float) -> Path:
 
 
 def create(folder: Path) -> bool:
-    """Create a run's directory; return whether it is new. Raises CasstatError if it is not empty."""
+    """Create a run's directory; return whether it is new. Raises CasstatError if that fails or it is not empty."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir()
@@ -97,9 +97,9 @@ def is_being_recorded(folder: Path) -> bool:
 
 
 def active_run(folder: Path | None) -> Path:
-    """Return the directory of the run to mark: `folder`, the run whose command calls this, or the only active one.
+    """Return the directory of the run to mark: `folder`, else $CASSTAT_RUN_DIR, else that of the only active run.
 
-    Raises CasstatError.
+    Raises CasstatError if there is no such run, or if it is not being recorded.
     """
     given = folder or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
     if given is not None:

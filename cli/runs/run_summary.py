@@ -50,7 +50,7 @@ def _phases(run: Run) -> list[RunPhase]:
 
 
 def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
-    """Return the summary of phases, which are in order and do not overlap. Raises CasstatError."""
+    """Return the summary of `phases`, which must be in order and must not overlap. Raises CasstatError."""
     if not phases:
         return RunSummary([], {})
     spans = tuple((phase.begin_s, phase.end_s) for phase in phases)

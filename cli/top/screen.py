@@ -15,7 +15,7 @@ SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 
 def screen(context: RenderContext) -> list[Line]:
-    """Return the screen's lines: at most `context.height`, each `context.width` cells wide."""
+    """Return the screen: `context.height` lines, each `context.width` cells wide."""
     above = [header_lines.title(context), *header_lines.summary(context, _of(SUMMARY, context.height))]
     below = [header_lines.footer(context)]
     if not context.view.help:

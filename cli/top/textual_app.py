@@ -76,7 +76,7 @@ class Top(App[None], inherit_bindings=False):
         self.view = view
 
     def compose(self) -> ComposeResult:
-        """Return the screen's only widget."""
+        """Yield the screen's only widget."""
         yield self._view
 
     def on_mount(self) -> None:
@@ -92,7 +92,7 @@ class Top(App[None], inherit_bindings=False):
         self.call_after_refresh(self._draw)
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle keys and mouse events before Textual does."""
+        """Handle key presses, mouse clicks and scrolling; pass all other events on to Textual."""
         if isinstance(event, events.Key):
             self._press(event)
         elif isinstance(event, events.MouseDown):

@@ -115,7 +115,7 @@ _GAUGES: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
 
 
 def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) -> Derived | None:
-    """Return the cluster's value for a series; `nodes` is the number of nodes that have its metric."""
+    """Return the cluster's value for a series; None if its texts differ. `nodes` counts the nodes with its metric."""
     rates = [value for value in values if isinstance(value, Rate)]
     if rates:
         return _rate(metric, rates, nodes)

@@ -64,7 +64,7 @@ class SpanGrid(Grid):
         return min(begin_s + (index + 1 - self._first_indices[span]) * self.interval_s, end_s)
 
     def span_of(self, index: int) -> int:
-        """Return the number of the span that contains an interval."""
+        """Return the index of the span that contains an interval."""
         return bisect_right(self._first_indices, index) - 1
 
     def indices_between(self, begin_s: float, end_s: float) -> range:

@@ -72,7 +72,7 @@ def _shared(head: Header, clock: ClockCorrection, sample: Sample) -> Sample:
 
 
 def with_reference_time(event: Event, clock: ClockCorrection) -> Event:
-    """Return the event; if it has a time of its own, correct it."""
+    """Return the event; if it has a time of its own, that time is converted to the reference clock."""
     return event if event.time_s is None else replace(event, time_s=clock.reference_s(event.time_s))
 
 

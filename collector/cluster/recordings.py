@@ -129,7 +129,10 @@ class _Names:
 
 
 def _without_overlaps(group: Sequence[Session], notes: list[str]) -> list[Session]:
-    """Return the sessions in order of start time, without those that overlap a longer one."""
+    """Return the sessions in order of start time, without those that overlap a longer one.
+
+    Adds a note for each session that is left out.
+    """
     chosen: list[Session] = []
     copies: dict[tuple[str, float], Session] = {}
     # The start time and index of each chosen session with more than one tick, in order of start time. These sessions do

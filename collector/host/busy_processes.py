@@ -45,7 +45,7 @@ SCAN_INTERVAL_S = 5.0
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """A process: its name, when it started, its CPU time in clock ticks, and its resident memory in pages."""
+    """A process: its name, its start time (since boot) and CPU time in clock ticks, and resident memory in pages."""
 
     name: str
     start: int
@@ -54,7 +54,7 @@ class ProcessStat:
 
 
 class BusyProcesses:
-    """Reads the processes that have used the most CPU time since the first reading."""
+    """Reads the processes that have used the most CPU time since the first call to `read`."""
 
     name = "processes"
 
@@ -102,7 +102,7 @@ class BusyProcesses:
             raise SourceError(f"{self._proc}: {error.strerror}") from None
 
     def _stats(self, pids: Iterable[int]) -> dict[int, ProcessStat]:
-        """Return the processes that exist, by PID."""
+        """Return the processes in `pids` that still exist, by PID."""
         stats = {}
         for pid in pids:
             try:

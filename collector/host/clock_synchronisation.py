@@ -32,7 +32,10 @@ class ClockState:
 
 
 def read() -> ClockState:
-    """Return the kernel clock's state, using adjtimex(2) without changing anything. Raises OSError."""
+    """Return the kernel clock's state, using adjtimex(2) without changing anything.
+
+    Raises OSError, and AttributeError if the C library has no adjtimex.
+    """
     timex = Timex()
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
         number = ctypes.get_errno()

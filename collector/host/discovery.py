@@ -74,7 +74,10 @@ def _mount_source(path: Path, proc: Path) -> str:
 
 
 def has_separate_network(proc: Path) -> bool:
-    """Return whether a process, given its directory in /proc, is in a different network namespace from casstat."""
+    """Return whether the process at `proc` (/proc/PID) is in a different network namespace from casstat.
+
+    Returns True if the namespaces cannot be read.
+    """
     try:
         return os.stat(proc / "ns" / "net").st_ino != os.stat("/proc/self/ns/net").st_ino  # noqa: PTH116
     except OSError:

@@ -26,7 +26,7 @@ _SIZE, _FREE, _AVAILABLE = METRICS = tuple(
 
 
 def read(host: Host) -> Values:
-    """Return the sizes of the file systems that contain the data directories; each file system is read once."""
+    """Return the size and free space of each file system that contains a data directory. Raises SourceError."""
     values: Values = {}
     for mount in dict.fromkeys(mount_point(str(directory)) for directory in host.directories):
         try:

@@ -70,7 +70,7 @@ class Access:
         return (self._token, self.password) if self.user else ()
 
     def hide(self, text: str) -> str:
-        """Return `text` with the password and the token masked, because a server's error message may repeat them."""
+        """Return `text` with the password and Basic token masked, because a server's error message may repeat them."""
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN) if secret else text
         return text

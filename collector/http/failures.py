@@ -104,7 +104,7 @@ def tls_failure(error: ssl.SSLError, host: str, ca: Path | None = None, certific
 
 
 def client_certificate_failure(certificate: Path | None) -> Failure:
-    """Return the likely reason why a server refuses a client; `certificate` is the client's certificate, if any."""
+    """Return the `Failure` for a server that may have rejected `certificate` or, if it is None, may require one."""
     if certificate is not None:
         text = f"the server may have rejected the client certificate {certificate}"
         return Failure(text, Reason.CLIENT_CERTIFICATE_REJECTED)

@@ -84,7 +84,7 @@ class Jolokia:
         self._connection: DeadlineConnection | None = None
 
     def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
-        """Return Jolokia's responses to `requests` (each one JSON object), in order, within `timeout_s`.
+        """Return Jolokia's responses to `requests` (each a JSON object), in order, within `timeout_s`.
 
         An individual response may be an error (`status` other than 200). Raises JolokiaError if the whole POST fails.
         """

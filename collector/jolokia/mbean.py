@@ -207,7 +207,7 @@ def _series_values(bean: MBean, series: Series, value: Any) -> Iterator[tuple[Se
 
 
 def _usable(kind: Kind, value: Any) -> Value | None:
-    """Return the value if it is valid for its kind, otherwise None (for example for NaN, null or an error message)."""
+    """Return the value if it is valid for `kind`, otherwise None (for example for NaN, null or an error message)."""
     if kind is Kind.TEXT:
         return value if isinstance(value, str) and not value.startswith("ERROR:") else None
     if kind is Kind.HISTOGRAM:

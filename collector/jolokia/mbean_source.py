@@ -66,7 +66,7 @@ class MBeanSource:
 
     MBean names are searched for at first contact and after a restart or schema change (repeatedly, with pauses of
     1, 2, 4 … s). At other times, they are searched for once a minute (less often if searches take long) to find MBeans
-    that appear on first use. If the node lacks a requested MBean or refuses the request, the request is repeated after
+    that appear on first use. If the node lacks a requested MBean or refuses the request, the request is retried after
     1, 2, 4 … 60 s. Decaying percentiles are read only once the node has refused to return bucket counts.
     """
 
@@ -106,7 +106,7 @@ class MBeanSource:
     def learn(self, timeout_s: float) -> NodeFacts:
         """Return the facts about the node, including its process if it runs on this host, and search for its MBeans.
 
-        Raises SourceError if the node does not respond or the JVM is not a Cassandra node.
+        Raises SourceError if the node does not respond or refuses the search, or if the JVM is not a Cassandra node.
         """
         facts = read_facts(self._jolokia, timeout_s)
         if not facts.address and not facts.directories:
@@ -116,14 +116,18 @@ class MBeanSource:
         return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 
     def peers(self, timeout_s: float) -> tuple[str, ...]:
-        """Return the sorted addresses of all nodes in the ring. Raises SourceError if the node does not respond."""
+        """Return the sorted addresses of all nodes in the ring. Raises SourceError if there is no usable response."""
         return read_peers(self._jolokia, timeout_s)
 
     def close(self) -> None:
         self._jolokia.close()
 
     def read(self, timeout_s: float) -> Scrape:
-        """Read the metrics that are due. Raises SourceError if there is no usable response within `timeout_s`."""
+        """Read the metrics that are due.
+
+        A search for MBeans, if one is due, may make this call take longer than `timeout_s` (see `search`). Raises
+        SourceError if there is no usable response in time, or if the JVM is not a Cassandra node.
+        """
         began_s = self._clock.monotonic_s()
 
         def left_s() -> float:
@@ -179,7 +183,7 @@ class MBeanSource:
         return sorted(rare[:RARE_PER_TICK] + often, key=lambda scheduled: -scheduled.request.scrape_interval.value)
 
     def _follow_changes(self, values: Values, now_s: float, left_s: Callable[[], float]) -> str:
-        """Detect restarts and schema changes, and search for names if due; return the problem if the search fails."""
+        """Detect restarts and schema changes, and search for names if due; return the error if that fails, else ""."""
         previous = self._origin, self._schema
         self._origin = str(values.get((START_TIME.metric.name,), self._origin))
         # A starting node has no schema at first; its MBeans appear together with the schema.

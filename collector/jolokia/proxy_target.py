@@ -21,7 +21,7 @@ Answer = dict[str, Any]
 
 
 class ProxyError(Exception):
-    """The target cannot be read through the proxy. `quoted` is the proxy's own error message, or "" without one."""
+    """The target cannot be read through the proxy. `quoted` is the proxy's own error message, "" if there is none."""
 
     def __init__(self, text: str, reason: Reason = Reason.OTHER, quoted: str = "") -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class ProxyTarget:
         self._suffix = f', "target": {json.dumps(target)}}}'
 
     def requests(self, requests: Sequence[str]) -> list[str]:
-        """Return the requests to post to the proxy so that the target receives `requests` (each one JSON object)."""
+        """Return the requests to post to the proxy so that the target receives `requests` (each a JSON object)."""
         checks = [IDENTITY, PROBE] if any(map(_is_search, requests)) else [IDENTITY]
         return [IDENTITY, *(request[:-1] + self._suffix for request in (*checks, *requests))]
 
@@ -82,7 +82,7 @@ def _identity(response: Answer) -> tuple[str, int] | None:
 
 
 def _marked_names(response: Answer) -> list[str]:
-    """Return the names that the proxy has marked as the target's, without the mark."""
+    """Return the names that begin with the prefix MARK, which are the target's, without that prefix."""
     names = response.get("value")
     if not isinstance(names, list):
         return []

@@ -73,7 +73,7 @@ class Ranking:
         return self.active != before
 
     def _score(self, table: Table, count: int | None, now_s: float) -> float:
-        """Update a table's score from its count (None if unknown); return the time until its next reading."""
+        """Update a table's score from its count (None if unknown); return the time until its next read."""
         last = self._counts.pop(table, None)
         if count is not None:
             self._counts[table] = (count, now_s)
@@ -111,7 +111,7 @@ def _count_requests(table: Table) -> list[MBeanRequest]:
 class Remainder:
     """Counts the operations of tables that are not read: the keyspace's counters minus those of the tables read.
 
-    The counters start from zero at the first reading, and do not jump when a table starts or stops being read. A
+    The counters start from zero at the first read, and do not jump when a table starts or stops being read. A
     keyspace may be read less often than its tables.
     """
 

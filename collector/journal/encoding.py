@@ -31,10 +31,11 @@ Line = dict[str, Any]
 
 @dataclass
 class DeltaState:
-    """The state that has accumulated since the last full record; it is the same in the writer and in the reader.
+    """The state accumulated since the last full record; the same in the writer and in the reader, except for `numbers`.
 
     series, last      for each series number, its source and series, and its last value (None at first).
-    numbers           the number for each source, series and bucket count (0 for all kinds except histograms).
+    numbers           the number for each source, series and bucket count (0 for all kinds except histograms); filled
+                      only in the writer.
     present           the numbers of the series that had a value in the last record.
     sources, origins  the last record's sources in order, and each source's last origin.
     at, node          the first source's last completion time in units of 10 µs, and the node's name.

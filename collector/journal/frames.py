@@ -222,7 +222,7 @@ class Frames:
         self._text.clear()
 
     def _drop(self) -> None:
-        """Drop the bytes that are no longer needed from the buffer."""
+        """Discard the part of the buffer that is no longer needed."""
         del self._buffer[: self._checked]
         self._offset += self._checked
         self._read -= self._checked

@@ -24,7 +24,7 @@ class Summary:
     findings    all defects, each with its file.
     integrity   the number of defects of each kind.
     open        the number of directories that a recorder is writing to.
-    unfinished  directories that contain a session without a footer.
+    unfinished  directories that contain a session without a footer, other than one that is still being written.
     continued   directories that contain a session with a later file missing.
     """
 

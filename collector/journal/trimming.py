@@ -1,4 +1,4 @@
-"""Cuts a journal's file to a time range. The result is a complete file of its own, with a footer.
+"""Cuts a journal's file to a time range. The result is a complete journal file in its own right, with a footer.
 
 The file is read twice, to bound the use of memory: `trim_extent.extent_of` finds the frames to keep, and `trimmed`
 copies them.

@@ -239,7 +239,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def sort_key(path: Path) -> tuple[str, int, str]:
-    """Return a journal file's sort key: the second of its creation, its number within that second, and its name."""
+    """Return a file's sort key: its creation time (to the second), its number within that second, and its name."""
     begun, _, number = path.name.removesuffix(SUFFIX).partition("-")
     return begun, int(number) if number.isdecimal() and len(number) < MAX_DIGITS else 0, path.name
 

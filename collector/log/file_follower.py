@@ -116,7 +116,7 @@ class FileFollower:
         self._lines.reset(skip_line=bool(file.seal) and not file.seal.endswith(b"\n"))
 
     def _is_replaced(self, file: _Open) -> bool:
-        """Return whether the path now leads to another file, or there has been no file for the whole grace period."""
+        """Return whether the path now refers to another file, or there has been no file for the whole grace period."""
         try:
             status = self._path.stat()
         except OSError:

@@ -72,9 +72,10 @@ class DateFormat:
 
 
 def date_format(text: str, zone: tzinfo | None = None) -> DateFormat:
-    """Return the parser for Java's date format `text`, in the local time zone unless `zone` is given.
+    """Return the parser for the Java date format `text`, in the local time zone unless `zone` is given.
 
-    If the format contains unsupported letters, the parser still matches dates, but cannot convert them to a time.
+    If the format contains unsupported letters or lacks a required field, the parser still matches dates, but cannot
+    convert them to a time.
     """
     parts: list[str] = []
     is_supported = True

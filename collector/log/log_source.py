@@ -29,7 +29,7 @@ class LogSource:
         self._follower = FileFollower(path, clock)
 
     def read(self, timeout_s: float) -> Scrape:
-        """Return the events since the last reading: at most 100, plus a count of the others.
+        """Return the events since the last call: at most 100, plus a count of the others.
 
         Raises SourceError if the log cannot be read and there are no events.
         """

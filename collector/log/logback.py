@@ -1,4 +1,4 @@
-"""Parses log lines according to the logback pattern that wrote them."""
+"""Parses log lines according to the logback pattern that they were written with."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ DEFAULT_PATTERN = "%-5level [%thread] %date{ISO8601} %F:%L - %msg%n"
 
 
 class Line(NamedTuple):
-    """The parts of a log line; those that the pattern does not write are empty."""
+    """The parts of a log line; those that the pattern does not contain are empty."""
 
     thread: str
     date: str
@@ -30,7 +30,7 @@ class LogPattern:
     _dates: DateFormat | None
 
     def line(self, text: str) -> Line | None:
-        """Return the parts of a line (without its end), or None if it does not match, such as one of a stack trace."""
+        """Return the parts of a line (without its end), or None if it does not match, as in a stack trace."""
         match = self._expression.match(text)
         if match is None:
             return None

@@ -41,7 +41,7 @@ class SystemClock:
         return time.time()
 
     def monotonic_s(self) -> float:
-        """Return seconds since boot, including suspensions: a remote node's counters keep increasing meanwhile."""
+        """Return seconds since boot, including suspensions, during which a remote node's counters keep increasing."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def suspended_s(self) -> float:

@@ -37,7 +37,7 @@ class ScrapeInterval(Enum):
 class Aggregation(Enum):
     """How the values of several nodes are combined into one.
 
-    For counters this applies to the rate; increases are always summed.
+    For counters, the aggregation applies to the rate; increases are always summed.
     """
 
     SUM = "sum"

@@ -1,6 +1,6 @@
 """Computes samples from raw values, and combines the samples of consecutive intervals.
 
-A rate is absent on the first reading, across a restart, and when a counter or the clock has gone backwards. A
+A rate is absent on the first read, across a restart, and when a counter or the clock has gone backwards. A
 histogram is also absent when it contradicts the counters of the same events.
 """
 

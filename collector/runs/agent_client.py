@@ -32,7 +32,7 @@ RETRY_DELAY_S = 1.0
 
 
 class AgentUnavailableError(AgentError):
-    """The agent could not be reached, or the connection broke; the request may be sent again."""
+    """The agent could not be reached, or the connection broke; the request may be retried."""
 
 
 class AgentStatusError(AgentError):
@@ -60,7 +60,7 @@ class _Download:
     """The state of a download.
 
     deadline_s    the monotonic time at which the download fails.
-    patience_s    how long to repeat attempts without progress, even after MAX_ATTEMPTS.
+    patience_s    how long to keep retrying without progress, even after MAX_ATTEMPTS.
     tag           the ETag of the file.
     attempts      the number of attempts that failed since the file had `reached` bytes.
     progressed_s  the monotonic time at which the last attempt with progress ended.
@@ -92,7 +92,7 @@ class _Download:
         self.reached = 0
 
     def may_continue(self) -> bool:
-        """Return whether to try again after a failed attempt."""
+        """Count a failed attempt, and return whether to try again."""
         self.attempts += 1
         if self.file.tell() - self.reached >= MIN_PROGRESS_BYTES:
             self.attempts, self.reached, self.progressed_s = 1, self.file.tell(), time.monotonic()
@@ -114,7 +114,7 @@ class AgentClient:
     ) -> None:
         """Create the client without connecting.
 
-        Requests without side effects are repeated for up to `patience_s` while the agent cannot be reached.
+        Requests without side effects are retried for up to `patience_s` while the agent cannot be reached.
         """
         self.address = address
         self._patience_s = patience_s

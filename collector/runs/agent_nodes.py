@@ -1,4 +1,4 @@
-"""Asks agents for their nodes, and measures the offsets of their clocks."""
+"""Queries agents about their nodes, and measures the offsets of their clocks."""
 
 import time
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ class AgentRuns:
     """
 
     def __init__(self, clients: Sequence[AgentClient], report: Callable[[str], None]) -> None:
-        """`report` receives a line for each agent on which the run cannot be begun, marked or ended, or ends early."""
+        """`report` receives a line for each agent that cannot begin, mark or end the run, or on which it ends early."""
         self._clients = list(clients)
         self._report = report
         self._ids: dict[AgentClient, str] = {}

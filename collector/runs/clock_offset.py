@@ -36,7 +36,7 @@ class ClockExchange:
 
     @property
     def round_trip_s(self) -> float:
-        """The time that the two messages took."""
+        """The time that the request and the response spent in transit, without the agent's processing time."""
         return max(self.elapsed_s - (self.agent_sent_s - self.agent_received_s), 0.0)
 
 

@@ -65,8 +65,8 @@ def fetched(
     Recordings are written to directories in `parent`, a path relative to `run`.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
-    directory cannot be written to, fetching stops for the nodes that are not yet complete. Calls `progress` with the
-    number of downloaded bytes, from several threads.
+    directory cannot be written to, fetching stops for the nodes that are not yet complete. Calls `progress` as
+    `AgentClient.download` does, but from several threads.
     """
     created = [folder for folder in (run / parent, run) if not folder.exists()]
     fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
@@ -108,13 +108,16 @@ class _Fetch:
         self.error: OSError | KeyboardInterrupt | None = None
 
     def stop(self, error: OSError | KeyboardInterrupt) -> None:
-        """End the fetch because of `error`; if it is called again, the first error is kept."""
+        """End the fetch by interrupting all clients; record `error`, unless an earlier call has recorded one."""
         self.error = self.error or error
         for client in self._clients:
             client.interrupt()
 
     def in_parallel(self, act: Callable[[AgentClient, RunNode], RunNode], nodes: Iterable[RunNode]) -> list[RunNode]:
-        """Return the result of `act` for each client and its node. After `stop`, the requests that it sends fail."""
+        """Call `act` for each client and its node in parallel, and return the results in the same order.
+
+        After `stop`, the requests that `act` sends fail.
+        """
         tasks = list(zip(self._clients, nodes, strict=True))
         futures: list[Future[RunNode]] = []
         with ThreadPoolExecutor(MAX_PARALLEL) as pool:
@@ -131,7 +134,7 @@ class _Fetch:
         return [future.result() for future in futures]
 
     def with_journal(self, client: AgentClient, node: RunNode) -> RunNode:
-        """Fetch a node's journal; return the node with its ticks, or with a `problem`."""
+        """Fetch a node's journal; return the node with the number and time range of its ticks, and any `problem`."""
         if node.problem:
             return node
         span, problems = TickSpan(), _Problems()
@@ -157,7 +160,7 @@ class _Fetch:
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
     def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
-        """Fetch a node's files, and yield the extent kept of each.
+        """Fetch a node's files, and yield the extent that was kept of each file.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """

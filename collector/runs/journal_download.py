@@ -33,7 +33,7 @@ class JournalFile:
 def journal_files(
     client: AgentClient, begin_s: float, end_s: float, add_problem: Callable[[str], None]
 ) -> list[JournalFile]:
-    """Return the files of an agent's journal that may have ticks in a time range, which is on the agent's clock.
+    """Return the files of an agent's journal that may have ticks in a time range on the agent's clock.
 
     Omits each file whose name is not acceptable, for example because it could refer to another directory, and calls
     `add_problem` with the reason. Raises AgentError and ClientInterruptedError.

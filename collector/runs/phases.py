@@ -15,9 +15,9 @@ def phases_of(
 ) -> tuple[RunPhase, ...]:
     """Return the phases of a run, which are contiguous, have different names, and are not empty.
 
-    The warm-up begins with the command and is followed by MAIN. Each later mark begins a phase with the mark's text as
-    its name; if there are marks within the warm-up, the phase of the last one replaces MAIN. The cool-down lasts from
-    the command's end to the run's.
+    The warm-up begins with the command and is followed by MAIN. Each mark between the warm-up and the command's end
+    begins a phase with the mark's text as its name; if there are marks within the warm-up, the phase of the last one
+    replaces MAIN. The cool-down lasts from the command's end to the run's; marks in it are ignored.
     """
     warm_end_s = min(begin_s + warm_up_s, command_end_s)
     measured = [(warm_end_s, MAIN)]

@@ -1,6 +1,7 @@
 """A run: a period of time in which nodes were recorded, with its command, phases and marks.
 
-Times are in seconds since the epoch, on the run's clock: that of the machine that recorded or fetched the run.
+Times are in seconds since the epoch, on the run's clock: that of the machine that recorded or fetched the run. Only the
+time range of a node's ticks is on the node's clock.
 """
 
 from collections.abc import Mapping

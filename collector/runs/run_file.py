@@ -1,7 +1,8 @@
 """A run's metadata: the file `run.json` in its directory.
 
-Times are in seconds since the epoch, on the clock of the machine that wrote the file. Within a schema version, fields
-may be added, but the meaning of existing fields does not change; readers ignore unknown fields.
+Times are in seconds since the epoch, on the clock of the machine that wrote the file; only the time range of a node's
+ticks is on the node's clock. Within a schema version, fields may be added, but the meaning of existing fields does not
+change; readers ignore unknown fields.
 """
 
 import json
@@ -65,7 +66,7 @@ def read_run(folder: Path) -> Run:
 
 
 def run_of(content: Any) -> Run:
-    """Return the run in the content of a file. Raises RunFileError."""
+    """Return the run described by the decoded JSON of a run's file. Raises RunFileError."""
     if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
         raise RunFileError("not a run")
     if content["schema_version"] != SCHEMA_VERSION:
@@ -135,7 +136,7 @@ def _clock(content: Mapping[str, Any]) -> NodeClock:
 
 
 def _folder(value: Any) -> str:
-    """Return a path inside the run's directory, or "". Raises TypeError and ValueError."""
+    """Return `value` if it is a path inside the run's directory, or "". Raises TypeError or ValueError otherwise."""
     path = PurePosixPath(_text(value))
     if value and (not path.parts or path.is_absolute() or ".." in path.parts or not value.isprintable()):
         raise ValueError(f"'{value[:40]}' is not a path inside the run's directory")

@@ -60,7 +60,7 @@ class Transport(Protocol):
 
     @property
     def members(self) -> frozenset[str]:
-        """The addresses of all gossip members, live or not, as last read; empty before the first reading."""
+        """The addresses of all gossip members, live or not, as last read; empty before the first read."""
 
     def learn(self, timeout_s: float) -> NodeFacts:
         """Read the facts about the node and discover its metrics. Raises SourceError if the node does not answer."""
@@ -78,7 +78,7 @@ class Transport(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connection, or kill the nodetool reports that are running."""
+        """Close the connection, or kill the nodetool processes that are running."""
 
 
 class NodeSampler:
@@ -235,7 +235,7 @@ class NodeSampler:
         """Read the peers again if they differ from the gossip members last seen and a retry is due.
 
         Peers come from the ring, which lags behind gossip. Some members, such as clients that use gossip, never join
-        the ring; the peers are then read at most once a minute.
+        the ring; the peers are then read repeatedly, with growing pauses of up to a minute.
         """
         members = transport.members
         if members != self._members:

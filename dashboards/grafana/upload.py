@@ -23,7 +23,7 @@ class GrafanaError(Exception):
 
 
 class Grafana:
-    """A Grafana server; only `push` sends requests."""
+    """A client for a Grafana server; only `push` sends requests."""
 
     def __init__(self, url: str, secret: str, ca: Path | None, timeout_s: float = TIMEOUT_S) -> None:
         """Create a client; `secret` is a token or `user:password`, and `ca` is a PEM file of CAs to trust, if any.

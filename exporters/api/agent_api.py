@@ -38,7 +38,7 @@ class AgentApi(Protocol):
         """
 
     def begin_run(self, name: str, lease_s: float | None = None) -> Mapping[str, Any]:
-        """Begin a run and return it. With a lease, it ends unless it is renewed every `lease_s` seconds.
+        """Begin a run and return it. If `lease_s` is given, the run ends when its lease is not renewed for that long.
 
         Raises TooManyChangesError, or OSError if writing to disk fails.
         """

@@ -122,7 +122,7 @@ def open_file(folder: Path, name: str) -> int | None:
 
 
 def byte_range(header: str, size: int) -> tuple[int, int] | None:
-    """Return the requested range as (first byte, byte after the last), or None if it is empty.
+    """Return the requested range as (first byte, byte after the last), or None if it contains no byte of the file.
 
     A header that is missing or is not a single byte range is ignored: the range is then the whole file.
     """

@@ -60,7 +60,7 @@ def _post(name: str, description: str, status: str, body: Json | None, errors: J
 
 
 def _text(key: str, longest: int, optional: Json | None = None) -> Json:
-    """Return the schema of a body with a single text field.
+    """Return the schema of a body with the required text field `key` and the fields in `optional`.
 
     The schema contains no pattern, because no short pattern could express that the text must be printable.
     """

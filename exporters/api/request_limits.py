@@ -68,7 +68,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the received bytes."""
+        """Parse the received bytes, and refuse a request that is malformed or too large."""
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
@@ -107,7 +107,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Reset the counters for a new request."""
+        """Reset the counters for a new request, and record its time and whether the client has a certificate."""
         super().on_message_begin()
         self._head = self._body = 0
         scope: dict[str, object] = self.scope  # type: ignore[assignment]

@@ -62,7 +62,7 @@ class _TableParts:
 def write_series(recording: Recording, clock: ClockCorrection, folder: Path, run: str, max_series: int) -> list[Path]:
     """Write a node's recorded numbers, with times corrected by `clock`; return the files' paths.
 
-    Raises OSError, UnsupportedError, TooManySeriesError.
+    Raises OSError, UnsupportedError and TooManySeriesError. Writes two tables with these columns:
 
     values   time, metric, labels, and the raw value: `value` for integers, `real` for other numbers.
     buckets  time, metric, labels, the bucket's upper bound `le`, and `count`, its increase since the previous reading.

@@ -44,12 +44,10 @@ class Box:
 
     @property
     def width(self) -> float:
-        """Width in pixels."""
         return self.right - self.left
 
     @property
     def height(self) -> float:
-        """Height in pixels."""
         return self.bottom - self.top
 
 

@@ -38,7 +38,7 @@ def heading(text: str) -> str:
 
 
 def width_px(text: str, points: float) -> float:
-    """Return the approximate width of the text in a font of `points` size."""
+    """Return the approximate width of the text, in pixels, at a font size of `points`."""
     letters = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
     return letters * _LETTER_PX * _PX_PER_POINT * points
 

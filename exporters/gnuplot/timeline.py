@@ -66,7 +66,7 @@ class Timeline:
         return [*shade, *(_vertical_line(x, "lw 1 lc rgb faint") for x in edges)]
 
     def label_commands(self, top: float) -> list[str]:
-        """Return the commands for the labels above the first panel, whose upper edge is at `top`."""
+        """Return the commands for the labels and tooltips above the first panel, whose upper edge is at `top`."""
         bottom = top - _ABOVE_PX
         style = f"center font ',{SMALL_PT}' tc rgb"
         lines = [

@@ -146,7 +146,7 @@ def _max_ms(operations: Operations, operation: str) -> Callable[[Sample], Cell]:
 
 
 def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
-    """Return the columns for reads or writes: their rate, and the interval's mean, percentile and maximum latencies."""
+    """Return the columns for reads or writes: their rate, and their mean, percentile and maximum latencies."""
     word = operation.lower()
     rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
     return [

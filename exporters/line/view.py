@@ -45,7 +45,7 @@ class View:
 
     time     header of the first text column: "Time", "Epoch", or "" to omit the column.
     tables   whether individual tables are shown below the row.
-    picked   names of the text columns; () for the usual ones. JSON and CSV include these columns as well.
+    picked   names of the text columns; () for the usual ones. JSON and CSV include the picked columns as well.
     source   the transport through which the node is read.
     decayed  whether decaying percentiles are shown because interval percentiles are unavailable.
     """
@@ -145,7 +145,7 @@ def _tail_order(column: Column) -> tuple[bool, bool]:
 
 
 def interval_s(sample: Sample) -> float | None:
-    """Return the number of seconds that Cassandra's rates cover, or other rates if it has none; None without rates.
+    """Return the seconds covered by Cassandra's rates, or by other rates if it has none; None if there are no rates.
 
     If Cassandra did not answer for some ticks, this includes the gap, because its next rates cover the gap as well.
     """

@@ -25,6 +25,7 @@ class _Template(NamedTuple):
 class HistogramLines(NamedTuple):
     """The lines of a histogram with these `counts`; empty if the histogram is invalid.
 
+    total       the line with the total count.
     sum_prefix  the name and labels of the sum.
     """
 

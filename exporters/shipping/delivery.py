@@ -133,7 +133,7 @@ class Delivery:
 
 
 def requests(points: Points) -> list[Points]:
-    """Split points, in order, into requests of limited count and size; a point above the limit gets its own request."""
+    """Split points, in order, into requests of limited count and size; an oversized point gets its own request."""
     parts: list[Points] = []
     begin = size = 0
     for index, point in enumerate(points):

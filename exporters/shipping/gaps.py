@@ -13,7 +13,7 @@ from exporters.shipping.checkpoint import Checkpoint
 
 @dataclass(frozen=True)
 class PreviousTick:
-    """The tick before the current one.
+    """A tick, for comparison with the one after it.
 
     at_s  when it was read, on the monotonic clock; None if unknown.
     lost  number of ticks that its writer had failed to write by then; None if unknown.

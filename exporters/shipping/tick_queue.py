@@ -77,7 +77,7 @@ class RecordingReader:
         self._path: Path | None = None
 
     def poll(self) -> Iterator[Entry | Finding | Removed]:
-        """Yield the entries and findings in the files. Raises OSError, TooManySeriesError."""
+        """Yield the entries and findings in the files. Raises OSError and TooManySeriesError."""
         while self._files:
             self._path = self._files.popleft()
             yield from self._sequence.filtered(read(self._path, self._limit))

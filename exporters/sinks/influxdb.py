@@ -41,7 +41,7 @@ class InfluxDB:
     """Writes line protocol with influxdb_client, bypassing its point objects and retries."""
 
     def __init__(self, target: Target, bucket: str) -> None:
-        """Create the client; it connects with the first request."""
+        """Create the client; it connects on the first request."""
         from influxdb_client.client.write_api import SYNCHRONOUS
 
         from exporters.sinks.parts.store_http import Pools

@@ -1,4 +1,4 @@
-"""The sink interface, and the errors that its store may cause; `exporters.shipping` does everything else.
+"""The sink interface, and the errors that a store may cause; `exporters.shipping` does everything else.
 
 A module in this directory is a sink if it defines `SCHEMES`, its URL schemes; `URLS`, the forms of its URLs for the
 help, each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` or

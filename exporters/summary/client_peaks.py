@@ -37,7 +37,10 @@ def client_intervals(host: NodeRun) -> list[ClientInterval]:
 
 
 def _busiest(sample: Sample) -> tuple[float, str]:
-    """Return the highest CPU usage of a process, in percent of one processor, and the process as `NAME (PID)`."""
+    """Return the CPU usage of the busiest process, as a percentage of one processor, and the process as `NAME (PID)`.
+
+    If no process was busy, return 0 and "".
+    """
     return max(
         (
             (100 * value.per_s, f"{series[1]} ({series[2]})")
@@ -49,7 +52,10 @@ def _busiest(sample: Sample) -> tuple[float, str]:
 
 
 def client_peaks(intervals: Iterable[tuple[str, float, ClientInterval]]) -> dict[str, Peak]:
-    """Return the highest value of each column in intervals, each with its client host and end."""
+    """Return the highest value of each column, with its client host and the end of its interval.
+
+    Each element of `intervals` is a client host, the end of an interval, and the interval itself.
+    """
     rows, processes = [], {}
     for host, time_s, interval in intervals:
         rows.append((host, time_s, interval.row))

@@ -289,7 +289,7 @@ def test_the_agents_url_is_reachable_from_this_machine(host: str, url: str, priv
 
 @pytest.fixture
 def attached() -> Iterator[FakeJolokia]:
-    """Yield a fake Jolokia agent that reports the id of this process."""
+    """Yield a fake Jolokia agent that reports the PID and the start time of this process."""
     fake = FakeJolokia()
 
     def this_process(request: Json, answer: Json) -> Json:

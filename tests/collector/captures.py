@@ -17,7 +17,7 @@ def bulk(version: str) -> list[dict[str, Any]]:
 
 
 def names(version: str) -> dict[str, list[str]]:
-    """Return the names of a real node's MBeans, by type."""
+    """Return the `name` properties of a real node's MBeans, keyed by their `type` property."""
     content = json.loads((FOLDER / version / "jolokia.names.json").read_text())
     assert isinstance(content, dict)
     return content

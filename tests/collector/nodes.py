@@ -105,7 +105,7 @@ class Node:
         self.jolokia.beans[SERVICE]["SchemaVersion"] += "+"
 
     def tick(self, after_s: float = 1.0) -> Scrape:
-        """Read the source, and advance the clock to `after_s` seconds after the reading began."""
+        """Read the source, and advance the clock to `after_s` seconds after the read began."""
         began_s = self.clock.monotonic_s()
         try:
             return self.source.read(1.0)

@@ -95,7 +95,7 @@ def test_merge_output_is_unchanged(
 
 
 def without_restart_texts(rows: list[dict[str, Any]]) -> list[Json]:
-    """Remove the texts of restart events, because those are generated when a recording is read and may change."""
+    """Return the rows with restart events cut to `restarted`: the rest is generated during reading and may change."""
     return [row | {"events": re.sub(r"restarted: [^;]*", "restarted", row["events"])} for row in rows]
 
 

@@ -37,7 +37,7 @@ class Case:
     series    returns the series for a given value; its second argument is the minute by which the alert must fire.
     bad       returns a value just beyond a given threshold.
     good      returns a value just within a given threshold.
-    settle    the number of minutes within which the alert must end after its cause has ended.
+    settle    the number of minutes within which the alert must resolve after its cause has ended.
     lead      the number of minutes until the alert's condition is met and its `for` duration begins.
     harmless  returns similar series that must not trigger the alert.
     calm      returns the series after the cause has ended; by default, those for a good value.
@@ -157,7 +157,10 @@ def _burn(objective: Objective) -> Case:
 
 
 def _agents(missing: int, total: int, unreachable: float | None = None) -> list[Line]:
-    """Return the series of `total` agents; those of the first `missing` agents end after minute 3."""
+    """Return the series of `total` agents; those of the first `missing` agents end after minute 3.
+
+    If `unreachable` is not None, the last agent reports this number of unreachable nodes.
+    """
     lines = [
         moving("casstat_build_info", _until(3) if number < missing else _always, node=f"n{number}", version="1.0")
         for number in range(total)

@@ -129,7 +129,7 @@ def _steady(name: str, lines: Sequence[Line], *, fires: bool) -> Scenario:
 
 
 def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]:
-    """Return the traffic at which the error ratio is `times` the alert's minimum ratio."""
+    """Return the traffic at which the error ratio is `times` the alert's minimum ratio; empty without a minimum."""
     ratio = min_ratio(alert)
     return [case.traffic(value / (times * ratio))] if case.traffic and ratio else []
 
@@ -137,8 +137,8 @@ def _traffic(case: Case, alert: Alert, value: float, times: float) -> list[Line]
 def _event(case: Case, alert: Alert, t1: int) -> list[Line]:
     """Return the case's series with a single event.
 
-    By default, the counters grow only in one minute. There are no such series if the alert has no `for` duration or
-    compares a gauge.
+    Unless the case defines `event`, the counters grow only in one minute, and the result is empty if the alert has no
+    `for` duration or compares a gauge.
     """
     if case.event:
         return list(case.event(case.lead))

@@ -67,7 +67,7 @@ class RunningAgent:
         return self._process.pid
 
     def wait_for_line(self, text: str) -> str:
-        """Return the next line on stderr that contains `text`."""
+        """Wait for the next line on stderr that contains `text`, and return it; fail after PATIENCE_S."""
         ends_s = time.monotonic() + PATIENCE_S
         while True:
             try:

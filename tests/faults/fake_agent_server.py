@@ -74,7 +74,7 @@ class FakeAgentServer:
 def send(
     handler: BaseHTTPRequestHandler, body: bytes, size_bytes: int | None = None, status: int = 200, tag: str = ""
 ) -> None:
-    """Send a response that promises `size_bytes`, by default the size of `body`, and the ETag `tag`, if any."""
+    """Send `body` with a Content-Length of `size_bytes`, by default its actual size, and the ETag `tag`, if any."""
     handler.send_response(status)
     handler.send_header("Content-Length", str(len(body) if size_bytes is None else size_bytes))
     if tag:
@@ -95,12 +95,12 @@ def times(received_s: object, sent_s: object) -> bytes:
 
 
 def listing(*names: str) -> bytes:
-    """Return a list of journal files of SIZE_BYTES each."""
+    """Return the agent's list of journal files as JSON; each file's size is SIZE_BYTES."""
     return json.dumps([{"name": name, "size_bytes": SIZE_BYTES} for name in names]).encode()
 
 
 def responses(**changed: bytes | Respond) -> dict[str, bytes | Respond]:
-    """Return the responses of an agent with an empty journal, except for those in `changed`."""
+    """Return the responses of an agent with an empty journal; those in `changed` replace or extend them."""
     return {"node": NODE, "time": times(TIME_S, TIME_S), "journal": b"[]", **changed}
 
 

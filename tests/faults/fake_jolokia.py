@@ -13,7 +13,11 @@ from tests.faults.fake_node import FakeNode, Json
 
 @dataclass(frozen=True)
 class Exchange:
-    """A POST request: its connection, the body of the correct response, and an event that `stop` sets."""
+    """A POST request or a new connection.
+
+    body  the body of the correct response, empty for a new connection.
+    over  an event that `FakeJolokia.stop` sets.
+    """
 
     stream: socket.socket
     body: bytes

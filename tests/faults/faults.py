@@ -192,7 +192,10 @@ def large(size: int, *, announced: bool) -> Fault:
 
 
 def twice(sent: threading.Event) -> Fault:
-    """Return a fault that sends the response twice; the client could mistake the copy for its next response."""
+    """Return a fault that sends the response twice, and then sets `sent`.
+
+    The client could mistake the copy for the response to its next request.
+    """
 
     def fault(exchange: Exchange) -> bool:
         exchange.send(chunked(exchange.body))

@@ -51,7 +51,7 @@ class RecordedNode:
 def serving_history(
     folder: Path, name: str, ticks: int = TICKS, begin_s: float | None = None
 ) -> Iterator[RecordedNode]:
-    """Serve the API of an agent with one tick per second from `begin_s` on; the default is TICKS seconds ago."""
+    """Serve the API of an agent with `ticks` ticks, one per second from `begin_s` on, by default TICKS seconds ago."""
     begin_s = float(int(time.time()) - TICKS) if begin_s is None else begin_s
     record(folder, busy(name, ticks, begin_s=begin_s))
     with serving(folder, name) as served:

@@ -163,7 +163,7 @@ def test_a_response_of_millions_of_values_takes_bounded_memory_and_time(fake: Fa
 
 
 def ask_in_subprocess(url: str) -> tuple[str, int, float]:
-    """Send a request from a subprocess; return the error message, the memory growth in MiB and the duration."""
+    """Send a request from a subprocess; return the error message, the memory growth in MiB and the seconds it took."""
     result = subprocess.run(
         [sys.executable, "-c", MEMORY, url, QUESTION], capture_output=True, text=True, timeout=60, check=False
     )

@@ -282,7 +282,7 @@ def test_closed_standard_streams_do_not_matter() -> None:
 
 
 class Terminal:
-    """The owner of a command, on a new terminal."""
+    """A process that runs a command as `record` does, on a new terminal."""
 
     def __init__(
         self,
@@ -349,7 +349,7 @@ class Terminal:
             assert self.read(), self.output[-1000:]
 
     def result(self) -> list[str]:
-        """Read all output; return the command's exit code, the length of its log and its problem."""
+        """Read all output; return the result's words: the exit code, the length of the log and the problem, if any."""
         while self.read():
             continue
         output, _, result = self.output.rpartition(b"result ")

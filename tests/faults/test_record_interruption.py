@@ -67,7 +67,7 @@ def test_a_command_that_ignores_ctrl_c_is_terminated_by_the_second_one(node: Nod
 
 
 def interrupted_after(function: Callable[..., None], call: int) -> Callable[..., None]:
-    """Return a function that calls `function`, and presses Ctrl-C after the call with this number."""
+    """Return a function that calls `function`, and raises SIGINT after call number `call`."""
     calls = iter(range(1, 10))
 
     def interrupting(*arguments: Any) -> None:

@@ -75,7 +75,7 @@ def closing_forwarder(fake: FakeJolokia) -> Iterator[Forwarder]:
 
 
 def node_of(folder: Path, server: SshServer) -> RunNode:
-    """Return the node of the run that was recorded through `server`."""
+    """Return the run's node whose address is the URL of `server`."""
     (node,) = (node for node in read_run(folder).nodes if node.address == server.url)
     return node
 

@@ -27,7 +27,7 @@ sys.exit(pytest.main(sys.argv[2:]))
 
 
 def uvicorn_requirement() -> Requirement:
-    """Return the range of uvicorn's versions in setup.cfg."""
+    """Return the range of uvicorn versions that setup.cfg allows."""
     config = ConfigParser(interpolation=None)
     config.read(ROOT / "setup.cfg")
     lines = [line for line in config["options"]["install_requires"].splitlines() if line and line[0] != "#"]

@@ -58,7 +58,7 @@ FAILED: dict[str, Json] = {
 
 
 def replaced(kind: str, names: str, value: Any) -> Override:
-    """Return an override that replaces the value in all responses about MBeans with the properties `names`."""
+    """Return an override that sets the value in responses to `kind` requests for MBeans with the properties `names`."""
     return changed(kind, names, lambda _: value)
 
 

@@ -83,13 +83,13 @@ def three_nodes(start_cluster: StartNodes) -> list[Node]:
 
 @pytest.fixture(params=WITH_JOLOKIA)
 def jolokia_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a running node; the test runs once for each version that supports Jolokia."""
+    """Return a running node; the test runs once for each version whose Java supports Jolokia."""
     return start_node(request.param)
 
 
 @pytest.fixture(params=list(VERSIONS))
 def any_node(request: pytest.FixtureRequest, start_node: StartNode) -> Node:
-    """Return a running node; the test runs once for each version, whether or not it supports Jolokia."""
+    """Return a running node; the test runs once for each version, whether or not its Java supports Jolokia."""
     return start_node(request.param)
 
 

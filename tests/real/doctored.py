@@ -162,7 +162,10 @@ def words(line: str, **placeholders: str) -> list[str]:
 
 
 def advised_doctor(line: str, **more: Any) -> Doctor:
-    """Run the doctor with the options of a suggested command."""
+    """Run the doctor with the options of a suggested command.
+
+    Names in upper case in `more` are placeholders; all others are passed to `Doctor`.
+    """
     placeholders = {key: value for key, value in more.items() if key.isupper()}
     others = {key: value for key, value in more.items() if not key.isupper()}
     command = words(line, **placeholders)
@@ -184,7 +187,7 @@ def apply_advice(line: str, *, instead: Path | None = None) -> None:
 
 
 def without_java(folder: Path) -> str:
-    """Fill a directory with links to the programs that scripts need, except `java`, and return a value for PATH."""
+    """Link the programs that scripts need, except `java`, in a new directory, and return it as a value for PATH."""
     folder.mkdir()
     for name in ("sh", "command", "env", "cat", "dirname"):
         if program := shutil.which(name):

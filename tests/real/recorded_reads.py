@@ -1,4 +1,4 @@
-"""The reads in merged tables, and those that the counters in the recordings have counted."""
+"""The reads in merged tables, and the reads counted in recordings."""
 
 import csv
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ READS = ("cassandra_client_requests_total", "Read")
 
 
 def rows_of(merged: Path) -> list[dict[str, str]]:
-    """Return the rows of a merge, keyed by column name."""
+    """Return the rows of a merge, each keyed by column name."""
     with (merged / "rows.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 

@@ -178,7 +178,7 @@ def _kill_a_node(demo: Demo) -> None:
 
 
 def _remove_the_node(demo: Demo) -> None:
-    """Remove the node from the cluster and then from the scrape configuration; its alerts must resolve."""
+    """Remove the killed node from the cluster and then from the scrape configuration; its alerts must resolve."""
     nodetool = demo.folder / "node1" / "bin" / "nodetool"
     subprocess.run([nodetool, "assassinate", ADDRESSES[1]], capture_output=True, check=True, timeout=PATIENCE_S)
     eventually(lambda: "CassandraNodesUnreachable" not in names(), PATIENCE_S)

@@ -72,7 +72,7 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def before_the_first_tick(folder: Path, killed_s: float) -> float:
-    """Return how many operations a restarted node counted before it was first scraped; no interval includes them."""
+    """Return how many operations a node counted between its restart and the next scrape; no interval includes them."""
     counts: dict[tuple[str, ...], Any] = {}
     origin = ""
     for entry in entries(folder):
@@ -179,7 +179,7 @@ def test_a_replay_of_a_nodetool_recording_prints_the_same_rows(node: Node, tmp_p
 
 
 def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, float]:
-    """Kill a recorder after `after_s` seconds; return the times of its last printed row and last readable tick."""
+    """Kill a recorder `after_s` after its first row; return the times of the last printed row and readable tick."""
     command = program("0.1", "--jolokia", node.spec.jolokia_url, "-w", folder, "--format", "json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
         assert recorder.stdout is not None

@@ -18,7 +18,7 @@ RATE = 300
 
 
 def old_command(node: Node, events: Path, rows: int) -> list[str]:
-    """Return a command line with every flag of the original casstat script."""
+    """Return the arguments of a command line with every flag of the original casstat script."""
     disk = disk_of(node.spec.home, Path("/proc/self"))
     shown = f"-e -k demo -c t000 -o {disk} -f lo -p -s -r -j -i 2 -n {rows} -m {node.spec.jmx_port}"
     # Before 4.0, flushes are logged only in debug.log.

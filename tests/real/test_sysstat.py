@@ -125,7 +125,10 @@ sys.exit(running.wait())
 
 
 def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: str, command: list[str]) -> str:
-    """Run a sysstat program on the first capture until it has printed `swap_after`, then on the second."""
+    """Run a sysstat program on the first capture, and return its output.
+
+    Once it has printed a line that starts with `swap_after`, the second capture replaces the first.
+    """
     first = tmp_path / "seen"
     shutil.copytree(captures[0], first)
     inner = [sys.executable, "-c", SWAPPED, str(captures[1]), swap_after, *command]
@@ -138,7 +141,7 @@ def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: s
 
 
 def table(text: str, first: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of those tables in sysstat's output that have the `first` column."""
+    """Yield the rows of the tables in sysstat's output whose headers contain `first`."""
     header: list[str] = []
     for line in text.splitlines():
         words = line.split()

@@ -116,7 +116,7 @@ def test_percentiles_recover_in_the_first_rows_after_a_heavy_phase(node: Node) -
         return row["read_p99_ms"] is not None and row["reads_per_s"] > LIGHT
 
     def median_p99_ms(line: Casstat, rate: float, is_of_phase: Callable[[Row], bool], number: int) -> float:
-        """Wait for `number` rows of a phase, and return the median p99 of the last 12.
+        """Put the node under load until there are `number` rows of a phase; return the median p99 of the last 12.
 
         Earlier rows may be slower, because the JVM is still compiling.
         """

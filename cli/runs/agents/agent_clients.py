@@ -41,7 +41,7 @@ class AgentClients:
         return AgentClient(address, self.access_to(address), self.tls)
 
     def fetching_client(self, address: NodeAddress) -> AgentClient:
-        """Return a new client for fetching, which waits while a tunnel is broken."""
+        """Return a new client for fetching; it retries for up to TUNNEL_PATIENCE_S while its tunnel is broken."""
         patience_s = TUNNEL_PATIENCE_S if address.tunnel else 0.0
         return AgentClient(address, self.access_to(address), self.tls, patience_s)
 

@@ -89,7 +89,6 @@ class PrivateAgent:
         raise CasstatError(f"the agent did not start within {START_S:g} s: {_last_line(self._output())}")
 
     def has_ended(self) -> bool:
-        """Return whether the agent has ended without being stopped."""
         return self._supervisor.poll() is not None
 
     def stop(self) -> None:

@@ -57,7 +57,6 @@ class ClientCommand:
         self._send(f"start {at_s:.6f}\n")
 
     def signal(self, number: int) -> None:
-        """Send a signal to the command."""
         self._send(f"signal {int(number)}\n")
 
     @property
@@ -134,7 +133,7 @@ class ClientCommand:
         return ""
 
     def _end(self, problem: str) -> None:
-        """Set the result, unless the command has ended."""
+        """Set a result that states why the connection failed, unless the command has ended."""
         with self._changed:
             if self._result is None:
                 failure = "connection lost, so the command is terminated" if self._is_ready else "cannot connect"

@@ -17,7 +17,7 @@ from exporters.summary.phase_summary import Peak
 
 
 def client_peaks_of(folder: Path, run: Run, phases: Sequence[RunPhase]) -> list[dict[str, Peak]]:
-    """Return the highest values of the client hosts in each phase; phases are in order and do not overlap.
+    """Return the highest values of the client hosts in each phase; `phases` must be in order and not overlap.
 
     Raises CasstatError.
     """

@@ -11,10 +11,10 @@ from collector.runs.run import ClientHost
 
 
 class ClientHosts(Protocol):
-    """The client hosts of a run, which are sampled from the start."""
+    """The client hosts of a run; they are already being sampled when `begin` is called."""
 
     def begin(self) -> float:
-        """Return the time at which the command starts, now or soon, in seconds since the epoch."""
+        """Schedule the command to start now or soon; return the start time in seconds since the epoch."""
 
     def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
         """Run the command until it has ended on all hosts."""

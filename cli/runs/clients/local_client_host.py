@@ -72,7 +72,7 @@ class LocalClientHost:
         self._journal.close()
 
     def begin(self) -> float:
-        """Return the current time."""
+        """Return the current time; only ticks from then on are counted."""
         self._begin_s = time.time()
         return self._begin_s
 

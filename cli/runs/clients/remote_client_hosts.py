@@ -45,7 +45,10 @@ class RemoteClientHosts:
     def __init__(
         self, addresses: Sequence[SshAddress], words: Sequence[str], run_name: str, run: Path, clients: AgentClients
     ) -> None:
-        """Start the agents, and connect for the command; both end with the block. Raises CasstatError."""
+        """Start the agents, and open the connections that run the command; both end with the `with` block.
+
+        Raises CasstatError.
+        """
         self._addresses = addresses
         self._run = run
         self._clients = clients
@@ -84,7 +87,7 @@ class RemoteClientHosts:
         return start_s
 
     def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
-        """Pass the output on, each line after its host's name, until the command has ended on all hosts.
+        """Pass the output on, each line prefixed with its host's name, until the command has ended on all hosts.
 
         The result has the exit code of the first host on which the command failed.
         """

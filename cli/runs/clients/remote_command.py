@@ -173,7 +173,7 @@ def _relay(
 
 
 def _drain(streams: dict[int, int]) -> None:
-    """Send the rest of the output, but do not wait for background processes."""
+    """Send the rest of the output, until its end or until there has been none for DRAIN_S."""
     while streams and (ready := _readable(list(streams), DRAIN_S)):
         _send_output(streams, ready)
 

@@ -14,7 +14,7 @@ class Escalation:
         self._pressed_s = float("-inf")
 
     def next_signal(self, within_s: float) -> int:
-        """Return the signal for a press; if the last press was longer than `within_s` ago, it is the first signal."""
+        """Return the signal for a press: the next one if the previous press was at most `within_s` ago, else SIGINT."""
         now_s = time.monotonic()
         self._presses = self._presses + 1 if now_s - self._pressed_s < within_s else 1
         self._pressed_s = now_s

@@ -12,7 +12,7 @@ MAX_LINE_BYTES = 4096
 
 
 class OutputMarker(OutputObserver):
-    """Marks the run in a directory at each line that matches; the mark is the first group, or else the whole match."""
+    """Marks the run in a directory at each matching line, with the text of the first group, or else the whole match."""
 
     def __init__(self, pattern: Pattern[bytes], folder: Path) -> None:
         self._pattern = pattern

@@ -82,7 +82,7 @@ class StatusLine(OutputObserver):
 
 
 def status_text(frame: Frame | None, elapsed_s: float) -> str:
-    """Return the status as text; `frame` is the last interval, or None before the first one."""
+    """Return the status as text; `frame` is the latest interval, or None before the first one."""
     minutes, seconds = divmod(int(elapsed_s), 60)
     hours, minutes = divmod(minutes, 60)
     time_text = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -3,10 +3,10 @@
 Usage: python -IS supervisor.py CONTROL STATUS TERMINAL COMMAND [ARGUMENT]...
 
 The first three arguments are file descriptors. Each byte from CONTROL is the number of a signal to send to the command;
-end-of-file on CONTROL means that the owner has died. The supervisor writes a report, a JSON object on a line, to STATUS
-before the command starts and after it has ended. TERMINAL is the command's controlling terminal, or -1. The command
-inherits the standard streams, and ignores the signals that the owner ignores. This program uses only the standard
-library.
+on end-of-file, when the owner has closed CONTROL or died, the supervisor ends the command. The supervisor writes a
+report, a JSON object on a line, to STATUS before the command starts and after it has ended. TERMINAL is the command's
+controlling terminal, or -1. The command inherits the standard streams, and ignores the signals that the owner ignores.
+This program uses only the standard library.
 """
 
 import contextlib

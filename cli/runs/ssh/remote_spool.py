@@ -68,7 +68,8 @@ def variables_line(variables: Mapping[str, str]) -> bytes:
 def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> None:
     """Have an agent record to `folder`, and pass on the client's heartbeats, until the client is gone.
 
-    `source` is the agent's --source. Raises CasstatError.
+    `source` is the agent's --source. Unless `may_create` is true, a missing spool is reported as deleted. Raises
+    CasstatError.
     """
     _send(hello())
     beats = _Heartbeats(folder, lease_s)
@@ -138,7 +139,7 @@ class _Heartbeats:
         self.wants_deletion = False
 
     def await_variables(self) -> dict[str, str] | None:
-        """Wait for the first line; return its variables, or None if it did not arrive before the lease expired."""
+        """Wait for the first line; return its variables, or None if it is malformed or does not arrive in time."""
         line = b""
         ends_s = self._last_s + self._lease_s
         while select.select([0], [], [], max(0.0, ends_s - time.monotonic()))[0]:

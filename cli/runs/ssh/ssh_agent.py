@@ -145,7 +145,7 @@ class SshAgent:
                 note(f"{self._address.url}: cannot delete {self.spool} (hint: run '{hint}')")
 
     def _follow(self) -> None:
-        """Stay connected until the end, or until the agent has failed to start; reconnect with growing pauses."""
+        """Stay connected until stopped, or until the agent has failed to start; reconnect with growing pauses."""
         while not self._is_over():
             problem, was_cut = self._session()
             with self._changed:
@@ -187,7 +187,7 @@ class SshAgent:
         return problem or reason, session.was_cut
 
     def _exchange(self, session: SshSession) -> str:
-        """Exchange messages until the session ends or is no longer needed; return a problem, or "" if it just ended."""
+        """Exchange messages until the session ends or is no longer needed; return a problem, or "" if there is none."""
         is_compatible = asked_for_deletion = False
         while not session.has_ended and not self._is_over():
             for message in session.messages(self._wake_end, BEAT_S):
@@ -254,7 +254,7 @@ def _temporary_folder() -> Path:
 
 
 def _is_needed(run: Path, spool: str) -> bool:
-    """Return whether a run's file says that a spool has not been fetched."""
+    """Return whether a run's file says that a spool has not been fetched; True if the file cannot be read."""
     if not is_run(run):
         return False
     try:

@@ -118,7 +118,7 @@ class SshSession:
         return one_line(next(filter(None, reversed(lines)), ""))
 
     def close(self) -> str:
-        """End ssh unless it has already exited; return the reason, which is meaningful only if ssh had exited."""
+        """End ssh unless it has already exited; return why it exited, which is meaningless if `close` ended it."""
         process = self._process
         assert process.stdin is not None  # noqa: S101 - pipes were requested
         assert process.stdout is not None  # noqa: S101

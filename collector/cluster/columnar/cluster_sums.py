@@ -145,7 +145,10 @@ class ClusterSums:
         return ((series, series_sum) for series, series_sum in sums.items() if series[0] in self.metrics)
 
     def _first_of_machine(self, key: Series, rows: Ints, known: Bools) -> Bools:
-        """Return a mask of the known rows in which no earlier node has reported the shared series `key`."""
+        """Return a mask of the known rows in which no earlier node has reported the shared series `key`.
+
+        Also records the series as reported in the known rows. Returns `known` if `key` is ().
+        """
         if not key:
             return known
         reported = self.shared.setdefault(key, np.zeros(len(self.indices), bool))

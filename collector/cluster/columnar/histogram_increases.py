@@ -35,7 +35,7 @@ class HistogramIncreases:
     counted        for each line and column, whether the increases are known and consistent.
     lengths        for each column, the number of buckets.
     totals         for each column, the counts after the last line.
-    disagreements  each line on which a histogram contradicts its counters, with the reason.
+    disagreements  each line on which a histogram contradicts its counters or has an unknown layout, with the reason.
     """
 
     parts: list[Buckets]

@@ -29,7 +29,7 @@ class BlockRates:
     lengths    for each histogram column, the number of buckets.
     restarted  for each line, the sources with a counter reset.
     texts      for each line, the columns of text metrics and their values.
-    disagreements  each line on which a series contradicts another, with the reason.
+    disagreements  each line on which a histogram contradicts its counters or has an unknown layout, with the reason.
     """
 
     keys: Sequence[SourceSeries]

@@ -77,7 +77,7 @@ class AgentFeed:
         self._ever_answered = False
 
     def request(self, patterns: Sequence[str]) -> None:
-        """From now on, request the metrics that match these patterns."""
+        """From now on, request the metrics that match these patterns; if they have changed, reconnect."""
         if patterns != self._patterns:
             self._patterns = patterns
             self._request_changed = True

@@ -58,7 +58,10 @@ class _Node:
         self._reported: frozenset[Series] = frozenset()
 
     def missing_gauges(self, sample: Sample) -> frozenset[Series]:
-        """Return the summed gauges that the node reported earlier but not in this sample; none if it is silent."""
+        """Return the summed gauges that the node reported earlier but not in this sample; none if it is silent.
+
+        Also records the gauges in this sample.
+        """
         current = {series for series in sample.values if series[0] in self._summed_gauges}
         before = self._reported
         self._reported = before | current
@@ -134,7 +137,7 @@ class IntervalAssembler:
         del node.events[:-MAX_EVENTS]
 
     def add_last_sample(self, key: str, sample: Sample, now_s: float) -> None:
-        """Add the sample of the agent's latest tick to the open interval.
+        """Add the sample of the agent's latest tick to the open interval, unless it is too old.
 
         Without it, the node would appear only after its next tick.
         """
@@ -161,7 +164,10 @@ class IntervalAssembler:
         return self._closed if index is None else index
 
     def is_complete(self, index: int, *, first: bool = False) -> bool:
-        """Return whether all reachable nodes have reported for an interval; new nodes count only if `first` is true."""
+        """Return whether all reachable nodes have reported for an interval; new nodes count only if `first` is true.
+
+        Also makes it the open interval, to which `add_last_sample` adds samples.
+        """
         self._open = index
         nodes = (node for node in self._nodes.values() if not node.problem and (first or node.state is not State.NEW))
         return all(index in node.open for node in nodes)

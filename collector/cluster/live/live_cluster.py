@@ -58,8 +58,8 @@ class Request:
 class Plan:
     """The nodes to follow and how to connect to them.
 
-    The peers of `seeds` are followed as well. `access` returns the credentials for a casstat agent; `tls` also applies
-    to casstat agents, and `connect` to Jolokia agents.
+    The peers of `seeds` are followed as well. `access` returns the credentials for a casstat agent, and `tls`
+    applies to casstat agents with https; `connect` returns a client for the Jolokia agent at a URL.
     """
 
     nodes: tuple[NodeAddress, ...]
@@ -248,7 +248,10 @@ class LiveCluster:
             await self._wait(index, self._assembler.grid.end_of(index) + min(WAIT_SHARE * step_s, WAIT_S))
 
     async def _wait(self, index: int, latest_s: float, *, first: bool = False) -> None:
-        """Wait until all nodes have reported for an interval, but no later than `latest_s` (wall-clock time)."""
+        """Wait until an interval has ended and all reachable nodes have reported for it.
+
+        Waits no later than `latest_s` (wall-clock time); `first` has the same meaning as in `is_complete`.
+        """
         end_s = self._assembler.grid.end_of(index)
         # The wait is also bounded by the monotonic clock, in case the wall clock is set back.
         limit_s = self._loop.time() + 2 * self._plan.interval_s + WAIT_S

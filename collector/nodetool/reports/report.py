@@ -148,7 +148,7 @@ def parted(line: str) -> tuple[str, str]:
 
 
 def unique(lines: Iterable[str], labels: Iterable[str], draft: Draft) -> dict[str, str]:
-    """Return the value of each label. If any label is present, add a problem for each missing or ambiguous one."""
+    """Return the value of each label that has exactly one. If any label is present, add a problem for all others."""
     values_by_label: dict[str, set[str]] = {label: set() for label in labels}
     for label, value in map(parted, lines):
         if label in values_by_label:

@@ -18,7 +18,7 @@ def sink_of(url: str) -> Sink:
 
 
 def sink_urls() -> list[tuple[str, str]]:
-    """Return the form of each sink's URLs, with a remark or ""."""
+    """Return the forms of all sinks' URLs, each with a remark or ""."""
     return [form for module in _sinks() for form in module.URLS]
 
 

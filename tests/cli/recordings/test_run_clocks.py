@@ -38,7 +38,7 @@ def run_of_two(folder: Path, clocks: tuple[NodeClock, ...]) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run in which one clock drifts; `right/run`, in the same directory, is the same run with correct clocks."""
+    """A run in which one clock drifts; `../right/run` is the same run with correct clocks."""
     times_s = (BEGIN_S - 2, END_S + 3)
     run_of_two(tmp_path / "right" / "run", ())
     return run_of_two(tmp_path / "run", tuple(NodeClock(at_s, drifting(at_s), 0.001) for at_s in times_s))

@@ -19,7 +19,7 @@ PHASES = [RunPhase("first", BEGIN_S + 10.0, BEGIN_S + 20.0), RunPhase("second", 
 
 
 def sampled(name: str, queues: dict[int, int], cpu_s: dict[str, dict[int, float]]) -> list[Snapshot]:
-    """Return a client host's ticks; `queues` holds run queue lengths, `cpu_s` the CPU time used, by tick."""
+    """Return a client host's ticks; `queues` holds run queue lengths by tick, `cpu_s` CPU time by process and tick."""
     ticks = []
     used: dict[str, float] = dict.fromkeys(cpu_s, 0.0)
     for number, snapshot in enumerate(busy(name, TICKS)):

@@ -10,7 +10,7 @@ from cli.runs.marks_file import MarksReader
 
 
 def marks(folder: Path, pattern: bytes, *parts: tuple[bytes, int]) -> list[str]:
-    """Return the marks that these parts of the output cause; each part is given with its stream."""
+    """Return the texts of the marks that the output produces; `parts` are pairs of data and stream number."""
     marker = OutputMarker(re.compile(pattern), folder)
     for data, stream in parts:
         marker.before_output(data, stream)

@@ -16,7 +16,7 @@ def context(view: ViewState = ViewState(), height: int = HEIGHT) -> RenderContex
 
 
 def at(text: str, view: ViewState = ViewState()) -> tuple[int, int]:  # noqa: B008
-    """Return the column and row at which `text` appears on the screen."""
+    """Return the column and row at which `text` first appears, ignoring the lines above the table."""
     lines = [plain(line) for line in screen(context(view))]
     row = next(number for number, line in enumerate(lines) if text in line and number >= head_lines(context(view)))
     return lines[row].index(text), row

@@ -1,4 +1,4 @@
-"""Malformed records with matching checksums, which no recorder writes."""
+"""Malformed records that no recorder would write, but whose checksums match."""
 
 import json
 import zlib

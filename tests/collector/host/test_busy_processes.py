@@ -34,7 +34,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def source(clock: FakeClock, tmp_path: Path) -> BusyProcesses:
-    """A source after its first reading, on a machine with two processes that used a lot of CPU time before."""
+    """A source after its first read, on a machine with two processes that had already used a lot of CPU time."""
     set_process(tmp_path, 1, 1000.0, "systemd")
     set_process(tmp_path, 20, 5000.0)
     (tmp_path / "stat").touch()

@@ -19,7 +19,7 @@ Increases = dict[str, int]
 
 
 def read(remainder: Remainder, keyspace: int | None, **tables: int) -> int | None:
-    """Return the remainder's counter after a tick with these readings."""
+    """Return the remainder's counter after a tick with these readings, or None if the keyspace was not read."""
     values: Values = {(TABLE_COUNT, "ks", table, "Read"): count for table, count in tables.items()}
     if keyspace is not None:
         values[KEYSPACE_COUNT, "ks", "Read"] = keyspace
@@ -155,7 +155,7 @@ class Keyspace:
 
 
 def play(keyspace: Keyspace, step: Step) -> tuple[int | None, Increases]:
-    """Execute the step, and return the readings of the keyspace and of its tables."""
+    """Execute the step; return the readings of the keyspace, or None if it is not read, and of the shown tables."""
     for table in step.dropped:
         keyspace.tables[table] = 0
     keyspace.do(step.increases)

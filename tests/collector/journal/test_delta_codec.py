@@ -1,4 +1,4 @@
-"""The delta codec: small increases of bucket counts are encoded as letters, and all others as numbers."""
+"""The delta codec: small increases in bucket counts are encoded as letters, and all others as numbers."""
 
 import pytest
 from hypothesis import given

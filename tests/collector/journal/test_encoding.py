@@ -18,7 +18,7 @@ LISTS = st.lists(SNAPSHOTS, min_size=1, max_size=6)
 
 
 def opened(line: bytes) -> dict[str, Any]:
-    """Return the content of a line, which must include its line end. Raises LineError."""
+    """Return the content of a line that ends with a newline. Raises LineError for a damaged line."""
     return parsed(checked(line))
 
 

@@ -228,7 +228,7 @@ troubles = st.lists(
 
 
 def through(clock: FakeClock, interval_s: float, troubles: list[Trouble], see: Callable[[Tick, float], None]) -> None:
-    """Run one tick for each disturbance, and call `see` with the tick and the total sleep requested before it."""
+    """Run one tick per trouble; call `see` with the tick and the total sleep requested while waiting for it."""
     grid = ticks(clock, interval_s)
     for trouble in troubles:
         sleeps = len(clock.slept)

@@ -257,7 +257,7 @@ def test_merging_nanoseconds_and_microseconds_keeps_the_total(fine: list[int], c
 
 
 def check_mixed(fine: list[int], coarse: list[int], q: float) -> None:
-    """Compare a percentile of the merged histogram with the true percentile of the values in nanoseconds."""
+    """Assert that a percentile of the merged histogram is within one bucket of the true percentile of all values."""
     least, greatest = around_share(sorted([*fine, *(1_000 * value for value in coarse)]), q)
     merged_s = quantile(merge([NANOSECONDS.buckets(fine), MICROSECONDS.buckets(coarse)]), q)
     assert merged_s is not None

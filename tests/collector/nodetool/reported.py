@@ -64,7 +64,8 @@ def parsed(capture: Capture) -> Report:
 def expected(version: str) -> dict[str, Any]:
     """Return the expected contents of each file: values by series (parts joined by `|`), problems and properties.
 
-    If two files have the same contents, one of them has only the field `as`, which names the other.
+    In the stored JSON, a file with the same contents as another has only the field `as`, which names the other; the
+    returned contents are complete.
     """
     content = json.loads((FOLDER / version / "nodetool.expected.json").read_text())
     assert isinstance(content, dict)

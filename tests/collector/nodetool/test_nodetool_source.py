@@ -82,7 +82,7 @@ def process(pid: int = 7) -> Process:
 
 @pytest.fixture
 def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
-    """Replace all reports with stubs."""
+    """Replace all reports with stubs, and yield the stubs by command."""
     stats: Values = {
         (KEYSPACE_COUNT, "ks", "Read"): 5,
         (KEYSPACE_COUNT, "more", "Read"): 6,

@@ -19,8 +19,8 @@ EARLY = "the run ended early on {}: its lease expired, or a client ended or dele
 class FakeAgent(AgentClient):
     """An agent that accepts all changes except those with an error in `errors`.
 
-    errors   errors by the last word of the path: runs, marks, lease or end.
-    changes  the last words of the paths of all requests.
+    errors   errors by the last segment of the path: runs, marks, lease or end.
+    changes  the last segments of the paths of all changes requested.
     renewed  set when a lease is renewed.
     """
 

@@ -29,7 +29,7 @@ class Clocks:
         return 5000.0 + self.now_s
 
     def ask(self) -> tuple[float, float]:
-        """Simulate an exchange with its delays; return when the agent received the request and sent the response."""
+        """Simulate an exchange; return the agent's times of receiving the request and of sending the response."""
         request_s, agent_s, response_s = next(self._delays)
         received_s = START_S + self.now_s + request_s + self._offset_s
         self.now_s += request_s + agent_s + response_s

@@ -54,7 +54,7 @@ class Guessers:
         self.refused = 0
 
     async def guess(self, threads: int, peer: str, user: str = "alice") -> None:
-        """Start concurrent guessers at an address.
+        """Start `threads` concurrent guessers with the client address `peer`.
 
         Each guesser has four passwords of its own; if the server is too busy to check one, the guesser tries the next.
         """
