@@ -149,6 +149,20 @@ def test_a_killed_recorder_leaves_no_command_and_a_recoverable_run(
     assert (folder / host.results / "files/file").read_text() == "data\n"
 
 
+def test_a_process_that_goes_on_writing_in_the_background_is_not_waited_for(
+    node: Node, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pid_file = tmp_path / "pid"
+    command = f"yes & echo $! > {pid_file}; exit 3"
+    code, out, errors = recorded(
+        capfd, node.address, "--client-host", server.url, "-o", tmp_path / "run", "--", "sh", "-c", command
+    )
+    assert code == 3, errors
+    assert out
+    # Its next write fails.
+    eventually(lambda: not psutil.pid_exists(int(pid_file.read_text())))
+
+
 def test_a_command_that_does_not_exist_has_the_status_of_a_shell(
     node: Node, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ and `{"sha256": HEX}` after the last part; `{"collected": COUNT, "skipped": COUN
 """
 
 import base64
+import fcntl
 import hashlib
 import json
 import os
@@ -173,18 +174,35 @@ def _relay(
 
 
 def _drain(streams: dict[int, int]) -> None:
-    """Send the rest of the output, until its end or until there has been none for DRAIN_S."""
-    while streams and (ready := _readable(list(streams), DRAIN_S)):
-        _send_output(streams, ready)
+    """Send the rest of the output, but do not wait for processes that the command left in the background.
+
+    Per stream, this is at most what its pipe can contain; the waits for it take at most DRAIN_S in total.
+    """
+    capacity = {descriptor: fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) for descriptor in streams}
+    remaining_s = DRAIN_S
+    while streams:
+        began_s = time.monotonic()
+        ready = _readable(list(streams), remaining_s)
+        remaining_s = max(0.0, remaining_s - (time.monotonic() - began_s))
+        if not ready:
+            break
+        for descriptor, size in _send_output(streams, ready).items():
+            capacity[descriptor] -= size
+            if capacity[descriptor] <= 0:
+                streams.pop(descriptor, None)
 
 
-def _send_output(streams: dict[int, int], ready: set[int]) -> None:
+def _send_output(streams: dict[int, int], ready: set[int]) -> Mapping[int, int]:
+    """Send output that is ready, and remove streams that have ended; return the number of bytes sent by descriptor."""
+    sizes = {}
     for descriptor in ready & streams.keys():
         data = os.read(descriptor, CHUNK_BYTES)
+        sizes[descriptor] = len(data)
         if data:
             _send({"stream": streams[descriptor], "data": base64.b64encode(data).decode()})
         else:
             del streams[descriptor]
+    return sizes
 
 
 def _readable(descriptors: Sequence[int], timeout_s: float) -> set[int]:
