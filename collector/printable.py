@@ -14,7 +14,7 @@ _NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def printable(text: str) -> str:
-    """Return the text with each character that is not printable, including line ends, replaced by a question mark."""
+    """Return the text with each non-printable character, including newlines, replaced by a question mark."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 

@@ -42,7 +42,7 @@ def lines(context: RenderContext, node: int | None, first: int, room: int) -> li
 
 
 def compactions(context: RenderContext, node: int | None, room: int) -> list[Line]:
-    """Return lines for the running compactions, the most advanced first."""
+    """Return lines for the running compactions, those closest to completion first."""
     frame = context.frame
     rows = frame.running.get(ALL if node is None else node, ()) if frame else ()
     lines = []

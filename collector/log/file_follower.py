@@ -44,7 +44,7 @@ class FileFollower:
         self._skipped_bytes = 0
 
     def lines(self, most_bytes: int, until_s: float) -> Iterator[bytes]:
-        """Yield the lines appended since the last call, without line ends.
+        """Yield the lines appended since the last call, without newlines.
 
         Stops after `most_bytes`, or soon after the monotonic time `until_s`; the next call continues from there. If
         the file cannot be read, yields the lines read so far and raises SourceError.

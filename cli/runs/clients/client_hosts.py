@@ -17,7 +17,7 @@ class ClientHosts(Protocol):
         """Schedule the command to start now or soon; return the start time in seconds since the epoch."""
 
     def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
-        """Run the command until it has ended on all hosts."""
+        """Run the command and wait until it has ended on all hosts."""
 
     def entries(self) -> tuple[ClientHost, ...]:
         """Return the hosts' current entries for the run's file."""

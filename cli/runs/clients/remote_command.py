@@ -113,7 +113,7 @@ class _Control:
 
 
 def _run(words: Sequence[str], work: Path, environ: Mapping[str, str], control: _Control) -> CommandResult:
-    """Run the command until it has ended, or end it if the client is gone. Raises CasstatError."""
+    """Run the command and wait for it to end, or end it if the client is gone. Raises CasstatError."""
     with ExitStack() as ours, ExitStack() as theirs:
         status, status_end = new_pipe(ours, theirs)
         control_end, supervised = os.pipe()

@@ -75,7 +75,7 @@ class CommandRunner:
         self._is_abandoned = False
 
     def run(self) -> CommandResult:
-        """Run the command until it has ended. Raises OSError if its supervisor cannot be started."""
+        """Run the command and wait for it to end. Raises OSError if its supervisor cannot be started."""
         open_standard_streams()
         with ExitStack() as ours, ExitStack() as theirs:
             status, status_end = new_pipe(ours, theirs)
