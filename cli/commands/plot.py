@@ -60,12 +60,11 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
     "--warm-up",
     "warm_up_s",
     type=Duration(),
-    default=0.0,
-    help="Duration of the warm-up, shaded and excluded from percentiles.  [0s]",
+    help="Duration of the warm-up, shaded and excluded from percentiles.  [the run's, or 0s]",
 )
 @read_limits
 def command(
-    folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float, **options: Any
+    folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float | None, **options: Any
 ) -> None:
     """Plot recordings with gnuplot
 

@@ -10,7 +10,9 @@ from cli.errors import CasstatError
 from cli.parameters.output_folder import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
+from cli.recordings.run_defaults import run_at
 from collector.printable import count_text
+from collector.runs.phases import WARM_UP
 
 # With more points, lines look like bands of noise.
 POINTS = 300
@@ -24,13 +26,13 @@ class Drawing:
 
     only       the names of the plots; empty for all.
     size       width and height in pixels; None for each plot's default.
-    warm_up_s  the duration of the warm-up, which is shaded and excluded from percentiles.
+    warm_up_s  the duration of the warm-up, which is shaded and excluded from percentiles; None for the run's.
     """
 
     only: Sequence[str] = ()
     theme: str = "light"
     size: tuple[int, int] | None = None
-    warm_up_s: float = 0.0
+    warm_up_s: float | None = None
 
 
 def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet: bool = False) -> Iterator[Path]:
@@ -48,6 +50,7 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
             raise click.BadParameter(
                 f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
             )
+    warm_up_s = warm_up_of(settings) if drawing.warm_up_s is None else drawing.warm_up_s
     run, choice = merged(settings, node_rows, quiet=quiet)
     if len(run.indices) > MAX_POINTS:
         span = f"from {min(run.cluster) * run.grid.interval_s:.0f} to {max(run.cluster) * run.grid.interval_s:.0f}"
@@ -57,9 +60,20 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
         )
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
     with output_folder(folder):
-        plots = run_of(run, choice, title, drawing.warm_up_s)
+        plots = run_of(run, choice, title, warm_up_s)
         scripts = write(plots, folder, theme=drawing.theme, only=drawing.only or None, size=drawing.size)
         try:
             yield from draw(scripts)
         except GnuplotError as error:
             raise CasstatError(str(error)) from None
+
+
+def warm_up_of(settings: MergeSettings) -> float:
+    """Return the duration of a run's warm-up in seconds; 0 unless the plots begin with the beginning of a run.
+
+    Raises CasstatError and click.UsageError.
+    """
+    run = run_at(settings.paths)
+    if run is None or settings.phase is not None or settings.begin is not None:
+        return 0.0
+    return sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == WARM_UP)

@@ -18,7 +18,6 @@ from cli.safe_echo import echo
 from collector.atomic_file import replace_file
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.printable import count_text, one_line, printable_json
-from collector.runs.phases import WARM_UP
 from collector.runs.run import Run
 from exporters.summary.conditions import Condition
 from exporters.summary.phase_summary import PhaseSummary
@@ -40,9 +39,8 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     summaries = summary.phases
     _attempt(lambda: _write_summary(folder, summaries))
     _attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
-    warm_up_s = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == WARM_UP)
     settings = MergeSettings((folder,), points=POINTS)
-    _attempt(lambda: list(plot_into(settings, folder / PLOTS_FOLDER, Drawing(warm_up_s=warm_up_s), quiet=True)))
+    _attempt(lambda: list(plot_into(settings, folder / PLOTS_FOLDER, Drawing(), quiet=True)))
     if not quiet:
         for line in summary_lines(summaries):
             echo(line, err=True)

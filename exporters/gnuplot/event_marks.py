@@ -11,6 +11,7 @@ _NEAR_PX = 12.0
 _MAX = 60
 _HOVER_LINES = 8
 _TIMES = "\u00d7"
+_RUN = "run"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,12 @@ class Group:
         return self.marks[0].time_s
 
     def text(self) -> str:
-        """Return the label: the kind, followed by the node, or by the number of marks if there are several."""
+        """Return the label: the kind, followed by the node, or by the number of marks if there are several.
+
+        The label of a run's marks is the text of the last one, which all nodes record.
+        """
+        if self.kind == _RUN:
+            return self.marks[-1].text.removeprefix(f"{_RUN} ")
         many = len(self.marks)
         return f"{self.kind} {_TIMES}{many}" if many > 1 else f"{self.kind} {self.marks[0].node}".strip()
 

@@ -1,14 +1,17 @@
 """`replay` and `ship` read the recordings of a run's nodes, in the time range of the run or of a phase."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cli.errors import CasstatError
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.plot_program import warm_up_of
 from cli.recordings.run_defaults import files_by_node
 from collector.runs.run import ClientHost, NodeClock, Run, RunNode, RunPhase
-from collector.runs.run_file import write_run
+from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
 
@@ -53,6 +56,17 @@ def test_a_run_is_replayed_within_its_limits(folder: Path, run: RunCasstat) -> N
     assert replayed(run, "--node", "a") == [OFFSET_S + second for second in range(11, 51)]
     assert replayed(run, "--node", "a", "--phase", "ramp") == [OFFSET_S + second for second in range(21, 31)]
     assert replayed(run, "--node", "b", "--from", str(BEGIN_S + 47)) == [48.0, 49.0, 50.0]
+
+
+def test_a_plot_of_a_whole_run_has_the_warm_up_of_the_run(folder: Path) -> None:
+    assert warm_up_of(MergeSettings((folder,))) == 0.0
+    described = read_run(folder)
+    phases = (RunPhase("warm-up", BEGIN_S + 10.0, BEGIN_S + 20.0, measured=False), *described.phases)
+    write_run(folder, replace(described, phases=phases))
+    assert warm_up_of(MergeSettings((folder,))) == 10.0
+    assert warm_up_of(MergeSettings((folder,), phase="ramp")) == 0.0
+    assert warm_up_of(MergeSettings((folder,), begin=BEGIN_S + 15.0)) == 0.0
+    assert warm_up_of(MergeSettings((folder.parent / "recordings",))) == 0.0
 
 
 def test_only_the_recordings_of_nodes_are_read(folder: Path) -> None:

@@ -29,6 +29,12 @@ def test_nearby_marks_of_the_same_kind_become_one_group_with_a_count() -> None:
     assert [group.text() for group in groups(marks, AXIS)] == ["gc \u00d75", "up a"]
 
 
+def test_the_marks_of_a_run_are_labelled_with_their_text() -> None:
+    marks = [Mark(100.0, node, "run", text) for text in ("run ramp began", "run ramp: 10 clients") for node in "ab"]
+    marks += [Mark(300.0, node, "run", "run ramp: 20 clients") for node in "ab"]
+    assert [group.text() for group in groups(marks, AXIS)] == ["ramp: 10 clients", "ramp: 20 clients"]
+
+
 def test_ten_thousand_marks_become_few_groups() -> None:
     marks = [Mark(index * 0.06, "a", f"kind{index % 5}", "t") for index in range(10000)]
     mark_groups = groups(marks, AXIS)
