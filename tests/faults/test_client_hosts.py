@@ -47,7 +47,9 @@ def test_the_command_runs_on_all_hosts_at_the_same_time(
     folder = tmp_path / "run"
     hosts = ("--client-host", server.url) * 2
     code, out, errors = recorded(
-        capfd, node.address, *hosts, "--name", "load", "-o", folder, "--", sys.executable, "-c", LOAD
+        capfd,
+        *(node.address, *hosts, "--name", "load", "--mark-regex", "^beg.*$", "-o", folder),
+        *("--", sys.executable, "-c", LOAD),
     )
     assert code == 1, errors
     began_s = [float(line.split()[-1]) for line in sorted(out.splitlines())]
@@ -55,6 +57,8 @@ def test_the_command_runs_on_all_hosts_at_the_same_time(
     run = read_run(folder)
     assert run.command is not None
     assert began_s == pytest.approx([run.command.begin_s] * 2, abs=0.8)
+    # Both hosts print the line, but only the first one's marks the run.
+    assert [mark.text for mark in run.marks] == [f"began {began_s[0]}"]
     assert f"{HOST}#2: problem\n" in errors
     assert [host.exit_code for host in run.client_hosts] == [0, 1]
     for index, host in enumerate(run.client_hosts):
@@ -68,7 +72,7 @@ def test_the_command_runs_on_all_hosts_at_the_same_time(
         assert files_of(folder / host.folder)
         assert host.spool == ""
         assert host.problem == ""
-    assert "cpu_busy_pct" in summaries(folder)["main"]["client_peaks"]
+    assert "cpu_busy_pct" in summaries(folder)[run.marks[0].text]["client_peaks"]
 
 
 def is_sleeping(seconds: str) -> bool:

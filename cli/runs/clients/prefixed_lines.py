@@ -15,16 +15,21 @@ class PrefixedLines:
         self._incomplete: dict[tuple[int, int], bytes] = {}
 
     def add(self, host: int, stream: int, data: bytes) -> bytes:
-        """Return the lines that `data` completes, with their prefixes."""
-        *lines, rest = (self._incomplete.get((host, stream), b"") + data).split(b"\n")
+        """Return the lines that `data` completes, without prefixes."""
+        complete, line_feed, rest = (self._incomplete.get((host, stream), b"") + data).rpartition(b"\n")
+        text = complete + line_feed
         if len(rest) > MAX_LINE_BYTES:
-            lines.append(rest)
+            text += rest + b"\n"
             rest = b""
         self._incomplete[host, stream] = rest
-        return b"".join(self._prefixes[host] + line + b"\n" for line in lines)
+        return text
 
-    def rest(self) -> Iterator[tuple[int, bytes]]:
-        """For each incomplete last line, yield its stream, and the line with its prefix and a line feed."""
+    def rest(self) -> Iterator[tuple[int, int, bytes]]:
+        """For each incomplete last line, yield its host, its stream, and the line with a line feed."""
         for (host, stream), line in self._incomplete.items():
             if line:
-                yield stream, self._prefixes[host] + line + b"\n"
+                yield host, stream, line + b"\n"
+
+    def prefixed(self, host: int, text: bytes) -> bytes:
+        """Return complete lines with their host's prefix."""
+        return b"".join(self._prefixes[host] + line + b"\n" for line in text.split(b"\n")[:-1])

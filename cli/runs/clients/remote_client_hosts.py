@@ -16,7 +16,7 @@ from cli.runs.clients.client_command import BEAT_S, ClientCommand, OutputReceive
 from cli.runs.clients.prefixed_lines import PrefixedLines
 from cli.runs.clients.result_files import FILES_FOLDER, collect
 from cli.runs.command.command_log import LOG_FILE, CommandLog
-from cli.runs.command.command_runner import SUCCESSIVE_S, OutputLog
+from cli.runs.command.command_runner import SUCCESSIVE_KEYS_S, SUCCESSIVE_S, OutputLog
 from cli.runs.command.escalation import Escalation
 from cli.runs.command.output_observer import IDLE_S, OutputObserver
 from cli.runs.command.signal_handlers import Handler, handling
@@ -122,9 +122,9 @@ class RemoteClientHosts:
                 continue
             with suppress(OSError):
                 logs[index].write(data)
-            self._pass_on(self._lines.add(index, stream, data), stream, log, observer)
-        for stream, text in self._lines.rest():
-            self._pass_on(text, stream, log, observer)
+            self._pass_on(index, stream, self._lines.add(index, stream, data), log, observer)
+        for index, stream, text in self._lines.rest():
+            self._pass_on(index, stream, text, log, observer)
         observer.end()
 
     def entries(self) -> tuple[ClientHost, ...]:
@@ -186,10 +186,12 @@ class RemoteClientHosts:
         with CommandLog(folder / LOG_FILE) as log:
             yield log
 
-    def _pass_on(self, text: bytes, stream: int, log: OutputLog, observer: OutputObserver) -> None:
-        if not text:
+    def _pass_on(self, index: int, stream: int, lines: bytes, log: OutputLog, observer: OutputObserver) -> None:
+        if not lines:
             return
-        observer.before_output(text, stream)
+        # Only the first host's output sets marks: the same output of another host would begin the same phase again.
+        observer.before_output(lines if index == 0 else b"", stream)
+        text = self._lines.prefixed(index, lines)
         with suppress(OSError):
             log.write(text)
         with suppress(OSError):
@@ -198,7 +200,7 @@ class RemoteClientHosts:
         observer.after_output()
 
     def _interrupt(self) -> None:
-        self._send(self._escalation.next_signal(SUCCESSIVE_S))
+        self._send(self._escalation.next_signal(SUCCESSIVE_KEYS_S if os.isatty(0) else SUCCESSIVE_S))
 
     def _send(self, number: int) -> None:
         for command in self._commands:

@@ -15,7 +15,6 @@ import fcntl
 import hashlib
 import json
 import os
-import select
 import stat
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
+from cli.runs.clients.client_channel import POLL_S, ClientChannel
 from cli.runs.command.standard_streams import new_pipe
 from cli.runs.command.supervisor_reports import (
     SUPERVISOR,
@@ -47,7 +47,6 @@ WORK_FOLDER = "work"
 CHUNK_BYTES = 8 << 10
 # How long to wait, after the command has ended, for output of processes that it left in the background.
 DRAIN_S = 0.5
-POLL_S = 0.5
 MAX_FILES = 10_000
 
 
@@ -58,69 +57,37 @@ def hello() -> dict[str, object]:
 
 def attend(spool: Path, run_name: str, words: Sequence[str], lease_s: float) -> None:
     """Run the command for the client at the other end of the standard streams. Raises CasstatError."""
-    _send(hello())
-    control = _Control(lease_s)
+    channel = ClientChannel(lease_s)
+    channel.send(hello())
     work = spool / WORK_FOLDER
     try:
         work.mkdir(mode=0o700)
     except OSError as error:
+        channel.flush()
         raise CasstatError(f"{work}: {error.strerror}") from None
-    while control.start_s is None or time.time() < control.start_s:
-        due_s = POLL_S if control.start_s is None else control.start_s - time.time()
-        control.wait(max(0.0, min(due_s, POLL_S)))
-        if control.is_lost():
+    while channel.start_s is None or time.time() < channel.start_s:
+        due_s = POLL_S if channel.start_s is None else channel.start_s - time.time()
+        channel.wait((), max(0.0, min(due_s, POLL_S)))
+        if channel.is_lost():
             return
-        if control.start_s is not None:
+        if channel.start_s is not None:
             (spool / BEGUN_FILE).touch()
     environ = {**os.environ, RUN_VARIABLE: run_name, FOLDER_VARIABLE: str(work)}
-    result = _run(words, work, environ, control)
-    _send({"exit_code": result.exit_code, "problem": result.problem})
+    result = _run(words, work, environ, channel)
+    channel.send({"exit_code": result.exit_code, "problem": result.problem})
+    channel.flush()
 
 
-class _Control:
-    """What the client sends: the time to start, signals and heartbeats."""
-
-    def __init__(self, lease_s: float) -> None:
-        self._lease_s = lease_s
-        self._last_s = time.monotonic()
-        self._received = b""
-        self.start_s: float | None = None
-        self.signals: list[int] = []
-        self.has_ended = False
-
-    def is_lost(self) -> bool:
-        """Return whether the client has disconnected, or has sent nothing for the duration of the lease."""
-        return self.has_ended or time.monotonic() - self._last_s >= self._lease_s
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait at most `timeout_s` for lines, and process them."""
-        if select.select([0], [], [], timeout_s)[0]:
-            self.read()
-
-    def read(self) -> None:
-        """Process the lines that have arrived."""
-        data = os.read(0, select.PIPE_BUF)
-        self.has_ended = not data
-        self._last_s = time.monotonic()
-        *lines, self._received = (self._received + data).split(b"\n")
-        for line in lines:
-            name, _, value = line.partition(b" ")
-            with suppress(ValueError):
-                if name == b"start":
-                    self.start_s = float(value)
-                elif name == b"signal":
-                    self.signals.append(int(value))
-
-
-def _run(words: Sequence[str], work: Path, environ: Mapping[str, str], control: _Control) -> CommandResult:
+def _run(words: Sequence[str], work: Path, environ: Mapping[str, str], channel: ClientChannel) -> CommandResult:
     """Run the command and wait for it to end, or end it if the client is gone. Raises CasstatError."""
     with ExitStack() as ours, ExitStack() as theirs:
         status, status_end = new_pipe(ours, theirs)
         control_end, supervised = os.pipe()
         theirs.callback(os.close, control_end)
         # Closing `supervised`, the only write end of the control pipe, makes the supervisor end the command.
-        closing = ours.enter_context(ExitStack())
+        closing = ExitStack()
         closing.callback(os.close, supervised)
+        ours.callback(closing.close)
         outputs = [new_pipe(ours, theirs) for _ in range(2)]
         try:
             supervisor = subprocess.Popen(
@@ -136,17 +103,19 @@ def _run(words: Sequence[str], work: Path, environ: Mapping[str, str], control: 
         except OSError as error:
             raise CasstatError(f"cannot start the command: {error.strerror}") from None
         ours.callback(supervisor.wait)
+        # Callbacks run in reverse order: the pipe must be closed before the wait.
+        ours.callback(closing.close)
         theirs.close()
         streams = {outputs[0][0]: 1, outputs[1][0]: 2}
-        reports = _relay(streams, status, control, supervised, closing)
+        reports = _relay(streams, status, channel, supervised, closing)
         closing.close()
         result = result_in(reports) or lost_supervisor(reports, supervisor.wait())
-        _drain(streams)
+        _drain(streams, channel)
         return result
 
 
 def _relay(
-    streams: dict[int, int], status: int, control: _Control, supervised: int, closing: ExitStack
+    streams: dict[int, int], status: int, channel: ClientChannel, supervised: int, closing: ExitStack
 ) -> Mapping[str, Any]:
     """Send output and forward signals until the command or its supervisor has ended; return the supervisor's reports.
 
@@ -154,17 +123,15 @@ def _relay(
     """
     received = b""
     while True:
-        ready = _readable([*streams, status, *([] if control.has_ended else [0])], POLL_S)
-        if 0 in ready:
-            # Read before checking `is_lost`: if sending output blocked for a long time, heartbeats have queued up.
-            control.read()
-        for number in control.signals:
-            with suppress(OSError):
-                os.write(supervised, bytes([number]))
-        control.signals.clear()
-        if control.is_lost():
+        ready = channel.wait([status, *_readable(streams, channel)], POLL_S)
+        if channel.is_lost():
             closing.close()
-        _send_output(streams, ready)
+        else:
+            for number in channel.signals:
+                with suppress(OSError):
+                    os.write(supervised, bytes([number]))
+        channel.signals.clear()
+        _send_output(streams, ready, channel)
         if status in ready:
             report = os.read(status, 1 << 12)
             received += report
@@ -173,43 +140,45 @@ def _relay(
                 return reports
 
 
-def _drain(streams: dict[int, int]) -> None:
+def _drain(streams: dict[int, int], channel: ClientChannel) -> None:
     """Send the rest of the output, but do not wait for processes that the command left in the background.
 
     Per stream, this is at most what its pipe can contain; the waits for it take at most DRAIN_S in total.
     """
     capacity = {descriptor: fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) for descriptor in streams}
     remaining_s = DRAIN_S
-    while streams:
+    while streams and not channel.is_lost():
+        if channel.is_full:
+            channel.wait((), POLL_S)
+            continue
         began_s = time.monotonic()
-        ready = _readable(list(streams), remaining_s)
-        remaining_s = max(0.0, remaining_s - (time.monotonic() - began_s))
-        if not ready:
+        ready = channel.wait(list(streams), remaining_s)
+        remaining_s -= time.monotonic() - began_s
+        if not ready and remaining_s <= 0:
             break
-        for descriptor, size in _send_output(streams, ready).items():
+        remaining_s = max(0.0, remaining_s)
+        for descriptor, size in _send_output(streams, ready, channel).items():
             capacity[descriptor] -= size
             if capacity[descriptor] <= 0:
                 streams.pop(descriptor, None)
 
 
-def _send_output(streams: dict[int, int], ready: set[int]) -> Mapping[int, int]:
-    """Send output that is ready, and remove streams that have ended; return the number of bytes sent by descriptor."""
+def _readable(streams: dict[int, int], channel: ClientChannel) -> Sequence[int]:
+    """Return the streams to read: none while much output is waiting for the client."""
+    return () if channel.is_full else list(streams)
+
+
+def _send_output(streams: dict[int, int], ready: set[int], channel: ClientChannel) -> Mapping[int, int]:
+    """Send output that is ready, and remove streams that have ended; return the number of bytes read by descriptor."""
     sizes = {}
     for descriptor in ready & streams.keys():
         data = os.read(descriptor, CHUNK_BYTES)
         sizes[descriptor] = len(data)
         if data:
-            _send({"stream": streams[descriptor], "data": base64.b64encode(data).decode()})
+            channel.send({"stream": streams[descriptor], "data": base64.b64encode(data).decode()})
         else:
             del streams[descriptor]
     return sizes
-
-
-def _readable(descriptors: Sequence[int], timeout_s: float) -> set[int]:
-    poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    return {descriptor for descriptor, _ in poll.poll(timeout_s * 1000)}
 
 
 def collect(spool: Path) -> None:

@@ -11,8 +11,8 @@ PARTS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2), st.binary(max_s
 @given(PARTS)
 def test_each_stream_of_each_host_keeps_its_lines(parts: list[tuple[int, int, bytes]]) -> None:
     lines = PrefixedLines(["a", "b"])
-    passed_on = [(stream, lines.add(host, stream, data)) for host, stream, data in parts]
-    passed_on += lines.rest()
+    added = [(host, stream, lines.add(host, stream, data)) for host, stream, data in parts]
+    passed_on = [(stream, lines.prefixed(host, text)) for host, stream, text in (*added, *lines.rest())]
     for host, label in enumerate((b"a: ", b"b: ")):
         for number in (1, 2):
             written = b"".join(data for of, stream, data in parts if (of, stream) == (host, number))
@@ -28,5 +28,6 @@ def test_each_stream_of_each_host_keeps_its_lines(parts: list[tuple[int, int, by
 def test_a_long_line_is_divided() -> None:
     lines = PrefixedLines(["a"])
     text = b"x" * (MAX_LINE_BYTES + 1)
-    assert lines.add(0, 1, text) == b"a: " + text + b"\n"
+    assert lines.add(0, 1, text) == text + b"\n"
+    assert lines.prefixed(0, text + b"\n") == b"a: " + text + b"\n"
     assert list(lines.rest()) == []
