@@ -72,11 +72,11 @@ class BusyProcesses:
         """Read the processes. Raises SourceError if /proc cannot be read."""
         now_s = self._clock.monotonic_s()
         if now_s - self._scanned_s >= SCAN_INTERVAL_S:
-            stats = self._stats(self._pids())
-            self._busy = self._busiest(stats)
+            self._busy = self._busiest(self._stats(self._pids()))
             self._scanned_s = now_s
-        else:
-            stats = self._stats(self._busy)
+            # The scan may take long, and rates need the time at which the busy processes are read.
+            now_s = self._clock.monotonic_s()
+        stats = self._stats(self._busy)
         values: Values = {}
         for pid, start in self._busy.items():
             stat = stats.get(pid)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.host import busy_processes
 from collector.host.busy_processes import CPU_TIME, MAX_PROCESSES, RESIDENT, SCAN_INTERVAL_S, BusyProcesses, parse_stat
 from collector.host.cpu import TICKS_PER_S
 from collector.model.snapshot import SourceError
@@ -63,6 +64,24 @@ def test_between_two_scans_only_the_busy_processes_are_read(
     assert cpu_seconds(source) == {("java", "20"): 5002.0}
     clock.busy(0.5)
     assert cpu_seconds(source) == {("java", "20"): 5002.0, ("latte", "30"): 2.0}
+
+
+def test_the_time_of_a_scrape_does_not_include_the_scan_of_other_processes(
+    source: BusyProcesses, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_text = busy_processes.read_text
+    read_at_s: dict[Path, float] = {}
+
+    def read_slowly(path: Path) -> str:
+        clock.busy(1.0)
+        read_at_s[path] = clock.monotonic_s()
+        return read_text(path)
+
+    monkeypatch.setattr(busy_processes, "read_text", read_slowly)
+    set_process(tmp_path, 20, 5001.0)
+    for pid in range(21, 40):
+        set_process(tmp_path, pid, 0.0)
+    assert source.read(1.0).at_s == read_at_s[tmp_path / "20" / "stat"] - 1.0
 
 
 def test_a_process_that_gets_the_number_of_another_one_is_a_new_process(source: BusyProcesses, tmp_path: Path) -> None:
