@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.host import busy_processes
+from collector.host import busy_processes, kernel_files
 from collector.host.busy_processes import CPU_TIME, MAX_PROCESSES, RESIDENT, SCAN_INTERVAL_S, BusyProcesses, parse_stat
 from collector.host.cpu import TICKS_PER_S
 from collector.model.snapshot import SourceError
@@ -69,7 +69,7 @@ def test_between_two_scans_only_the_busy_processes_are_read(
 def test_the_time_of_a_scrape_does_not_include_the_scan_of_other_processes(
     source: BusyProcesses, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_text = busy_processes.read_text
+    read_text = kernel_files.read_text
     read_at_s: dict[Path, float] = {}
 
     def read_slowly(path: Path) -> str:
