@@ -7,7 +7,8 @@ which the command starts, on this machine's clock, and `signal NUMBER` is a sign
 the command ends.
 
 A second session collects the files that the command left in `work`: `{"file": PATH}`, `{"data": BASE64}` for each part,
-and `{"sha256": HEX}` after the last part; `{"collected": COUNT, "skipped": COUNT}` follows the last file.
+and `{"sha256": HEX}` after the last part; `{"collected": COUNT, "skipped": COUNT}` follows the last file, with the
+number of files and directories that cannot be sent.
 """
 
 import base64
@@ -19,7 +20,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -48,6 +49,8 @@ CHUNK_BYTES = 8 << 10
 # How long to wait, after the command has ended, for output of processes that it left in the background.
 DRAIN_S = 0.5
 MAX_FILES = 10_000
+MAX_PATH_BYTES = 1000
+"""The maximum length of a file's path in the working directory; in JSON, it becomes up to six times as long."""
 
 
 def hello() -> dict[str, object]:
@@ -186,33 +189,47 @@ def collect(spool: Path) -> None:
     _send(hello())
     work = spool / WORK_FOLDER
     collected = skipped = 0
+    errors: list[OSError] = []
     try:
-        for path in _files_in(work):
+        for path in _files_in(work, errors.append):
             if collected >= MAX_FILES or not _send_file(work, path):
                 skipped += 1
             else:
                 collected += 1
     except OSError as error:
         raise CasstatError(f"{error.filename or work}: {error.strerror}") from None
+    # What does not exist has been deleted by a process in the background, or the command has never started.
+    skipped += sum(not isinstance(error, FileNotFoundError) for error in errors)
     _send({"collected": collected, "skipped": skipped})
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the regular files in a directory and its subdirectories; symbolic links are not followed."""
-    for parent, _, names in os.walk(folder):
+def _files_in(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[Path]:
+    """Yield the regular files in a directory and its subdirectories; symbolic links are not followed.
+
+    Calls `on_error` for each path that cannot be examined.
+    """
+    for parent, _, names in os.walk(folder, onerror=on_error):
         for name in sorted(names):
             path = Path(parent) / name
-            if stat.S_ISREG(path.lstat().st_mode):
+            try:
+                is_file = stat.S_ISREG(path.lstat().st_mode)
+            except OSError as error:
+                on_error(error)
+                continue
+            if is_file:
                 yield path
 
 
 def _send_file(work: Path, path: Path) -> bool:
-    """Send a regular file; return whether it can be read."""
+    """Send a regular file unless its path is too long or it cannot be read; return whether it was sent."""
+    name = str(path.relative_to(work))
+    if len(os.fsencode(name)) > MAX_PATH_BYTES:
+        return False
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
-    _send({"file": str(path.relative_to(work))})
+    _send({"file": name})
     checksum = hashlib.sha256()
     with os.fdopen(descriptor, "rb") as file:
         while data := file.read(CHUNK_BYTES):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from cli.runs.clients.remote_command import MAX_PATH_BYTES
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.printable import count_text, one_line
@@ -16,7 +17,6 @@ FILES_FOLDER = "files"
 ATTEMPTS = 3
 # How long to wait for the next message.
 SILENT_S = 60.0
-MAX_PATH_CHARS = 1000
 
 
 class _CollectError(Exception):
@@ -41,7 +41,8 @@ def collect(address: SshAddress, spool: str, folder: Path) -> str:
             continue
         reason = session.close()
         if skipped is not None:
-            return f"{count_text(skipped, 'file')} cannot be collected" if skipped else ""
+            text = count_text(skipped, "file or directory", "files or directories")
+            return f"{text} cannot be collected" if skipped else ""
         problem = reason
     return f"the command's files cannot be collected: {problem}"
 
@@ -71,7 +72,7 @@ def _receive(session: SshSession, folder: Path) -> int | None:
 
 
 class _Files:
-    """Writes the files in messages to `folder`; a file has a temporary name until it is complete.
+    """Writes the files in messages to `folder`; until a file is complete, it has a temporary name beside `folder`.
 
     skipped  how many files the other host skipped; None before the last message.
     """
@@ -80,6 +81,7 @@ class _Files:
         self._folder = folder
         self._file: BinaryIO | None = None
         self._path = folder
+        self._temporary = folder.with_name(f"{folder.name}.part")
         self._checksum = hashlib.sha256()
         self.skipped: int | None = None
 
@@ -89,7 +91,7 @@ class _Files:
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
-            _temporary(self._path).unlink(missing_ok=True)
+            self._temporary.unlink(missing_ok=True)
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Process a message. Raises OSError, TypeError, ValueError and _CollectError."""
@@ -97,7 +99,7 @@ class _Files:
             self._path = self._folder / _relative_path(message["file"])
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._checksum = hashlib.sha256()
-            self._file = _temporary(self._path).open("wb")
+            self._file = self._temporary.open("wb")
         elif "data" in message and self._file is not None:
             data = base64.b64decode(str(message["data"]))
             self._checksum.update(data)
@@ -106,20 +108,16 @@ class _Files:
             self._file.close()
             if message["sha256"] != self._checksum.hexdigest():
                 raise _CollectError(f"{self._path.name}: wrong checksum")
-            _temporary(self._path).replace(self._path)
+            self._temporary.replace(self._path)
             self._file = None
         elif "collected" in message:
             self.skipped = int(message.get("skipped", 0))
 
 
 def _relative_path(name: object) -> PurePosixPath:
-    """Return the path of a file. Raises ValueError if it is not inside the working directory."""
+    """Return the path of a file. Raises ValueError if it is too long or not inside the working directory."""
     path = PurePosixPath(name if isinstance(name, str) else "")
     is_inside = path.parts and not path.is_absolute() and ".." not in path.parts
-    if not is_inside or len(str(path)) > MAX_PATH_CHARS or "\0" in str(path):
+    if not is_inside or len(os.fsencode(path)) > MAX_PATH_BYTES or "\0" in str(path):
         raise ValueError(f"'{one_line(name)[:100]}' is not a valid path inside the working directory")
     return path
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
