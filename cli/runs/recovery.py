@@ -12,7 +12,7 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.run_defaults import run_at
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
-from cli.runs.clients.result_files import FILES_FOLDER, collect
+from cli.runs.clients.result_files import FILES_FOLDER, collect_all
 from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
@@ -234,7 +234,7 @@ def _recovered_host(
         host = host.with_recording(after_recovery[host])
         if not host.spool or not host.results:
             return host
-        problem = collect(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)
+        (problem,) = collect_all([(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)])
         return replace(host, problem=f"{host.address}: {problem}") if problem and not host.problem else host
     if host.address or not (folder / host.folder).is_dir():
         return host

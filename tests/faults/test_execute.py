@@ -1,5 +1,6 @@
 """`casstat execute` ends the command when its client is gone, even while output is waiting for the client."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,3 +62,14 @@ def test_a_writing_command_ends_when_heartbeats_stop(spool: Path) -> None:
         pid = pid_of(spool)
         eventually(lambda: not psutil.pid_exists(pid))
         process.kill()
+
+
+def test_files_are_collected_after_the_command_has_ended(spool: Path) -> None:
+    with executed(spool, "echo $$ > pid; sleep 1; echo 1 > result") as process:
+        collecting = subprocess.run(
+            [sys.executable, "-m", "cli", "execute", "--collect", spool], capture_output=True, check=True, timeout=60
+        )
+        process.kill()
+    messages = [json.loads(line) for line in collecting.stdout.splitlines()]
+    assert {"waiting": True} in messages
+    assert [message["file"] for message in messages if "file" in message] == ["pid", "result"]

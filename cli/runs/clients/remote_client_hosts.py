@@ -5,7 +5,6 @@ import queue
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from cli.errors import CasstatError
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.clients.client_command import BEAT_S, ClientCommand, OutputReceiver
 from cli.runs.clients.prefixed_lines import PrefixedLines
-from cli.runs.clients.result_files import FILES_FOLDER, collect
+from cli.runs.clients.result_files import FILES_FOLDER, collect_all
 from cli.runs.command.command_log import LOG_FILE, CommandLog
 from cli.runs.command.command_runner import SUCCESSIVE_KEYS_S, SUCCESSIVE_S, OutputLog
 from cli.runs.command.escalation import Escalation
@@ -26,7 +25,7 @@ from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.writer import folder_name
 from collector.printable import one_line
-from collector.runs.agent_nodes import MAX_PARALLEL, nodes_of_agents
+from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.run import ClientHost
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
@@ -141,18 +140,18 @@ class RemoteClientHosts:
             host.with_recording(replace(node, clocks=(*host.clocks, *node.clocks), spool=host.spool))
             for host, node in zip(self._hosts, result.nodes, strict=True)
         ]
-        with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-            problems = pool.map(
-                lambda address, host: collect(address, host.spool, self._run / host.results / FILES_FOLDER),
-                self._addresses,
-                hosts,
-            )
+        if result.error is not None:
+            raise result.error
+        problems = collect_all(
+            [
+                (address, host.spool, self._run / host.results / FILES_FOLDER)
+                for address, host in zip(self._addresses, hosts, strict=True)
+            ]
+        )
         self._hosts = [
             replace(host, problem="; ".join(filter(None, (host.problem, problem and f"{host.address}: {problem}"))))
             for host, problem in zip(hosts, problems, strict=True)
         ]
-        if result.error is not None:
-            raise result.error
         return tuple(self._hosts)
 
     def _introduced(self, spools: Sequence[str]) -> list[ClientHost]:

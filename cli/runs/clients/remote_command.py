@@ -8,7 +8,8 @@ the command ends.
 
 A second session collects the files that the command left in `work`: `{"file": PATH}`, `{"data": BASE64}` for each part,
 and `{"sha256": HEX}` after the last part; `{"collected": COUNT, "skipped": COUNT}` follows the last file, with the
-number of files and directories that cannot be sent.
+number of files and directories that cannot be sent. If the command is still running, `{"waiting": true}` is sent until
+it has ended, or at last `{"problem": TEXT}`.
 """
 
 import base64
@@ -37,13 +38,16 @@ from cli.runs.command.supervisor_reports import (
     result_in,
 )
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
-from cli.runs.ssh.remote_spool import BEGUN_FILE
+from cli.runs.ssh.remote_spool import BEGUN_FILE, try_lock
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""
 LEASE_S = 60.0
 """The command ends if there has been no heartbeat for this long."""
-WORK_FOLDER = "work"
+WORK_FOLDER, LOCK_FILE = "work", "command.lock"
+COMMAND_END_S = LEASE_S + 30.0
+"""A command without a client ends within this time."""
+WAIT_S = 1.0
 # The client keeps only the last 16 KiB of an incomplete line, and Base64 makes the data a third larger.
 CHUNK_BYTES = 8 << 10
 # How long to wait, after the command has ended, for output of processes that it left in the background.
@@ -62,12 +66,20 @@ def attend(spool: Path, run_name: str, words: Sequence[str], lease_s: float) -> 
     """Run the command for the client at the other end of the standard streams. Raises CasstatError."""
     channel = ClientChannel(lease_s)
     channel.send(hello())
-    work = spool / WORK_FOLDER
+    work, lock = spool / WORK_FOLDER, spool / LOCK_FILE
     try:
+        lock.touch(0o600)
         work.mkdir(mode=0o700)
     except OSError as error:
         channel.flush()
-        raise CasstatError(f"{work}: {error.strerror}") from None
+        raise CasstatError(f"{error.filename or spool}: {error.strerror}") from None
+    with try_lock(lock):
+        _attend(channel, spool, run_name, words)
+
+
+def _attend(channel: ClientChannel, spool: Path, run_name: str, words: Sequence[str]) -> None:
+    """Wait for the time to start, and run the command. Raises CasstatError."""
+    work = spool / WORK_FOLDER
     while channel.start_s is None or time.time() < channel.start_s:
         due_s = POLL_S if channel.start_s is None else channel.start_s - time.time()
         channel.wait((), max(0.0, min(due_s, POLL_S)))
@@ -184,9 +196,27 @@ def _send_output(streams: dict[int, int], ready: set[int], channel: ClientChanne
     return sizes
 
 
+def _has_ended(spool: Path) -> bool:
+    file = spool / LOCK_FILE
+    if not file.exists():
+        return True
+    with try_lock(file) as is_free:
+        return is_free
+
+
 def collect(spool: Path) -> None:
-    """Send the files that the command left in its working directory. Raises CasstatError."""
+    """Send the files that the command left in its working directory. Raises CasstatError.
+
+    If the command is still running, because the connection broke without being noticed, waits until it has ended.
+    """
     _send(hello())
+    ends_s = time.monotonic() + COMMAND_END_S
+    while not _has_ended(spool):
+        _send({"waiting": True})
+        if time.monotonic() >= ends_s:
+            _send({"problem": "the command is still running"})
+            return
+        time.sleep(WAIT_S)
     work = spool / WORK_FOLDER
     collected = skipped = 0
     errors: list[OSError] = []

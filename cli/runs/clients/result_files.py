@@ -3,8 +3,10 @@
 import base64
 import hashlib
 import os
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -12,19 +14,41 @@ from cli.runs.clients.remote_command import MAX_PATH_BYTES
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.printable import count_text, one_line
+from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL
 
 FILES_FOLDER = "files"
 ATTEMPTS = 3
 # How long to wait for the next message.
 SILENT_S = 60.0
+POLL_S = 0.5
 
 
 class _CollectError(Exception):
     """The files cannot be collected; the message states why."""
 
 
-def collect(address: SshAddress, spool: str, folder: Path) -> str:
-    """Copy the files in a spool's working directory to `folder`; return what is missing, or ""."""
+class _RefusedError(_CollectError):
+    """Another attempt would fail in the same way."""
+
+
+def collect_all(hosts: Sequence[tuple[SshAddress, str, Path]]) -> list[str]:
+    """Call `collect` for several hosts in parallel, each an address, a spool and a directory; return the results.
+
+    Raises KeyboardInterrupt after all connections have been closed.
+    """
+    stopped = threading.Event()
+    with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+        try:
+            return list(pool.map(lambda host: collect(host[0], host[1], host[2], stopped), hosts))
+        finally:
+            stopped.set()
+
+
+def collect(address: SshAddress, spool: str, folder: Path, stopped: threading.Event) -> str:
+    """Copy the files in a spool's working directory to `folder`; return what is missing, or "".
+
+    Gives up when `stopped` is set.
+    """
     problem = ""
     for _ in range(ATTEMPTS):
         try:
@@ -32,11 +56,11 @@ def collect(address: SshAddress, spool: str, folder: Path) -> str:
         except OSError as error:
             return f"ssh: {error.strerror}"
         try:
-            skipped = _receive(session, folder)
+            skipped = _receive(session, folder, stopped)
         except (OSError, _CollectError) as error:
             session.close()
             problem = one_line(error)
-            if isinstance(error, OSError):
+            if isinstance(error, OSError | _RefusedError):
                 return problem
             continue
         reason = session.close()
@@ -47,7 +71,7 @@ def collect(address: SshAddress, spool: str, folder: Path) -> str:
     return f"the command's files cannot be collected: {problem}"
 
 
-def _receive(session: SshSession, folder: Path) -> int | None:
+def _receive(session: SshSession, folder: Path, stopped: threading.Event) -> int | None:
     """Write the files of a session; return how many the other host skipped, or None if the session ended early.
 
     Raises OSError and _CollectError.
@@ -60,7 +84,9 @@ def _receive(session: SshSession, folder: Path) -> int | None:
             while not session.has_ended and files.skipped is None:
                 if time.monotonic() - last_s >= SILENT_S:
                     raise _CollectError(f"no response for {SILENT_S:g} s")
-                for message in session.messages(wake_end, SILENT_S):
+                if stopped.is_set():
+                    raise _RefusedError(INTERRUPTED)
+                for message in session.messages(wake_end, POLL_S):
                     last_s = time.monotonic()
                     files.take(message)
             return files.skipped
@@ -110,6 +136,8 @@ class _Files:
                 raise _CollectError(f"{self._path.name}: wrong checksum")
             self._temporary.replace(self._path)
             self._file = None
+        elif "problem" in message:
+            raise _RefusedError(one_line(message["problem"]))
         elif "collected" in message:
             self.skipped = int(message.get("skipped", 0))
 

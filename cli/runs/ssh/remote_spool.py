@@ -102,7 +102,7 @@ def keep(folder: Path, lease_s: float, source: str) -> None:
     If no run has begun by then, nobody will fetch the recording, so the spool is deleted. Raises CasstatError.
     """
     _require_spool(folder)
-    with _lock(folder) as is_first, suppress(_EndedError):
+    with try_lock(folder / _LOCK_FILE) as is_first, suppress(_EndedError):
         if not is_first:
             return
         options = () if source == "auto" else ("--source", source)
@@ -267,10 +267,10 @@ def _accepts(path: Path) -> bool:
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[bool]:
-    """Try to take the keeper's lock, and yield whether it was free. Raises CasstatError."""
+def try_lock(file: Path) -> Iterator[bool]:
+    """Try to lock an existing file, and yield whether it was not locked. Raises CasstatError."""
     try:
-        lock = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        lock = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     try:
@@ -286,7 +286,7 @@ def _lock(folder: Path) -> Iterator[bool]:
 
 def _is_kept(folder: Path) -> bool:
     """Return whether a keeper is running. Raises CasstatError."""
-    with _lock(folder) as is_free:
+    with try_lock(folder / _LOCK_FILE) as is_free:
         return not is_free
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,8 @@ import pytest
 
 from cli.runs.clients.remote_command import WORK_FOLDER, collect
 from cli.runs.clients.result_files import _CollectError, _Files
+from cli.runs.clients.result_files import collect as collect_files
+from cli.runs.ssh.ssh_address import parse_ssh_address
 from tests.stranger import forbidden
 
 DATA = b"result\n" * 1000
@@ -43,6 +46,33 @@ def received(folder: Path, messages: Sequence[Mapping[str, Any]]) -> tuple[dict[
     assert list(folder.parent.iterdir()) == [folder]
     paths = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}, files.skipped
+
+
+class SilentSession:
+    """A session with a host that does not answer."""
+
+    has_ended = False
+
+    def __init__(self, *_: object) -> None:
+        self.waits = 0
+
+    def send(self, data: bytes) -> None:
+        pass
+
+    def messages(self, _wake: int, timeout_s: float) -> list[dict[str, Any]]:
+        self.waits += 1
+        assert timeout_s * self.waits < 1.5
+        return []
+
+    def close(self) -> str:
+        return ""
+
+
+def test_an_interruption_ends_the_collection_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.runs.clients.result_files.SshSession", SilentSession)
+    stopped = threading.Event()
+    stopped.set()
+    assert collect_files(parse_ssh_address("ssh://host"), "/tmp/x", tmp_path, stopped) == "interrupted"  # noqa: S108
 
 
 def test_a_file_has_its_name_once_it_is_complete(tmp_path: Path) -> None:
