@@ -24,9 +24,9 @@ def spool() -> Iterator[Path]:
     rmtree(folder)
 
 
-def executed(spool: Path, command: str) -> "subprocess.Popen[bytes]":
+def executed(spool: Path, command: str, lease_s: float = LEASE_S) -> "subprocess.Popen[bytes]":
     """Start a command whose client has sent the time to start, and reads nothing; the command writes a file `pid`."""
-    words = [sys.executable, "-m", "cli", "execute", "--lease", str(LEASE_S), str(spool), "--", "sh", "-c", command]
+    words = [sys.executable, "-m", "cli", "execute", "--lease", str(lease_s), str(spool), "--", "sh", "-c", command]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"start 0\n")
@@ -65,11 +65,12 @@ def test_a_writing_command_ends_when_heartbeats_stop(spool: Path) -> None:
 
 
 def test_files_are_collected_after_the_command_has_ended(spool: Path) -> None:
-    with executed(spool, "echo $$ > pid; sleep 1; echo 1 > result") as process:
-        collecting = subprocess.run(
-            [sys.executable, "-m", "cli", "execute", "--collect", spool], capture_output=True, check=True, timeout=60
-        )
+    command = "echo $$ > pid; until [ -e end ]; do sleep 0.1; done; echo 1 > result"
+    collecting = [sys.executable, "-m", "cli", "execute", "--collect", spool]
+    with executed(spool, command, 60.0) as process, subprocess.Popen(collecting, stdout=subprocess.PIPE) as collector:
+        assert collector.stdout is not None
+        messages = map(json.loads, collector.stdout)
+        assert [next(messages), next(messages)][1] == {"waiting": True}
+        (spool / "work" / "end").touch()
+        assert [message["file"] for message in messages if "file" in message] == ["end", "pid", "result"]
         process.kill()
-    messages = [json.loads(line) for line in collecting.stdout.splitlines()]
-    assert {"waiting": True} in messages
-    assert [message["file"] for message in messages if "file" in message] == ["pid", "result"]
