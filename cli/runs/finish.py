@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
+from cli.runs.clients.client_host_summary import with_client_peaks
 from cli.runs.run_summary import RunSummary, summary_of
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
@@ -35,19 +36,26 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
-    summary = _attempt(lambda: summary_of(folder, run)) or RunSummary([], {})
-    summaries = summary.phases
-    _attempt(lambda: _write_summary(folder, summaries))
+    summary = _summarised(folder, run)
+    if summary is not None:
+        _attempt(lambda: _write_summary(folder, summary.phases))
     _attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
     settings = MergeSettings((folder,), points=POINTS)
     _attempt(lambda: list(plot_into(settings, folder / PLOTS_FOLDER, Drawing(), quiet=True)))
     if not quiet:
-        for line in summary_lines(summaries):
-            echo(line, err=True)
-        _report_gaps(run, summary)
-    met = _check(conditions, summaries)
+        _print_summary(run, summary)
+    met = _check(conditions, summary.phases if summary else [])
     echo(folder, err=True)
     return met
+
+
+def _summarised(folder: Path, run: Run) -> RunSummary | None:
+    """Return the run's summary, or None if it fails; without the client hosts' values if only these fail."""
+    summary = _attempt(lambda: summary_of(folder, run))
+    if summary is None:
+        return None
+    phases = _attempt(lambda: with_client_peaks(folder, run, summary.phases))
+    return summary if phases is None else replace(summary, phases=phases)
 
 
 def _attempt(step: Callable[[], Result]) -> Result | None:
@@ -69,9 +77,11 @@ def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
-def _report_gaps(run: Run, summary: RunSummary) -> None:
-    """Print which nodes are missing, and on which nodes ticks were lost."""
-    lost = [f"{count} on {one_line(node)}" for node, count in summary.lost.items() if count]
+def _print_summary(run: Run, summary: RunSummary | None) -> None:
+    """Print the summary, if there is one, on which nodes ticks were lost, and which nodes are missing."""
+    for line in summary_lines(summary.phases) if summary else ():
+        echo(line, err=True)
+    lost = [f"{count} on {one_line(node)}" for node, count in summary.lost.items() if count] if summary else []
     if lost:
         echo(one_line(f"lost ticks: {', '.join(lost)}"), err=True)
     missing = [node for node in run.nodes if not node.folder]

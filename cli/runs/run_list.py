@@ -106,7 +106,7 @@ def read_summaries(folder: Path) -> list[PhaseSummary]:
                 str(phase["name"]),
                 float(phase["begin_s"]),
                 float(phase["end_s"]),
-                {str(name): value for name, value in phase["values"].items()},
+                {str(name): _cell(value) for name, value in phase["values"].items()},
                 _peaks(phase["peaks"]),
                 # Earlier versions did not sample client hosts.
                 _peaks(phase.get("client_peaks", {})),
@@ -115,6 +115,13 @@ def read_summaries(folder: Path) -> list[PhaseSummary]:
         ]
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError):
         return []
+
+
+def _cell(value: Any) -> Cell:
+    """Return a value in a summary. Raises TypeError if it is neither a finite number nor a string nor None."""
+    if value is None or isinstance(value, str) or is_finite(value):
+        return value
+    raise TypeError
 
 
 def _peaks(content: Mapping[str, Any]) -> dict[str, Peak]:

@@ -1,4 +1,4 @@
-"""Computes the summaries of a run's phases from its recordings."""
+"""Computes the summaries of a run's phases from the recordings of its nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from cli.runs.clients.client_host_summary import client_peaks_of
 from collector.cluster.grid import SpanGrid
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
@@ -66,7 +65,6 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     for node in peaks.nodes:
         for index, row in node.product:
             rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
-    of_clients = client_peaks_of(folder, run, phases)
     summaries = [
         PhaseSummary(
             phase.name,
@@ -74,7 +72,6 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
             phase.end_s,
             {**phase_values(choice, whole.cluster[number], len(whole.nodes)), "time": phase.end_s},
             peaks_of(rows.get(number, [])),
-            of_clients[number],
         )
         for number, phase in enumerate(phases)
         if number in whole.cluster

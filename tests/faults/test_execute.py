@@ -66,7 +66,7 @@ def test_a_writing_command_ends_when_heartbeats_stop(spool: Path) -> None:
 
 def test_files_are_collected_after_the_command_has_ended(spool: Path) -> None:
     command = "echo $$ > pid; until [ -e end ]; do sleep 0.1; done; echo 1 > result"
-    collecting = [sys.executable, "-m", "cli", "execute", "--collect", spool]
+    collecting = [sys.executable, "-m", "cli", "execute", "--collect", str(spool)]
     with executed(spool, command, 60.0) as process, subprocess.Popen(collecting, stdout=subprocess.PIPE) as collector:
         assert collector.stdout is not None
         messages = map(json.loads, collector.stdout)

@@ -20,7 +20,7 @@ from cli.runs.command.escalation import Escalation
 from cli.runs.command.output_observer import IDLE_S, OutputObserver
 from cli.runs.command.signal_handlers import Handler, handling
 from cli.runs.command.supervisor_reports import CommandResult
-from cli.runs.ssh.ssh_address import SshAddress
+from cli.runs.ssh.ssh_address import SshAddress, labels_of
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.writer import folder_name
@@ -204,16 +204,6 @@ class RemoteClientHosts:
     def _send(self, number: int) -> None:
         for command in self._commands:
             command.signal(number)
-
-
-def labels_of(addresses: Sequence[SshAddress]) -> list[str]:
-    """Return a label for each address: its host, with a number if the host occurs several times."""
-    hosts = [address.host for address in addresses]
-    labels = []
-    for index, host in enumerate(hosts):
-        number = f"#{hosts[:index].count(host) + 1}" if hosts.count(host) > 1 else ""
-        labels.append(host + number)
-    return labels
 
 
 def _filled(words: Sequence[str], address: SshAddress, index: int) -> list[str]:

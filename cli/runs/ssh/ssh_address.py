@@ -1,7 +1,7 @@
 """Parses addresses of the form `ssh://[USER@]HOST[:PORT]`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from collector.printable import one_line
@@ -67,3 +67,13 @@ def parse_ssh_address(text: str) -> SshAddress:
     if match is None or (port is not None and not 0 < port <= MAX_PORT):
         raise SshAddressError(f"'{one_line(text)}' is not a valid address (hint: {EXAMPLES})")
     return SshAddress(match["six"] or match["host"], match["user"] or "", port)
+
+
+def labels_of(addresses: Sequence[SshAddress]) -> list[str]:
+    """Return a label for each address: its host, with a number if the host occurs several times."""
+    hosts = [address.host for address in addresses]
+    labels = []
+    for index, host in enumerate(hosts):
+        number = f"#{hosts[:index].count(host) + 1}" if hosts.count(host) > 1 else ""
+        labels.append(host + number)
+    return labels

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from cli.errors import CasstatError
 from cli.runs.clients.client_host_summary import client_peaks_of
 from collector.catalogue import CATALOGUE
 from collector.host.busy_processes import CPU_TIME
@@ -38,10 +41,11 @@ def peaks(folder: Path, *hosts: ClientHost) -> list[dict[str, Peak]]:
     return client_peaks_of(folder, run, PHASES)
 
 
-def host(folder: Path, name: str, ticks: list[Snapshot], clock_s: float = 0.0) -> ClientHost:
+def host(folder: Path, name: str, ticks: list[Snapshot], clock_s: float = 0.0, address: str = "") -> ClientHost:
+    """Record a client host's ticks in `client-hosts/NAME/`, and return the host."""
     record(folder / "client-hosts" / name, ticks, metrics=(*METRICS, CATALOGUE[RUNNABLE], CPU_TIME), sources=())
     clocks = (NodeClock(BEGIN_S, clock_s, 0.001),)
-    return ClientHost(name, "", f"client-hosts/{name}", TICKS, interval_s=1.0, clocks=clocks)
+    return ClientHost(ticks[0].node, address, f"client-hosts/{name}", TICKS, interval_s=1.0, clocks=clocks)
 
 
 def test_peaks_are_those_of_the_phase_and_of_the_busiest_process(tmp_path: Path) -> None:
@@ -61,6 +65,30 @@ def test_a_client_hosts_clock_is_corrected(tmp_path: Path) -> None:
     assert second["run_queue"].value == 1
     # The recording contains no processes.
     assert "process_cpu_pct" not in second
+
+
+@pytest.mark.parametrize(
+    ("addresses", "labels"),
+    [(("ssh://gen1", "ssh://gen2"), ("gen1", "gen2")), (("ssh://gen1", "ssh://gen1"), ("gen1#1", "gen1#2"))],
+)
+def test_hosts_with_the_same_name_are_told_apart_by_their_addresses(
+    addresses: tuple[str, str], labels: tuple[str, str], tmp_path: Path
+) -> None:
+    one, two = sampled("vm", {12: 5, 21: 3}, {}), sampled("vm", {17: 8}, {})
+    first, second = peaks(
+        tmp_path,
+        host(tmp_path, "vm", one, address=addresses[0]),
+        # Its clock is 5 s ahead.
+        host(tmp_path, "vm~2", two, 5.0, addresses[1]),
+    )
+    assert first["run_queue"] == Peak(8, labels[1], BEGIN_S + 12.0)
+    assert second["run_queue"] == Peak(3, labels[0], BEGIN_S + 21.0)
+
+
+def test_an_invalid_address_is_reported_if_it_is_needed(tmp_path: Path) -> None:
+    ticks = sampled("vm", {}, {})
+    with pytest.raises(CasstatError, match="'ssh://-F' is not a valid address"):
+        peaks(tmp_path, *(host(tmp_path, folder, ticks, address="ssh://-F") for folder in ("vm", "vm~2")))
 
 
 def test_a_host_without_a_recording_has_no_peaks(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Runs are listed with their results; other files, and runs without results, are tolerated."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ SUMMARY = [
         "name": "main",
         "begin_s": 1000.0,
         "end_s": 1059.0,
-        "values": {"reads_per_s": 12345.6, "read_p99_ms": 1.234, "writes_per_s": None},
+        "values": {"node": "cluster", "reads_per_s": 12345.6, "read_p99_ms": 1.234, "writes_per_s": None},
         "peaks": {"gc_pct": {"value": 1.0, "node": "n1", "time_s": 1010.0, "process": ""}},
         "client_peaks": {"process_cpu_pct": {"value": 99.0, "node": "c", "time_s": 1020.0, "process": "java (42)"}},
     }
@@ -97,6 +98,16 @@ def test_malformed_runs_are_reported_and_the_others_are_listed(runs: Path, capsy
     assert output.err == f"casstat: {runs / 'other' / FILE}: not JSON\n"
     assert main(["runs", "show", str(runs / "other")]) == 1
     assert main(["runs", "show"]) == 2
+
+
+@pytest.mark.parametrize("value", [10**309, math.nan, math.inf, True, [1.0]], ids=str)
+def test_a_summary_with_a_value_that_is_not_a_finite_number_is_ignored(
+    value: object, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = [{**SUMMARY[0], "values": {"reads_per_s": value}}]
+    (runs / "b" / SUMMARY_FILE).write_text(json.dumps(damaged))
+    assert printed(capsys, runs).splitlines()[2].split()[-5:-1] == ["-"] * 4
+    assert printed(capsys, "show", runs / "b").splitlines()[-1] == "client host c: 60 ticks"
 
 
 def test_times_that_are_out_of_range_for_a_date_are_shown_as_unknown(

@@ -1,0 +1,59 @@
+"""A step of a run's completion that fails does not affect the results of the others."""
+
+import json
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from cli.runs.finish import SUMMARY_FILE, finish
+from collector.runs.run import ClientHost, Run, RunNode, RunPhase
+from collector.runs.run_file import write_run
+from exporters.summary.conditions import condition_of
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+
+TICKS = 20
+READS = condition_of("reads < 1")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run with a node and a client host."""
+    for folder in ("nodes/n1", "client-hosts/c1"):
+        record(tmp_path / folder, busy("n1", TICKS))
+    node = RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0)
+    host = ClientHost("c1", "", "client-hosts/c1", TICKS, interval_s=1.0)
+    phases = (RunPhase("first", BEGIN_S, BEGIN_S + 9.5), RunPhase("second", BEGIN_S + 9.5, BEGIN_S + TICKS))
+    run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=(node,), phases=phases, client_hosts=(host,))
+    write_run(tmp_path, run)
+    return run
+
+
+def test_a_client_host_that_cannot_be_read_does_not_affect_the_summary_of_the_nodes(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rmtree(tmp_path / "client-hosts/c1")
+    assert not finish(tmp_path, run, [READS], quiet=False)
+    summaries = json.loads((tmp_path / SUMMARY_FILE).read_text())
+    assert [(summary["name"], summary["client_peaks"]) for summary in summaries] == [
+        ("first", {}),
+        ("second", {}),
+        ("total", {}),
+    ]
+    errors = capsys.readouterr().err
+    assert errors.count(f"casstat: {tmp_path}/client-hosts/c1: No such file or directory\n") == 1
+    assert "Latencies in ms" in errors
+
+
+def test_a_summary_that_cannot_be_computed_does_not_replace_the_previous_one(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finish(tmp_path, run, (), quiet=True)
+    before = (tmp_path / SUMMARY_FILE).read_bytes()
+    rmtree(tmp_path / "nodes/n1")
+    assert finish(tmp_path, run, [READS], quiet=False)
+    assert (tmp_path / SUMMARY_FILE).read_bytes() == before
+    errors = capsys.readouterr().err
+    assert f"casstat: {tmp_path}/nodes/n1: No such file or directory\n" in errors
+    assert "no phase is long enough" not in errors
+    assert errors.endswith(f"--fail-if 'reads < 1': the run has no value for reads\n{tmp_path}\n")
