@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cli.parameters.agent_options import agent_options
+from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration, range_options
 
 
@@ -27,7 +28,7 @@ from cli.parameters.time_types import Duration, range_options
     metavar="DIR",
     help="Directory of a run to complete, for example after its recorder died. Not with NODE or options for a new run.",
 )
-@click.option("--name", metavar="NAME", help="Name of the run.  [the directory's name]")
+@click.option("--name", type=RunName(), metavar="NAME", help="Name of the run.  [the directory's name]")
 @agent_options
 def command(**options: Any) -> None:
     """Fetch the recordings of a past period from agents

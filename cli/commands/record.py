@@ -10,6 +10,7 @@ import click
 from cli.errors import CasstatError, note
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS, JolokiaSettings
+from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
 # The exit status if casstat fails, rather than the command.
@@ -104,7 +105,7 @@ class RecordCommand(click.Command):
     help="Run COMMAND on HOST instead of locally, with {host} and {index} filled in (repeatable).",
 )
 @click.option("--seed", "seeds", multiple=True, metavar="NODE", help="Record this agent's whole cluster (repeatable).")
-@click.option("--name", default="", metavar="NAME", help="Name of the run.  [the command's name]")
+@click.option("--name", type=RunName(), metavar="NAME", help="Name of the run.  [the command's name]")
 @click.option("--tag", "tags", type=Tag(), multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable).")
 @click.option("--warm-up", type=Duration(), default=0.0, help="Initial period that the summary excludes.  [0s]")
 @click.option("--cool-down", type=Duration(), default=0.0, help="Time to keep recording after the command ends.  [0s]")

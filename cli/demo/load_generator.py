@@ -8,6 +8,7 @@ import argparse
 import json
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -191,11 +192,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         load.metrics.serve(options.metrics)
     runner: Any = threading.Thread(target=load.run, args=(options.rate, options.seconds, stop))
     runner.start()
-    while runner.is_alive():
-        runner.join(COUNTS_EVERY_S)
-        if options.counts:
-            write_counts(options.counts, load.counts)
-    load.close()
+    try:
+        while runner.is_alive():
+            runner.join(COUNTS_EVERY_S)
+            if options.counts:
+                write_counts(options.counts, load.counts)
+    except OSError as error:
+        sys.exit(f"{error.filename or options.counts}: {error.strerror}")
+    finally:
+        stop.set()
+        runner.join()
+        load.close()
     print(json.dumps(asdict(load.counts)))
 
 

@@ -23,6 +23,7 @@ from collector.runs.agent_nodes import INTERRUPTED
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import write_run
+from collector.runs.run_texts import accepted_name
 
 SHOWN_EVERY_S = 0.5
 
@@ -53,7 +54,7 @@ def fetch(settings: FetchSettings) -> None:
         raise CasstatError(f"{folder}: already exists (hint: choose another directory)")
     with Progress() as progress:
         result = fetched(clients, wanted, folder, progress.add)
-    name = settings.name or folder.resolve().name
+    name = settings.name or accepted_name(folder.resolve().name)
     run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
     is_run = any(node.ticks for node in result.nodes)
     error = result.error

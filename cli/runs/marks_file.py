@@ -9,7 +9,7 @@ from pathlib import Path
 from collector.printable import one_line
 from collector.runs.run import RunMark
 from collector.runs.run_file import is_finite
-from exporters.api.runs_endpoint import MAX_TEXT_CHARS
+from collector.runs.run_texts import MAX_TEXT_CHARS
 
 FILE = "marks.jsonl"
 MAX_LINE_BYTES = 16 << 10

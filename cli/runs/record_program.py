@@ -28,6 +28,7 @@ from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
 from collector.runs.run import Run
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
+from collector.runs.run_texts import accepted_name
 from exporters.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.
@@ -44,7 +45,7 @@ class RecordSettings:
     nodes: tuple[str, ...] = ()
     client_hosts: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
-    name: str = ""
+    name: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
     warm_up: float = 0.0
     cool_down: float = 0.0
@@ -69,7 +70,7 @@ def record(settings: RecordSettings) -> int:
     addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
     client_hosts = ssh_addresses(settings.client_hosts)
     begin_s = time.time()
-    name = settings.name or Path(settings.command[0]).name
+    name = settings.name or accepted_name(Path(settings.command[0]).name)
     folder = settings.folder or run_folder.default_folder(name, begin_s)
     is_new = run_folder.create(folder)
     with ExitStack() as stack:

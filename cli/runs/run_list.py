@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
@@ -15,6 +16,7 @@ from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line
+from collector.runs.agent_client import AgentClient
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from exporters.line.columns import Cell
@@ -23,6 +25,8 @@ from exporters.summary.summary_text import summary_lines
 
 MAX_SUMMARY_BYTES = 16 << 20
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
+# More pages than an agent keeps runs for.
+MAX_PAGES = 50
 # The number of text columns at the beginning of a row.
 _TEXTS = 4
 
@@ -56,7 +60,7 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
         (address,) = clients.addresses([location])
         client = clients.client(address)
         try:
-            runs += [_of_agent(content, address.authority) for content in client.json("/api/v1/runs")]
+            runs += _on_agent(client)
         except AgentError as error:
             raise CasstatError(f"{error} (hint: give a directory or the address of an agent)") from None
         except (KeyError, TypeError):
@@ -86,6 +90,25 @@ def _in_folder(folder: Path) -> list[ListedRun]:
         values = summaries[-1].values if summaries else {}
         runs.append(ListedRun(run.name, run.begin_s, run.end_s, str(path), run.tags, values))
     return runs
+
+
+def _on_agent(client: AgentClient) -> list[ListedRun]:
+    """Return the runs on all pages of an agent's list.
+
+    Raises AgentError, and KeyError or TypeError if the list is malformed.
+    """
+    runs: dict[str, ListedRun] = {}
+    path = "/api/v1/runs"
+    for _ in range(MAX_PAGES):
+        # The list starts over if the agent has deleted the last run of the previous page.
+        page = {str(content["id"]): _of_agent(content, client.address.authority) for content in client.json(path)}
+        if page.keys() <= runs.keys():
+            break
+        runs.update(page)
+        path = f"/api/v1/runs?after={quote(list(page)[-1], safe='', errors='replace')}"
+    else:
+        note(f"{client.address.url}: too many runs; only the first {len(runs)} are listed")
+    return list(runs.values())
 
 
 def _of_agent(content: Mapping[str, Any], where: str) -> ListedRun:

@@ -17,6 +17,10 @@ class _EndedEarlyError(Exception):
     """The run is no longer active on an agent, or no longer known to it."""
 
 
+class _MarkRefusedError(Exception):
+    """The run has no room for a mark on an agent, or has ended; the message is the agent's error."""
+
+
 class AgentRuns:
     """The same run on several agents. Agents that refuse to begin it are left out; the run goes on without them.
 
@@ -30,6 +34,7 @@ class AgentRuns:
         self._report = report
         self._ids: dict[AgentClient, str] = {}
         self._silent: set[AgentClient] = set()
+        self._refusing: set[AgentClient] = set()
         # A client must be used by one thread at a time. The renewing thread uses the clients of silent agents, and the
         # thread that holds the lock uses the others.
         self._lock = threading.Lock()
@@ -51,7 +56,12 @@ class AgentRuns:
         """Add a mark to the run on all agents that are answering."""
 
         def mark(client: AgentClient) -> None:
-            client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})
+            try:
+                client.post(f"/api/v1/runs/{self._ids[client]}/marks", {"text": text})
+            except AgentStatusError as error:
+                if error.status == http.client.CONFLICT:
+                    raise _MarkRefusedError(str(error)) from None
+                raise
 
         with self._lock:
             self._for_each(self._answering(), mark, "cannot mark the run")
@@ -91,7 +101,8 @@ class AgentRuns:
         """Call `act` for all clients in parallel.
 
         Reports a failure as `problem` with its reason, unless `problem` is empty. An agent on which the run has ended
-        early is reported once and then left out.
+        early is reported once and then left out. Of the marks that an agent refuses, only the first is reported: there
+        may be room for a shorter one, and if the run has ended, the next renewal reports that.
         """
 
         def attempt(client: AgentClient) -> str:
@@ -102,6 +113,10 @@ class AgentRuns:
                 return (
                     f"the run ended early on {client.address.url}: its lease expired, or a client ended or deleted it"
                 )
+            except _MarkRefusedError as error:
+                is_first = client not in self._refusing
+                self._refusing.add(client)
+                return f"{problem}: {error}" if is_first else ""
             except AgentError as error:
                 reason = str(error)
             except (KeyError, TypeError):

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from collector.runs.run_texts import MAX_NAME_CHARS, MAX_TEXT_CHARS
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT
 from exporters.api.responses import EVENTS, JSON
-from exporters.api.runs_endpoint import MAX_LEASE_S, MAX_LISTED, MAX_NAME_CHARS, MAX_TEXT_CHARS, MIN_LEASE_S
+from exporters.api.runs_endpoint import MAX_LEASE_S, MAX_LISTED, MIN_LEASE_S
 from exporters.api.samples_endpoint import MAX_PATTERN_CHARS, MAX_PATTERNS
 
 Json = dict[str, Any]

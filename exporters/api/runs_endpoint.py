@@ -10,10 +10,10 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from collector.runs.run_texts import MAX_NAME_CHARS, MAX_TEXT_CHARS, require_accepted
 from exporters.api.agent_api import AgentApi, TooManyChangesError
 from exporters.api.responses import error_response, json_response, no_store, to_json
 
-MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 1000
 MAX_LISTED = 1000
 # The limits of a lease: a client should be able to miss a renewal, and the run of a dead client should end within an
 # hour.
@@ -106,7 +106,5 @@ async def _body(request: Request, key: str, longest: int, *optional: str) -> dic
         raise ValueError("the body is not JSON") from None
     if not isinstance(content, dict) or not {key} <= set(content) <= {key, *optional}:
         raise ValueError(f'the body must be {{"{key}": …}}')
-    text = content[key]
-    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > longest:
-        raise ValueError(f"{key} must be a single line of 1 to {longest} printable characters and must not be blank")
+    require_accepted(key, content[key], longest)
     return content

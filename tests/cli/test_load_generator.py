@@ -1,10 +1,11 @@
-"""The demo's load ends on time, whatever its rate."""
+"""The demo's load ends on time, whatever its rate, and when its counts cannot be written."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
-from cli.demo.load_generator import Load
+from cli.demo.load_generator import Counts, Load, main
 
 
 class SlowLoad(Load):
@@ -40,3 +41,29 @@ def test_a_load_ends_after_the_given_time(monkeypatch: pytest.MonkeyPatch, rate:
     load.run(rate, 2.0, SimulatedStop(load))
     assert load.now_s - 100.0 == pytest.approx(2.0, abs=0.05)
     assert load.sent == pytest.approx(expected, rel=0.05)
+
+
+class EndlessLoad(Load):
+    """A load without a cluster, which sends nothing until it is stopped."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.counts = Counts()
+        self.events: list[str] = []
+
+    def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
+        self.events.append("stopped" if stop.wait(30) else "timed out")
+
+    def close(self) -> None:
+        self.events.append("closed")
+
+
+def test_a_load_whose_counts_cannot_be_written_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = EndlessLoad()
+    monkeypatch.setattr("cli.demo.load_generator.Load", lambda *_, **__: load)
+    monkeypatch.setattr("cli.demo.load_generator.COUNTS_EVERY_S", 0.01)
+    monkeypatch.setattr("cli.demo.load_generator.signal.signal", lambda *_: None)
+    counts = tmp_path / "absent" / "counts.json"
+    with pytest.raises(SystemExit) as ended:
+        main(["127.0.0.1", "--counts", str(counts)])
+    assert ended.value.code == f"{counts.with_suffix('.new')}: No such file or directory"
+    assert load.events == ["stopped", "closed"]

@@ -172,6 +172,7 @@ def test_node_directories_are_created_before_any_journal_is_read_and_removed_aft
     [
         ((), "use either --last or --from"),
         (("--last", "1h", "--from", "10:00"), "specify either --last or --from"),
+        (("--last", "1h", "--name", "a\tb"), "name must be a single line of 1 to 100 printable characters"),
         (("--from", "-inf"), "the period must begin between 0 and 1e+11 seconds since the epoch"),
         (("--from", "1e15"), "the period must begin between 0 and 1e+11 seconds since the epoch"),
         (("--from", "5", "--until", "inf"), "the period must end at most 1e+11 seconds after the epoch"),

@@ -48,6 +48,18 @@ def test_a_run_contains_recordings_tables_plots_and_a_summary(
     assert node.agent.known["1"]["end_s"] is not None
 
 
+@pytest.mark.usefixtures("without_summary")
+def test_a_run_named_after_its_command_has_a_name_that_agents_accept(
+    node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = tmp_path / ("x" * 150)
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    code, _, errors = recorded(capfd, node.address, "-o", tmp_path / "run", "--", command)
+    assert (code, errors) == (0, "")
+    assert read_run(tmp_path / "run").name == node.agent.known["1"]["name"] == "x" * 100
+
+
 def test_marks_begin_phases(node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     script = f"sleep 2.2; {sys.executable} -m cli mark steady; echo level 7; sleep 2.2"

@@ -2,16 +2,25 @@
 
 import json
 import math
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.main import main
+from cli.runs import run_list
 from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_list import HEADERS
+from collector.runs.agent_client import AgentClient
 from collector.runs.run import ClientHost, Run, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import FILE, write_run
+from exporters.api.app import build
+from exporters.api.runs_endpoint import MAX_LISTED
+from exporters.api.server import Server
 from tests.collector.zones import local_zone
+from tests.exporters.api.scripted_agent import Scripted
 
 RUN = Run(
     "load",
@@ -126,3 +135,47 @@ def test_a_directory_that_does_not_exist_is_an_error(
     monkeypatch.chdir(tmp_path)
     assert main(["runs"]) == 1
     assert capsys.readouterr().err == "casstat: casstat-runs: No such file or directory\n"
+
+
+def test_all_runs_of_an_agent_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = Scripted(tmp_path)
+    names = [f"r{number}" for number in range(2 * MAX_LISTED + 1)]
+    for name in names:
+        agent.begin_run(name)
+    server = Server(build(agent, time.time), "127.0.0.1:0", None, print)
+    try:
+        lines = printed(capsys, f"127.0.0.1:{server.address[1]}", "--format", "json").splitlines()
+    finally:
+        server.stop()
+    assert [json.loads(line)["name"] for line in lines] == names
+
+
+def repeated(_: str) -> list[dict[str, Any]]:
+    return [{"id": "1", "name": "r", "begin_s": 1.0, "end_s": None}]
+
+
+def endless(path: str) -> list[dict[str, Any]]:
+    return [{"id": f"{path.rpartition('=')[2]}1", "name": "r", "begin_s": 1.0, "end_s": None}]
+
+
+@pytest.mark.parametrize(
+    ("page", "listed", "problem"),
+    [
+        (repeated, 1, ""),
+        (endless, 3, "casstat: http://h:17199: too many runs; only the first 3 are listed\n"),
+        (lambda _: [{"id": "\ud800", "name": "r", "begin_s": 1.0, "end_s": None}], 1, ""),
+    ],
+)
+def test_the_list_of_an_agent_that_does_not_end_its_pages_is_limited(
+    page: Callable[[str], list[dict[str, Any]]],
+    listed: int,
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(run_list, "MAX_PAGES", 3)
+    monkeypatch.setattr(AgentClient, "json", lambda _, path: page(path))
+    assert main(["runs", "h", "--format", "json"]) == 0
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == listed
+    assert output.err == problem

@@ -90,6 +90,18 @@ def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatc
     assert len(reports) == 1
 
 
+def test_an_agent_that_has_no_room_for_a_mark_receives_later_ones() -> None:
+    agent = FakeAgent("h1", marks=AgentStatusError("HTTP 409", 409))
+    reports: list[str] = []
+    runs = AgentRuns([agent], reports.append)
+    runs.begin("ramp")
+    for _ in range(3):
+        runs.mark("more")
+    runs.end()
+    assert agent.changes.count("marks") == 3
+    assert reports == ["cannot mark the run: HTTP 409"]
+
+
 @pytest.mark.parametrize("status", [404, 409])
 def test_a_run_that_an_agent_has_already_ended_is_reported_at_its_end(status: int) -> None:
     reports: list[str] = []
