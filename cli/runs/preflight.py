@@ -30,8 +30,8 @@ def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) ->
     connections = [clients.client(agent) for agent in agents.journals]
     nodes = nodes_of_agents(connections)
     states = _states(connections, nodes)
-    if any(agents.journals.values()):
-        # A private agent knows its node's name only after its first tick.
+    if any(journal or agent.tunnel for agent, journal in agents.journals.items()):
+        # An agent that `record` started knows its node's name only after its first tick.
         nodes = nodes_of_agents(connections)
     for client in connections:
         client.close()

@@ -4,7 +4,6 @@ import ssl
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,23 +13,9 @@ from cli.runs import run_nodes
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.run_nodes import AgentState, agents_of, states_of, with_peers
-from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.http.access import Access
-from collector.runs.agent_client import AgentClient
-
-
-class FakeAgent(AgentClient):
-    """An agent that responds only to the paths in `content`."""
-
-    def __init__(self, host: str, content: dict[str, Any]) -> None:
-        super().__init__(parse_address(f"{host}:17199", "http"), Access())
-        self._content = content
-
-    def json(self, path: str) -> Any:
-        if path not in self._content:
-            raise AgentError(f"{self.address.url}: connection refused")
-        return self._content[path]
+from tests.cli.runs.fake_client import FakeAgent
 
 
 def test_the_state_of_an_agent_includes_its_active_runs() -> None:
