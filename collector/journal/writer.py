@@ -108,8 +108,8 @@ class Journal:
         """The header that applies to the last tick; None before the first."""
         return self._last_header
 
-    def append(self, snapshot: Snapshot) -> None:
-        """Write a snapshot, whose times must be rounded; a tick that cannot be written is counted as lost."""
+    def append(self, snapshot: Snapshot) -> bool:
+        """Write a snapshot, whose times must be rounded; return False if it cannot be written and counts as lost."""
         try:
             self._append(snapshot)
         except OSError as error:
@@ -118,10 +118,11 @@ class Journal:
             if not self._failing:
                 self._warn(f"{self._folder}: {error.strerror}: recording is suspended until the disk is writable again")
             self._failing = True
-            return
+            return False
         if self._failing:
             self._warn(f"{self._folder}: writable again; {count_text(self.lost, 'tick')} lost so far")
             self._failing = False
+        return True
 
     def close(self) -> None:
         """End the file and release the lock; report lost ticks and removed files."""

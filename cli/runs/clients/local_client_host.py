@@ -107,8 +107,8 @@ class LocalClientHost:
         assert self._journal is not None  # noqa: S101 - the thread starts after it has been opened
         with suppress(_StoppedError):
             for snapshot in self._sampler.snapshots(ticks(self._clock, INTERVAL_S, aligned=True), INTERVAL_S):
-                self._journal.append(snapshot)
-                self._times_s.append(snapshot.tick.time_s)
+                if self._journal.append(snapshot):
+                    self._times_s.append(snapshot.tick.time_s)
 
 
 class _StoppedError(Exception):
