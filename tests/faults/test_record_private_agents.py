@@ -65,3 +65,21 @@ def test_a_private_agent_receives_no_credentials(
     (plan,) = plans
     assert [address.authority for address in plan.nodes] == [node.address, private]
     assert [bool(plan.access(address).headers) for address in plan.nodes] == [True, False]
+
+
+def test_settings_that_describe_this_machines_node_do_not_apply_to_other_nodes(
+    fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "NODE": "mine",
+        "JOLOKIA_TARGET": "127.0.0.1:7199",
+        "JOLOKIA_TARGET_USER": "me",
+        "LOG_PATTERN": "%m%n",
+    }.items():
+        monkeypatch.setenv(f"CASSTAT_{name}", value)
+    folder = tmp_path / "run"
+    code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sleep", "1.5")
+    assert code == 0, errors
+    (node,) = read_run(folder).nodes
+    assert node.name != "mine"
+    assert node.ticks

@@ -33,7 +33,8 @@ class PrivateAgent:
         self._log = folder / LOG_FILE
         command = [sys.executable, "-m", "cli", "agent", "--listen", listen, "--journal-dir", str(folder)]
         # Settings for a permanent agent on this machine must not affect the private one.
-        environ = {name: value for name, value in os.environ.items() if name not in _AGENT_VARIABLES}
+        foreign = _AGENT_VARIABLES | (_NODE_VARIABLES if "--jolokia" in options else set())
+        environ = {name: value for name, value in os.environ.items() if name not in foreign}
         status, status_end = os.pipe()
         control_end, self._control = os.pipe()
         words = [str(control_end), str(status_end), "-1", *command, *options]
@@ -114,4 +115,16 @@ def _last_line(output: bytes) -> str:
 
 _AGENT_VARIABLES = frozenset(
     f"CASSTAT_{name}" for name in ("LISTEN", "JOURNAL_DIR", "JOURNAL_LIMIT", "WEB_CONFIG_FILE", "TO", "CONFIG")
+)
+# These describe one node, which may be another one than that with the URL given as --jolokia.
+_NODE_VARIABLES = frozenset(
+    f"CASSTAT_{name}"
+    for name in (
+        "NODE",
+        "LOG",
+        "LOG_PATTERN",
+        "JOLOKIA_TARGET",
+        "JOLOKIA_TARGET_USER",
+        "JOLOKIA_TARGET_PASSWORD_FILE",
+    )
 )
