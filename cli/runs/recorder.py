@@ -73,14 +73,13 @@ class Recorder:
                 note(result.problem)
             if result.left:
                 note("processes of the command are still running in the background; the run does not wait for them")
-            command_end_s = time.time()
-            command = replace(command, end_s=command_end_s, exit_code=result.exit_code)
+            command = replace(command, end_s=result.end_s, exit_code=result.exit_code)
             self._write(replace(self._run, command=command))
             _wait(cool_down_s)
-            self._wait_for_last_tick(reached, command_end_s)
+            self._wait_for_last_tick(reached, result.end_s)
             end_s = time.time()
         marks = tuple(self._marks.marks)
-        phases = phases_of(begin_s, command_end_s, end_s, self._run.warm_up_s, marks)
+        phases = phases_of(begin_s, result.end_s, end_s, self._run.warm_up_s, marks)
         hosts = self._hosts.entries()
         self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks, client_hosts=hosts))
         return result

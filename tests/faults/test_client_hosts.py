@@ -3,13 +3,18 @@
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from cli.runs.clients import remote_client_hosts
+from cli.runs.clients.client_command import ClientCommand
 from cli.runs.clients.remote_client_hosts import RESULTS_FOLDER
+from cli.runs.command import output_marker
 from cli.runs.run_folder import LOCK_FILE
 from collector.journal.writer import files_of
 from collector.runs.run_file import read_run
@@ -75,6 +80,42 @@ def test_the_command_runs_on_all_hosts_at_the_same_time(
     # Both hosts have the name of this machine.
     peaks = summaries(folder)[run.marks[0].text]["client_peaks"]
     assert peaks["cpu_busy_pct"]["node"] in (f"{HOST}#1", f"{HOST}#2")
+
+
+def test_the_command_ends_when_it_has_ended_on_all_hosts_however_slow_the_reader_of_its_output_is(
+    node: Node,
+    server: SshServer,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[ClientCommand] = []
+    marked_s: list[float] = []
+
+    class Observed(ClientCommand):
+        """A command that the test knows."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            commands.append(self)
+
+    def mark(*_: object) -> None:
+        """Delay the output until the command has ended on both hosts."""
+        eventually(lambda: all(command.result for command in commands))
+        marked_s.append(time.time())
+
+    monkeypatch.setattr(remote_client_hosts, "ClientCommand", Observed)
+    monkeypatch.setattr(output_marker, "append_mark", mark)
+    hosts = ("--client-host", server.url) * 2
+    script = "echo level; sleep 0.{index}"
+    options = ("--mark-regex", "level", "-o", tmp_path / "run", "--", "sh", "-c", script)
+    code, _, errors = recorded(capfd, node.address, *hosts, *options)
+    assert code == 0, errors
+    run = read_run(tmp_path / "run")
+    assert run.command is not None
+    assert run.command.end_s is not None
+    assert run.command.end_s < min(marked_s)
+    assert run.command.end_s == max(command.result.end_s for command in commands if command.result)
 
 
 def is_sleeping(seconds: str) -> bool:

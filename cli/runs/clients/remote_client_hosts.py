@@ -106,7 +106,8 @@ class RemoteClientHosts:
         ]
         problems = [result.problem for result in results if result and result.problem]
         codes = [result.exit_code for result in results if result]
-        return CommandResult(next(filter(None, codes), 0), "; ".join(problems))
+        end_s = max(result.end_s for result in results if result)
+        return CommandResult(next(filter(None, codes), 0), "; ".join(problems), end_s=end_s)
 
     def _relay(self, logs: Sequence[OutputLog], log: OutputLog, observer: OutputObserver) -> None:
         """Pass the output on until there is no more of it."""

@@ -3,8 +3,9 @@
 import json
 import signal
 import sys
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cli.runs.command import supervisor as supervisor_program
@@ -27,11 +28,13 @@ class CommandResult:
                is not executable; FAILED if its supervisor failed.
     problem    why the command could not be run, or its output could not be passed through or kept; "" if all went well.
     left       whether processes of the command are still running in the background.
+    end_s      when this program learnt that the command had ended; the last of its output may be passed on later.
     """
 
     exit_code: int
     problem: str = ""
     left: bool = False
+    end_s: float = field(default_factory=time.time, compare=False)
 
 
 def merged_reports(received: bytes) -> dict[str, Any]:

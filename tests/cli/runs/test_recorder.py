@@ -1,0 +1,72 @@
+"""The times of a run."""
+
+import fcntl
+import io
+import os
+import ssl
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.command.command_runner import CommandRunner, OutputLog
+from cli.runs.command.output_observer import OutputObserver
+from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.recorder import Recorder
+from collector.http.access import Access
+from collector.runs.fetching import FetchRange
+from collector.runs.run import ClientHost, Run
+from collector.runs.run_file import read_run
+from tests.waiting import eventually
+
+# The pipe is large enough for all output, so the command can end before most of it is read.
+SCRIPT = f"import fcntl, os; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 1 << 20); print(os.getppid(), flush=True)"
+COMMAND = (sys.executable, "-c", f"{SCRIPT}; os.write(1, b'x' * 900_000)")
+
+
+class SlowReader(OutputObserver):
+    """Goes on reading only when the supervisor has reported the command's end; notes when it last read."""
+
+    def __init__(self) -> None:
+        self.read_s = 0.0
+
+    def before_output(self, data: bytes, _stream: int) -> None:
+        if not self.read_s:
+            supervisor = psutil.Process(int(data.split()[0]))
+            eventually(lambda: supervisor.status() == psutil.STATUS_ZOMBIE)
+        self.read_s = time.time()
+
+
+class ThisHost:
+    """The machine of the test; it is not sampled."""
+
+    def begin(self) -> float:
+        return time.time()
+
+    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
+        return CommandRunner(COMMAND, log, os.environ, observer).run()
+
+    def entries(self) -> tuple[ClientHost, ...]:
+        return ()
+
+    def stop(self) -> None:
+        """Do nothing, because nothing was started."""
+
+    def fetch(self, _wanted: FetchRange, _progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
+        return ()
+
+
+@pytest.mark.usefixtures("capfdbinary")
+def test_the_measured_phase_ends_with_the_command_however_slow_the_reader_of_its_output_is(tmp_path: Path) -> None:
+    reader, host = SlowReader(), ThisHost()
+    clients = AgentClients(Access(), ssl.create_default_context())
+    recorder = Recorder(Run("load", 0.0, None, "1.0"), (), clients, tmp_path, host)
+    assert recorder.run(COMMAND, lambda: host.run(io.BytesIO(), reader), cool_down_s=0.0) == CommandResult(0)
+    run = read_run(tmp_path)
+    main, cool_down = run.phases
+    assert run.command is not None
+    assert run.command.end_s == main.end_s == cool_down.begin_s <= reader.read_s <= cool_down.end_s
