@@ -19,7 +19,7 @@ class RunSummary:
     """The summary of a run.
 
     phases  the summaries of its phases.
-    lost    the minimum number of ticks that were lost in the phases, by node.
+    lost    a lower bound on the number of ticks lost in the phases, by node.
     """
 
     phases: list[PhaseSummary]

@@ -132,7 +132,7 @@ class CommandRunner:
         stdin = 0
         has_keys = os.isatty(0) and is_in_foreground(0)
         if os.isatty(0) and not has_keys:
-            # Another program is in the foreground and receives the keys.
+            # Another program is in the foreground and receives the keyboard input.
             stdin = os.open(os.devnull, os.O_RDONLY)
             theirs.callback(os.close, stdin)
         if not os.isatty(1):
