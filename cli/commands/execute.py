@@ -17,9 +17,9 @@ def command(folder: str, words: tuple[str, ...], collect: bool, run_name: str, l
     `casstat record --client-host ssh://HOST` runs this command on HOST.
     """
     from cli.runs.clients import remote_command
-    from cli.runs.ssh import remote_spool
+    from cli.runs.ssh.spool_folder import FOLDER
 
-    if not remote_spool.FOLDER.fullmatch(folder):
+    if not FOLDER.fullmatch(folder):
         raise click.UsageError("SPOOL is not the name of a spool")
     if collect:
         remote_command.collect(Path(folder))

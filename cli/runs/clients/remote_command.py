@@ -38,7 +38,7 @@ from cli.runs.command.supervisor_reports import (
     result_in,
 )
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
-from cli.runs.ssh.remote_spool import BEGUN_FILE, try_lock
+from cli.runs.ssh.spool_folder import BEGUN_FILE, try_lock
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""

@@ -12,28 +12,31 @@ DELETE: it stops the agent, deletes the spool and is answered with `{"deleted": 
 client expects an existing spool, and there is none.
 """
 
-import fcntl
 import json
 import os
-import re
 import select
-import shutil
 import socket
-import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError
-from cli.runs.agents.private_agent import PACKAGES, START_S, PrivateAgent
+from cli.runs.agents.private_agent import START_S
+from cli.runs.ssh.spool_folder import (
+    HEARTBEAT_FILE,
+    JOURNAL_FOLDER,
+    SOCKET,
+    STOP_S,
+    delete_spool,
+    is_kept,
+    open_spool,
+)
+from cli.runs.ssh.spool_keeper import POLL_S, keeper_problem, new_keeper
 from collector.journal.format_version import VERSION as JOURNAL_FORMAT
 from collector.journal.writer import SUFFIX
-from collector.printable import one_line
 
 PROTOCOL = 2
 """The version of the command's arguments and of the protocol."""
@@ -42,16 +45,8 @@ JOLOKIA_USER, JOLOKIA_PASSWORD = VARIABLES = ("CASSTAT_JOLOKIA_USER", "CASSTAT_J
 """The environment variables that a client may set."""
 LEASE_S = 60.0
 """The agent stops after this time without a heartbeat."""
-FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
-SOCKET = "socket"
-BEGUN_FILE = "begun"
-"""Exists once the start time of a command on this host is known."""
-_JOURNAL, _HEARTBEAT_FILE, _LOCK_FILE, _LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
-# How often the state is checked while an agent starts or stops, and while it runs.
-STARTING_POLL_S, POLL_S = 0.1, 0.5
-# A keeper stops its agent within this time.
-STOP_S = 15.0
-MAX_LOG_BYTES = 1 << 16
+# How often the state is checked while an agent starts.
+STARTING_POLL_S = 0.1
 MAX_VARIABLES_BYTES = 1 << 16
 
 
@@ -79,61 +74,28 @@ def attend(folder: Path, lease_s: float, source: str, *, may_create: bool) -> No
     if not may_create and not folder.exists():
         _send({"deleted": True})
         return
-    is_new = _open(folder)
+    is_new = open_spool(folder)
     try:
         beats.pass_on()
         if _start(folder, lease_s, source, variables, beats):
             _send({"serving": True})
             while beats.wait(POLL_S):
-                if not _is_kept(folder):
-                    raise CasstatError(_keeper_problem(folder))
+                if not is_kept(folder):
+                    raise CasstatError(keeper_problem(folder))
     except CasstatError:
-        if is_new and not _is_kept(folder) and not any((folder / _JOURNAL).glob(f"*{SUFFIX}")):
-            _delete(folder)
+        if is_new and not is_kept(folder) and not any((folder / JOURNAL_FOLDER).glob(f"*{SUFFIX}")):
+            delete_spool(folder)
         raise
     if beats.wants_deletion:
-        _delete(folder)
+        delete_spool(folder)
         _send({"deleted": True})
-
-
-def keep(folder: Path, lease_s: float, source: str) -> None:
-    """Run the agent until no heartbeat arrives for `lease_s`, or the spool is to be deleted.
-
-    If no run has begun by then, nobody will fetch the recording, so the spool is deleted. Raises CasstatError.
-    """
-    _require_spool(folder)
-    with try_lock(folder / _LOCK_FILE) as is_first, suppress(_EndedError):
-        if not is_first:
-            return
-        options = () if source == "auto" else ("--source", source)
-        with PrivateAgent(folder / _JOURNAL, options, f"unix:{folder / SOCKET}") as agent:
-            agent.wait_until_serving(lambda: _last_beat(folder))
-            last_beat, changed_s = _last_beat(folder), time.monotonic()
-            while time.monotonic() - changed_s < lease_s:
-                time.sleep(POLL_S)
-                if agent.has_ended():
-                    raise CasstatError("the agent exited unexpectedly")
-                beat = _last_beat(folder)
-                if beat != last_beat:
-                    last_beat, changed_s = beat, time.monotonic()
-        if not _is_needed(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_needed(folder: Path) -> bool:
-    """Return whether a run has begun, on the agent or with a command on this host."""
-    return (folder / BEGUN_FILE).exists() or (folder / _JOURNAL / RUNS_FILE).exists()
-
-
-class _EndedError(Exception):
-    """The spool is to be deleted."""
 
 
 class _Heartbeats:
     """The client's heartbeats on standard input."""
 
     def __init__(self, folder: Path, lease_s: float) -> None:
-        self._file = folder / _HEARTBEAT_FILE
+        self._file = folder / HEARTBEAT_FILE
         self._lease_s = lease_s
         self._last_s = time.monotonic()
         self.wants_deletion = False
@@ -184,31 +146,6 @@ def _variables_in(line: bytes) -> dict[str, str] | None:
     return {name: value for name, value in content.items() if name in VARIABLES}
 
 
-def _open(folder: Path) -> bool:
-    """Create a spool unless it exists; return whether it is new. Raises CasstatError."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        _require_spool(folder)
-        return False
-    except OSError as error:
-        raise CasstatError(f"{folder}: {error.strerror}") from None
-    (folder / _LOCK_FILE).touch(0o600)
-    return True
-
-
-def _require_spool(folder: Path) -> None:
-    """Raise CasstatError unless `folder` is a spool of the current user."""
-    try:
-        state = folder.lstat()
-        is_marked = stat.S_ISREG((folder / _LOCK_FILE).lstat().st_mode)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    is_private = state.st_uid == os.geteuid() and not state.st_mode & 0o077
-    if not (stat.S_ISDIR(state.st_mode) and is_private and is_marked):
-        raise CasstatError(f"{folder}: not a recording directory owned by the current user")
-
-
 def _start(folder: Path, lease_s: float, source: str, variables: Mapping[str, str], beats: _Heartbeats) -> bool:
     """Wait until the agent serves its API; start a keeper unless there is one.
 
@@ -217,43 +154,16 @@ def _start(folder: Path, lease_s: float, source: str, variables: Mapping[str, st
     keeper: subprocess.Popen[bytes] | None = None
     # A previous keeper may still be stopping.
     ends_s = time.monotonic() + STOP_S + START_S
-    while not (_is_kept(folder) and _accepts(folder / SOCKET)):
+    while not (is_kept(folder) and _accepts(folder / SOCKET)):
         if keeper is not None and keeper.poll():
-            raise CasstatError(_keeper_problem(folder))
+            raise CasstatError(keeper_problem(folder))
         if time.monotonic() >= ends_s:
             raise CasstatError("the agent did not start in time")
-        if (keeper is None or keeper.poll() is not None) and not _is_kept(folder):
-            keeper = _new_keeper(folder, lease_s, source, variables)
+        if (keeper is None or keeper.poll() is not None) and not is_kept(folder):
+            keeper = new_keeper(folder, lease_s, source, variables)
         if not beats.wait(STARTING_POLL_S):
             return False
     return True
-
-
-def _new_keeper(folder: Path, lease_s: float, source: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "cli", "spool", str(folder), "--keep", "--lease", str(lease_s), "--source", source]
-    try:
-        with (folder / _LOG_FILE).open("wb") as log:
-            return subprocess.Popen(
-                words,
-                cwd=PACKAGES,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **variables},
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
-
-
-def _keeper_problem(folder: Path) -> str:
-    """Return why the keeper has ended."""
-    try:
-        with (folder / _LOG_FILE).open("rb") as log:
-            lines = log.read(MAX_LOG_BYTES).decode(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    return one_line(lines[-1].removeprefix("casstat: ")) if lines else "the agent ended without a message"
 
 
 def _accepts(path: Path) -> bool:
@@ -264,53 +174,6 @@ def _accepts(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-@contextmanager
-def try_lock(file: Path) -> Iterator[bool]:
-    """Try to lock an existing file, and yield whether it was not locked. Raises CasstatError."""
-    try:
-        lock = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(lock)
-
-
-def _is_kept(folder: Path) -> bool:
-    """Return whether a keeper is running. Raises CasstatError."""
-    with try_lock(folder / _LOCK_FILE) as is_free:
-        return not is_free
-
-
-def _last_beat(folder: Path) -> int:
-    """Return a number that changes with each heartbeat. Raises _EndedError."""
-    try:
-        return (folder / _HEARTBEAT_FILE).stat().st_mtime_ns
-    except OSError:
-        raise _EndedError from None
-
-
-def _delete(folder: Path) -> None:
-    """Stop the agent and delete the spool. Raises CasstatError."""
-    _require_spool(folder)
-    (folder / _HEARTBEAT_FILE).unlink(missing_ok=True)
-    ends_s = time.monotonic() + STOP_S
-    while _is_kept(folder):
-        if time.monotonic() >= ends_s:
-            raise CasstatError(f"{folder}: the agent did not stop within {STOP_S:g} s")
-        time.sleep(STARTING_POLL_S)
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _send(content: dict[str, object]) -> None:

@@ -20,7 +20,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from cli.errors import CasstatError, note
-from cli.runs.ssh import remote_spool
+from cli.runs.ssh import remote_spool, spool_folder
 from cli.runs.ssh.ssh_address import SSH_PORT, SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.cluster.live.node_address import NodeAddress, Tunnel
@@ -69,7 +69,7 @@ class SshAgent:
         """
         if shutil.which("ssh") is None:
             raise CasstatError("ssh: command not found (hint: install OpenSSH's client)")
-        if spool and not remote_spool.FOLDER.fullmatch(spool):
+        if spool and not spool_folder.FOLDER.fullmatch(spool):
             raise CasstatError(f"'{one_line(spool)}' is not the name of a spool")
         self._address = address
         self._source = source
@@ -172,7 +172,7 @@ class SshAgent:
     def _session(self) -> tuple[str, bool]:
         """Stay connected until the connection ends or is no longer needed; return why, and whether it broke."""
         existing = ["--existing"] if self._must_exist or self._wants_deletion else []
-        sockets = str(self._folder / SOCKET), f"{self.spool}/{remote_spool.SOCKET}"
+        sockets = str(self._folder / SOCKET), f"{self.spool}/{spool_folder.SOCKET}"
         source = [] if self._source == "auto" else ["--source", self._source]
         command = ssh_command(self._address, ["casstat", "spool", *existing, *source, self.spool], sockets)
         try:
