@@ -40,6 +40,15 @@ class FakeAgent(AgentClient):
         return {"id": "1"}
 
 
+class FakeAgentFailingAtMark(FakeAgent):
+    """An agent that renews leases until it receives a mark, which it refuses; then it refuses renewals as well."""
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        if path.endswith("/marks") and "marks" in self.errors:
+            self.errors["lease"] = self.errors["marks"]
+        return super().post(path, content)
+
+
 @pytest.mark.parametrize("status", [404, 409])
 def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
     status: int, monkeypatch: pytest.MonkeyPatch
@@ -69,8 +78,7 @@ def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
 
 def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_runs, "RENEW_EVERY_S", 0.001)
-    refused = AgentError("refused")
-    failing = FakeAgent("h1", marks=refused, lease=refused)
+    failing = FakeAgentFailingAtMark("h1", marks=AgentError("refused"))
     active = FakeAgent("h2")
     reports: list[str] = []
     runs = AgentRuns([failing, active], reports.append)
