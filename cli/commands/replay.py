@@ -91,22 +91,35 @@ def command(
             f"must be at least the recording's interval, {first.head.interval_s:g} s", param_hint="--interval"
         )
     view = view_of(settings, first.head.way)
-    devices = first.head.disk, first.head.interface
-    between_s = interval or first.head.interval_s
-
-    def samples() -> Iterator["Sample"]:
-        nonlocal devices
-        span = _Span(chain([first], entries))
-        has_rows = False
-        for head, sample in _played(span, interval, speed):
-            devices = head.disk, head.interface
-            has_rows = True
-            yield sample
-        if not has_rows:
-            raise CasstatError(_too_short_message(span.length_s, between_s))
-
+    samples = _Samples(first, entries, interval, speed)
     output = OutputOptions(settings.output, rows, header=not settings.no_header)
-    print_rows(samples(), lambda sample: view_for_sample(view, devices, sample), between_s, output)
+    print_rows(samples, lambda sample: view_for_sample(view, samples.devices, sample), samples.between_s, output)
+
+
+class _Samples:
+    """Yields the samples of the entries; raises CasstatError if there are none.
+
+    between_s  the interval between samples.
+    devices    the disk and the network interface of the latest sample's node, as in its header.
+    """
+
+    def __init__(
+        self, first: "Entry", following: Iterable["Entry"], interval_s: float | None, speed: float | None
+    ) -> None:
+        self._span = _Span(chain([first], following))
+        self._interval_s = interval_s
+        self._speed = speed
+        self.between_s = interval_s or first.head.interval_s
+        self.devices = first.head.disk, first.head.interface
+
+    def __iter__(self) -> Iterator["Sample"]:
+        has_samples = False
+        for head, sample in _played(self._span, self._interval_s, self._speed):
+            self.devices = head.disk, head.interface
+            has_samples = True
+            yield sample
+        if not has_samples:
+            raise CasstatError(_too_short_message(self._span.length_s, self.between_s))
 
 
 def _too_short_message(length_s: float, interval_s: float) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cli.errors import CasstatError
+from cli.runs.file_lock import try_lock
 from collector.runs.run_file import is_run
 
 RUNS_FOLDER = Path("casstat-runs")
@@ -52,19 +53,11 @@ def require_empty(folder: Path) -> None:
 @contextmanager
 def recording(folder: Path) -> Iterator[None]:
     """Lock the run as being recorded; after an exception in the block, the lock file remains. Raises CasstatError."""
-    try:
-        lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CasstatError(f"{folder}: another process is recording this run") from None
+    with try_lock(folder / LOCK_FILE, creating=True) as is_free:
+        if not is_free:
+            raise CasstatError(f"{folder}: another process is recording this run")
         yield
         (folder / LOCK_FILE).unlink(missing_ok=True)
-    finally:
-        os.close(lock)
 
 
 def show_alive(folder: Path) -> None:

@@ -47,6 +47,12 @@ class Damage:
     reason: str
 
 
+def block_header(data: bytes | bytearray) -> tuple[bool, int, int]:
+    """Return whether a block is its frame's last, its kind and its size, from its header (RFC 8878, 3.1.1.2)."""
+    number = int.from_bytes(data, "little")
+    return bool(number & 1), number >> 1 & 3, number >> 3
+
+
 class Frames:
     """Decompresses the bytes that it is fed: yields each verified line, and a `Damage` for each damaged part."""
 
@@ -132,8 +138,7 @@ class Frames:
         header = self._buffer[begin : begin + BLOCK_HEADER_BYTES]
         if len(header) < BLOCK_HEADER_BYTES:
             return None
-        number = int.from_bytes(header, "little")
-        is_last, kind, size = number & 1, number >> 1 & 3, number >> 3
+        is_last, kind, size = block_header(header)
         if kind == RESERVED or size > MAX_BLOCK_BYTES:
             return 0
         size = 1 if kind == RLE else size

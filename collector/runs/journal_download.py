@@ -23,9 +23,15 @@ MAX_FILES, MAX_FILE_BYTES = 10_000, 1 << 40
 
 @dataclass(frozen=True)
 class JournalFile:
-    """A file in an agent's journal; `is_growing` states whether the agent is still writing to it."""
+    """The part of a file in an agent's journal that may have ticks in a time range.
+
+    path        the URL path of that part.
+    size_bytes  the size of the whole file.
+    is_growing  whether the agent is still writing to the file.
+    """
 
     name: str
+    path: str
     size_bytes: int
     is_growing: bool
 
@@ -38,7 +44,8 @@ def journal_files(
     Omits each file whose name is not acceptable, for example because it could refer to another directory, and calls
     `add_problem` with the reason. Raises AgentError and ClientInterruptedError.
     """
-    entries: Any = client.json(f"/api/v1/journal?from={begin_s:.6f}&to={end_s:.6f}")
+    range_query = f"?from={begin_s:.6f}&to={end_s:.6f}"
+    entries: Any = client.json(f"/api/v1/journal{range_query}")
     url = client.address.url
     if not isinstance(entries, list) or not all(map(_is_file, entries)):
         raise AgentError(f"{url}: the response is not a list of journal files {ADDRESS_HINT}")
@@ -48,7 +55,9 @@ def journal_files(
     for entry in entries:
         name = entry["name"]
         if _is_file_name(name):
-            files.setdefault(name, JournalFile(name, entry["size_bytes"], entry.get("written") is True))
+            # An agent of an earlier version ignores the range, and sends the whole file.
+            path = f"/api/v1/journal/{quote(name)}{range_query}"
+            files.setdefault(name, JournalFile(name, path, entry["size_bytes"], entry.get("written") is True))
         else:
             add_problem(f"{url}: '{name[:MAX_NAME_BYTES]}' is not the name of a journal file")
     return list(files.values())
@@ -85,7 +94,7 @@ def fetch_file(
     download, result = folder / ".download", folder / ".new"
     try:
         with download.open("wb") as output:
-            client.download(f"/api/v1/journal/{quote(file.name)}", file.size_bytes, output, progress)
+            client.download(file.path, file.size_bytes, output, progress)
         try:
             extent = extent_of(download, *range_s, growing=file.is_growing, is_last=is_last, check=client.check)
             if extent.first is not None:

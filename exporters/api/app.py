@@ -84,9 +84,7 @@ def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint
         ),
         "/api/v1/samples": plain(samples.respond),
         "/api/v1/journal": Endpoint(GET=lambda request: journal_endpoint.list_files(agent, request)),
-        "/api/v1/journal/{name}": Endpoint(
-            GET=lambda request: journal_endpoint.download(agent, request.path_params["name"])
-        ),
+        "/api/v1/journal/{name}": Endpoint(GET=lambda request: journal_endpoint.download(agent, request)),
         "/api/v1/runs": Endpoint(
             GET=lambda request: runs_endpoint.list_runs(agent, request),
             POST=lambda request: runs_endpoint.begin(agent, request),

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.journal.footer import last_footer
+from collector.journal.frame_range import frame_range
 from collector.journal.writer import SUFFIX, files_of
 from exporters.api.agent_api import AgentApi
 from exporters.api.responses import error_response, json_response, time_parameter
@@ -138,33 +139,49 @@ def byte_range(header: str, size: int) -> tuple[int, int] | None:
     return (begin, end) if begin < end else None
 
 
-async def download(agent: AgentApi, name: str) -> ASGIApp:
+async def download(agent: AgentApi, request: Request) -> ASGIApp:
     """Return a response with the file up to its current size, or with the requested range of it.
+
+    With the query parameters `from` and `to`, the response has only the frames that may contain ticks between these
+    times, and a requested range is one of these frames' bytes. Raises ValueError if one of the parameters is invalid.
 
     The ETag stays the same while the file grows, so a download can be resumed even while the file is being written.
     """
+    times_s = time_parameter(request, "from"), time_parameter(request, "to")
+    name = request.path_params["name"]
     descriptor = await asyncio.to_thread(open_file, agent.journal, name)
     if descriptor is None:
         return error_response(404, "no such file in the journal")
 
     async def sending(scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await _send(descriptor, scope, receive, send)
+            await _send(descriptor, times_s, scope, receive, send)
         finally:
             os.close(descriptor)
 
     return sending
 
 
-async def _send(descriptor: int, scope: Scope, receive: Receive, send: Send) -> None:
+def _within(descriptor: int, size: int, times_s: tuple[float | None, float | None]) -> tuple[int, int]:
+    """Return the range (first byte, byte after the last) of a file that may contain ticks between two times."""
+    from_s, to_s = times_s
+    if from_s is None and to_s is None:
+        return 0, size
+    return frame_range(descriptor, size, -inf if from_s is None else from_s, inf if to_s is None else to_s)
+
+
+async def _send(
+    descriptor: int, times_s: tuple[float | None, float | None], scope: Scope, receive: Receive, send: Send
+) -> None:
     state, request_headers = os.fstat(descriptor), Headers(scope=scope)
-    size, tag = state.st_size, f'"{state.st_dev:x}-{state.st_ino:x}"'
+    first, last = await asyncio.to_thread(_within, descriptor, state.st_size, times_s)
+    size, tag = last - first, f'"{state.st_dev:x}-{state.st_ino:x}-{first:x}"'
     headers = {"accept-ranges": "bytes", "etag": tag, "cache-control": "no-store"}
     same = request_headers.get("if-range", tag) == tag
     span = byte_range(request_headers.get("range", ""), size) if same else (0, size)
     if span is None:
         more = {**headers, "content-range": f"bytes */{size}"}
-        await error_response(416, f"the file is {size} bytes long", more)(scope, receive, send)
+        await error_response(416, f"there are {size} bytes", more)(scope, receive, send)
         return
     headers["content-type"] = "application/zstd"
     begin, end = span
@@ -175,7 +192,7 @@ async def _send(descriptor: int, scope: Scope, receive: Receive, send: Send) -> 
     raw = [(key.encode(), value.encode()) for key, value in headers.items()]
     await send({"type": "http.response.start", "status": 206 if partial else 200, "headers": raw})
     while begin < end and scope["method"] != "HEAD":
-        data = await asyncio.to_thread(os.pread, descriptor, min(CHUNK_BYTES, end - begin), begin)
+        data = await asyncio.to_thread(os.pread, descriptor, min(CHUNK_BYTES, end - begin), first + begin)
         if not data:
             # The file was truncated after a failed write; the client receives an incomplete body.
             break

@@ -141,11 +141,14 @@ PATHS: Json = {
     "/api/v1/journal/{name}": {
         "get": _get(
             "download",
-            "A file or a range of it, even while it is being written",
+            "A file or a range of it, even while it is being written; with times, only the frames that may have ticks"
+            " between them",
             {"200": _BODY, "206": _BODY},
-            _errors("404", "416"),
+            _errors("400", "404", "416"),
             [
                 _in_path("name", "The file's name, as listed by /api/v1/journal."),
+                _query("from", "Seconds since the epoch.", _TIME),
+                _query("to", "Seconds since the epoch.", _TIME),
                 _header("Range", "bytes=BEGIN-END, bytes=BEGIN- or bytes=-LENGTH (the last LENGTH bytes)."),
                 _header("If-Range", "The ETag of the previously downloaded part."),
             ],

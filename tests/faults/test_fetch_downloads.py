@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
@@ -12,6 +13,7 @@ import pytest
 
 from collector.cluster.live.node_address import parse_address
 from collector.http.access import Access
+from collector.journal.format_version import FULL_EVERY
 from collector.runs import agent_client
 from collector.runs.agent_client import AgentClient
 from collector.runs.fetching import FetchRange, fetched
@@ -25,7 +27,7 @@ from tests.faults.fake_agent_server import (
     send,
     send_one_byte,
 )
-from tests.faults.fetched_nodes import RecordedNode, fetch, ticks_of
+from tests.faults.fetched_nodes import RecordedNode, fetch, serving_history, ticks_of
 from tests.faults.recording_agent import HOST
 
 CUT_BYTES = 4000
@@ -147,6 +149,17 @@ def test_all_requests_to_an_agent_use_one_connection(tmp_path: Path, capsys: pyt
         fetch(capsys, server.address, "--last", "1h", "-o", tmp_path / "run")
         assert server.paths.count("time") == 8
         assert server.connections == 1
+
+
+def test_only_the_frames_of_the_period_are_downloaded(tmp_path: Path) -> None:
+    begin_s = time.time() - 20 * FULL_EVERY
+    with serving_history(tmp_path / "node", "n1", 20 * FULL_EVERY, begin_s) as node:
+        client = AgentClient(parse_address(node.address, "http"), Access())
+        downloaded: list[int] = []
+        wanted = FetchRange(begin_s + 5 * FULL_EVERY, begin_s + 5 * FULL_EVERY + 10)
+        (result,) = fetched([client], wanted, tmp_path / "run", downloaded.append).nodes
+        assert (result.ticks, result.problem) == (11, "")
+        assert sum(downloaded) < node.file.stat().st_size * 0.3
 
 
 def test_connections_of_nodes_with_a_problem_are_closed(tmp_path: Path) -> None:

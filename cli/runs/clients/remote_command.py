@@ -37,8 +37,9 @@ from cli.runs.command.supervisor_reports import (
     merged_reports,
     result_in,
 )
+from cli.runs.file_lock import try_lock
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
-from cli.runs.ssh.spool_folder import BEGUN_FILE, try_lock
+from cli.runs.ssh.spool_folder import BEGUN_FILE
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""

@@ -1,16 +1,14 @@
 """The directory of a spool on the remote host (see `remote_spool`)."""
 
-import fcntl
 import os
 import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from cli.errors import CasstatError
+from cli.runs.file_lock import try_lock
 
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
 SOCKET = "socket"
@@ -50,24 +48,6 @@ def require_spool(folder: Path) -> None:
     is_private = state.st_uid == os.geteuid() and not state.st_mode & 0o077
     if not (stat.S_ISDIR(state.st_mode) and is_private and is_marked):
         raise CasstatError(f"{folder}: not a recording directory owned by the current user")
-
-
-@contextmanager
-def try_lock(file: Path) -> Iterator[bool]:
-    """Try to lock an existing file, and yield whether it was not locked. Raises CasstatError."""
-    try:
-        lock = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(lock)
 
 
 def is_kept(folder: Path) -> bool:

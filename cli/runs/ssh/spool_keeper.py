@@ -12,6 +12,7 @@ from pathlib import Path
 from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError
 from cli.runs.agents.private_agent import PACKAGES, PrivateAgent
+from cli.runs.file_lock import try_lock
 from cli.runs.ssh.spool_folder import (
     BEGUN_FILE,
     JOURNAL_FOLDER,
@@ -21,7 +22,6 @@ from cli.runs.ssh.spool_folder import (
     SpoolEndedError,
     last_beat,
     require_spool,
-    try_lock,
 )
 from collector.printable import one_line
 

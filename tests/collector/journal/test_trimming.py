@@ -5,7 +5,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,14 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.journal import writer
+from collector.journal import frame_range, trim_extent, writer
 from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC, Damage
 from collector.journal.header import Header
 from collector.journal.reader import Entry, entries, read, read_lines
 from collector.journal.record_lines import sealed
 from collector.journal.tick_order import Integrity, TickOrder
-from collector.journal.trim_extent import LOOK_BACK_S, Extent, TickSpan, extent_of
+from collector.journal.trim_extent import LOOK_BACK_S, Extent, TickSpan, extent_of, look_back_s
 from collector.journal.trimming import trimmed
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Metric
@@ -34,6 +34,7 @@ HEAD = Header("1.0", 1.0, "one", sources=("node",), metrics=(Metric("a_total", K
 @pytest.fixture(autouse=True)
 def _short_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "FULL_EVERY", 3)
+    monkeypatch.setattr(frame_range, "FULL_EVERY", 3)
 
 
 def recorded(folder: Path, times_s: list[float]) -> Path:
@@ -54,6 +55,28 @@ def cut(file: Path, from_s: float, to_s: float, *, growing: bool = False, is_las
     to.parent.mkdir(exist_ok=True)
     to.write_bytes(b"".join(trimmed(file, extent)))
     return to, extent
+
+
+def part_of(file: Path, from_s: float, to_s: float) -> Path:
+    """Write the frames of the file that may have ticks in a time range to a new file, and return its path."""
+    with file.open("rb") as whole:
+        first, last = frame_range.frame_range(
+            whole.fileno(), file.stat().st_size, BEGIN_S + from_s - look_back_s(HEAD.interval_s), BEGIN_S + to_s
+        )
+        whole.seek(first)
+        content = whole.read(last - first)
+    part = file.parent / "part" / file.name
+    part.parent.mkdir(exist_ok=True)
+    part.write_bytes(content)
+    return part
+
+
+def require_same_from_part(file: Path, from_s: float, to_s: float) -> None:
+    """Check that trimming only the frames that may have ticks in a time range has the same result."""
+    of_whole, whole = cut(file, from_s, to_s)
+    of_part, part = cut(part_of(file, from_s, to_s), from_s, to_s)
+    assert of_part.read_bytes() == of_whole.read_bytes()
+    assert (part.span, part.damaged) == (whole.span, whole.damaged)
 
 
 def integrity(file: Path) -> Integrity:
@@ -90,6 +113,56 @@ def test_a_trimmed_file_is_complete_and_has_every_tick_in_the_range(
         assert from_s - LOOK_BACK_S <= times_s[max(after)] <= from_s + length_s
     if wanted:
         assert span.begin_s == BEGIN_S + min(times_s[number] for number in wanted)
+
+
+# The time after each tick of a frame. A part of a file is found by the times at which frames begin, so the clock may be
+# changed, or ticks may be missed, only once in a frame.
+CHANGES_S = st.sampled_from([1.0, 1.0, 2.0, 60.0, 4000.0, -0.5, -2.0, -90.0, -4000.0])
+FRAME_STEPS = st.tuples(st.permutations([0, 1, 1]), CHANGES_S).map(
+    lambda frame: [1.0 if is_second else frame[1] for is_second in frame[0]]
+)
+
+
+@given(st.lists(FRAME_STEPS, min_size=1, max_size=9), st.sampled_from([-1.0, 0.0, 2.0]), st.sampled_from([0.0, 100.0]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+def test_the_frames_that_may_have_ticks_of_a_range_are_sufficient(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    frames: list[list[float]],
+    begin_s: float,
+    length_s: float,
+) -> None:
+    # As in a real journal, a frame takes longer than what is kept before a range.
+    monkeypatch.setattr(trim_extent, "LOOK_BACK_S", 0.0)
+    times_s = [100_000 + time_s for time_s in accumulate([0.0, *chain.from_iterable(frames)])]
+    file = recorded(tmp_path_factory.mktemp("node"), times_s)
+    for time_s in times_s:
+        require_same_from_part(file, time_s + begin_s, time_s + begin_s + length_s)
+
+
+@pytest.mark.parametrize("frames", [slice(1, 3), slice(5, 7), slice(9, 11), slice(1, 2), slice(10, 11), slice(4, 5)])
+@pytest.mark.parametrize(
+    "range_s", [(0, 3000), (0, 900), (-200, 0), (1350, 1400), (2000, 2300), (1000, 2300), (2900, 9999)]
+)
+def test_damage_is_the_same_in_the_frames_that_may_have_ticks_of_a_range(
+    tmp_path: Path, frames: slice, range_s: tuple[int, int]
+) -> None:
+    file = recorded(tmp_path, [100.0 * number for number in range(30)])
+    damage(file, frames)
+    require_same_from_part(file, *range_s)
+
+
+def test_a_part_is_little_larger_than_the_time_range(tmp_path: Path) -> None:
+    file = recorded(tmp_path, [float(second) for second in range(3000)])
+    part = part_of(file, 2000, 2002)
+    assert part.stat().st_size < file.stat().st_size * (LOOK_BACK_S + 30) / 3000
+
+
+def test_the_part_of_a_file_without_readable_times_is_the_whole_file(tmp_path: Path) -> None:
+    file = tmp_path / "20231114T221320.jsonl.zst"
+    for content in (b"", b"not a journal", zstandard.compress(Path(__file__).with_name("format_1.jsonl").read_bytes())):
+        file.write_bytes(content)
+        assert part_of(file, 0, 10).read_bytes() == content
 
 
 def test_rates_are_known_from_the_first_tick_of_the_range_on(tmp_path: Path) -> None:

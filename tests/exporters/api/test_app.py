@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from collector.journal.format_version import FULL_EVERY
 from collector.journal.header import Header
 from collector.journal.writer import Journal, Limits, files_of
 from collector.model import sample_json
@@ -57,6 +58,7 @@ def test_all_errors_have_the_same_form(get: Ask) -> None:
         (get("/api/v1/samples?since=soon"), 400),
         (get("/api/v1/samples?since=nan"), 400),
         (get("/api/v1/journal?from=yesterday"), 400),
+        (get(f"/api/v1/journal/{FILES[0]}?to=tomorrow"), 400),
         (get("/api/v1/journal/../secret.txt"), 404),
         (get("/api/v1/journal/secret.txt"), 404),
     ):
@@ -340,6 +342,30 @@ def test_a_download_resumes_while_the_file_grows(get: Ask, agent: Scripted) -> N
     assert (beyond.status, beyond.headers["content-range"]) == (416, "bytes */260")
     changed = get(target, range="bytes=256-", if_range='"another"')
     assert (changed.status, len(changed.body)) == (200, 260)
+
+
+def test_a_download_of_a_time_range_has_only_the_frames_that_may_have_its_ticks(
+    get: Ask, agent: Scripted, tmp_path: Path
+) -> None:
+    begin_s = 1_700_000_000
+    recording = Journal(tmp_path / "long", lambda: Header("1", 1.0, "s"), Limits(sync="never"), pytest.fail)
+    for second in range(10 * FULL_EVERY):
+        recording.append(Snapshot("n", Tick(float(begin_s + second)), ()))
+    recording.close()
+    (file,) = files_of(tmp_path / "long")
+    whole = file.read_bytes()
+    (agent.journal / file.name).write_bytes(whole)
+    target = f"/api/v1/journal/{file.name}"
+    assert get(target).body == whole
+    within = f"{target}?from={begin_s + 5 * FULL_EVERY}&to={begin_s + 5 * FULL_EVERY + 30}"
+    part = get(within)
+    assert part.body in whole
+    assert 0 < len(part.body) < len(whole) * 0.6
+    assert part.headers["etag"] != get(target).headers["etag"]
+    rest = get(within, range="bytes=100-", if_range=part.headers["etag"])
+    assert (rest.status, rest.body) == (206, part.body[100:])
+    assert rest.headers["content-range"] == f"bytes 100-{len(part.body) - 1}/{len(part.body)}"
+    assert get(f"{target}?from={begin_s}").body == whole
 
 
 @pytest.mark.parametrize(
