@@ -63,12 +63,12 @@ def line_of(record: Mapping[str, Any]) -> bytes:
 
 
 def size_of(line: bytes) -> int:
-    """Return the number of bytes that a record counts for, given its line."""
+    """Return the size that a record counts as: that of its line, but at least MIN_RECORD_BYTES."""
     return max(len(line), MIN_RECORD_BYTES)
 
 
 def total_size(runs: Mapping[str, StoredRun]) -> int:
-    """Return the number of bytes that the records of all runs count for."""
+    """Return the size that the records of all runs count as, in bytes."""
     return sum(stored.bytes for stored in runs.values())
 
 

@@ -100,7 +100,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     for node in run.recorded:
         if node.spool and not _is_missing(node):
-            # The node has been fetched, but its spool may not have been deleted.
+            # The recording has been fetched, but the spool may not have been deleted.
             stack.enter_context(_ssh_agent(folder, node)).begin_stop()
     incomplete = {node: _with_leftover(folder, run, node, wanted) for node in run.recorded if _is_missing(node)}
     missing = list(incomplete.values())

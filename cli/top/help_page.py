@@ -30,7 +30,7 @@ STATES = {
     State.NEW: "has not answered yet",
 }
 NOTES = (
-    "The cluster's row shows sums; its percentiles come from the merged buckets of the counted nodes.",
+    "The cluster's row covers the nodes on which Cassandra is answering: sums, and percentiles of merged buckets.",
     "Percentages of a node's own resources (heap, GC, JVM CPU, disk) are means. '-' means unknown.",
     "The percentage at the top right is the CPU usage of casstat top; 100% is one full core.",
 )

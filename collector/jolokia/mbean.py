@@ -100,7 +100,7 @@ def counter(
     across: Aggregation = Aggregation.SUM,
     only: Mapping[str, Sequence[str]] | None = None,
 ) -> MBean:
-    """Return the row for a counter; `across` is the aggregation of its rates across nodes."""
+    """Return the `MBean` for a counter; `across` is the aggregation of its rates across nodes."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     metric = Metric(name, Kind.COUNTER, unit, text, labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, only or {})
@@ -120,7 +120,7 @@ def gauge(
     labels: tuple[str, ...] = (),
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row for a gauge; `labels` are the labels that `many` adds to those in the name."""
+    """Return the `MBean` for a gauge; `labels` are the labels that `many` adds to those in the name."""
     all_labels = (*_PLACEHOLDER.findall(bean), *labels)
     metric = Metric(name, Kind.GAUGE, unit, text, all_labels, scrape_interval, scale, columns=columns, across=across)
     return MBean(metric, bean, attribute, many=many)
@@ -138,7 +138,7 @@ def histogram(
     only: Mapping[str, Sequence[str]] | None = None,
     many: Callable[[Any], Many] | None = None,
 ) -> MBean:
-    """Return the row for a histogram; its bucket counts are read by executing the VALUES operation."""
+    """Return the `MBean` for a histogram; its bucket counts are read by executing the VALUES operation."""
     labels = tuple(_PLACEHOLDER.findall(bean))
     return MBean(
         Metric(name, Kind.HISTOGRAM, unit, text, labels, scrape_interval, count=count, total=total),
@@ -152,7 +152,7 @@ def histogram(
 def text(
     name: str, help_text: str, bean: str, attribute: str, *, scrape_interval: ScrapeInterval = ScrapeInterval.SLOW
 ) -> MBean:
-    """Return the row for a text metric, such as a version."""
+    """Return the `MBean` for a text metric, such as a version."""
     return MBean(Metric(name, Kind.TEXT, "", help_text, (), scrape_interval), bean, attribute)
 
 

@@ -23,7 +23,7 @@ from tests.faults.recording_agent import Node
 from tests.faults.ssh_server import HOST, SshServer, ssh_server
 from tests.waiting import eventually
 
-# Prints when it starts, uses the CPU for two seconds, and leaves files.
+# Prints its start time, uses the CPU for about two seconds, and creates files.
 LOAD = """
 import os, sys, time
 began_s = time.time()

@@ -149,7 +149,7 @@ class IntervalAssembler:
             node.open.setdefault(self._open, []).append(sanitised(sample))
 
     def add_failure(self, key: str, reason: str) -> None:
-        """Record that a node or its agent is not answering."""
+        """Record why a node has no usable sample, for example because it or its agent is not answering."""
         node = self._nodes[key]
         node.problem = one_line(reason)
         if node.received_s is None:

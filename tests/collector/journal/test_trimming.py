@@ -132,7 +132,7 @@ def test_the_frames_that_may_have_ticks_of_a_range_are_sufficient(
     begin_s: float,
     length_s: float,
 ) -> None:
-    # As in a real journal, a frame takes longer than what is kept before a range.
+    # In a real journal, a frame spans more time than is kept before a range.
     monkeypatch.setattr(trim_extent, "LOOK_BACK_S", 0.0)
     times_s = [100_000 + time_s for time_s in accumulate([0.0, *chain.from_iterable(frames)])]
     file = recorded(tmp_path_factory.mktemp("node"), times_s)

@@ -1,6 +1,6 @@
 """A node's log that tests write and rotate, and the events read from it."""
 
-import os
+from contextlib import suppress
 from pathlib import Path
 
 from collector.log.log_source import LogSource
@@ -53,9 +53,8 @@ class Log:
 def open_files() -> set[str]:
     """Return the files that this process has open."""
     files = set()
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the listing includes its own descriptor
-        try:
-            files.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
-        except FileNotFoundError:
-            continue
+    for descriptor in Path("/proc/self/fd").iterdir():
+        # The list includes the descriptor used to read the directory, which is closed by now.
+        with suppress(FileNotFoundError):
+            files.add(str(descriptor.readlink()))
     return files
