@@ -92,7 +92,7 @@ def _loaded(node: Node, *, recorded: bool) -> tuple[float, float]:
     before = _buckets(node)
     with tempfile.TemporaryDirectory() as folder:
         command = _record(node, Path(folder, "run"), load) if recorded else load
-        # `record` runs the load in a session of its own, and the kernel may share the CPU between sessions.
+        # As with `record`, the load has a session of its own, because the kernel may divide CPU time by session.
         done = subprocess.run(
             command,
             check=True,

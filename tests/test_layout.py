@@ -15,6 +15,7 @@ MAX_ROOT_MODULES = 10
 PARALLEL_FOLDERS = (
     "cli/commands",
     "collector/cassandra",
+    "collector/clients/formats",
     "collector/host",
     "collector/nodetool/reports",
     "dashboards/grafana/definitions",

@@ -70,7 +70,7 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
     except (MemoryError, BrokenProcessPool):
         size = f"{limit_bytes / (1 << 30):.3g}G"
         hint = "read fewer nodes or a shorter time range, or raise --max-memory"
-        raise CasstatError(f"recordings: need more than {size} of memory (hint: {hint})") from None
+        raise CasstatError(f"reading the recordings requires more than {size} of memory (hint: {hint})") from None
     except TooManySeriesError as error:
         raise CasstatError(f"{error} (hint: raise --max-series)") from None
     finally:

@@ -66,7 +66,7 @@ def agents_of(
     """Return the agents of all nodes, after starting private agents for nodes without one and for ssh addresses.
 
     If `addresses` is empty, this machine's node is recorded, through its agent if it has one. Private agents stop when
-    `stack` is closed. Raises CasstatError if there is only one node, and its agent cannot be started, and
+    `stack` is closed. Raises CasstatError if there is only one node and its agent cannot be started, and
     click.UsageError if the credentials for Jolokia are incomplete.
     """
     if not addresses and _has_agent(clients.client(LOCAL_AGENT)):

@@ -86,7 +86,7 @@ def test_all_commands_that_read_recordings_have_the_same_limits() -> None:
 
 
 def test_exceeding_the_memory_limit_is_a_one_line_error() -> None:
-    with pytest.raises(CasstatError, match=r"need more than 0\.0625G of memory .* raise --max-memory"):  # noqa: SIM117
+    with pytest.raises(CasstatError, match=r"requires more than 0\.0625G of memory .* raise --max-memory"):  # noqa: SIM117
         with memory_limit(1 << 26):
             bytearray(1 << 30)
     assert len(bytearray(1 << 27)) == 1 << 27

@@ -75,7 +75,7 @@ def test_plots_have_gaps_marks_and_a_footer(folder: Path) -> None:
     assert plot_run.nodes == ["a", "b", "c"]
     has_reads = [row is not None and row["reads_per_s"] is not None for row in plot_run.rows["c"]]
     assert has_reads == [True, True, False, False, True, True]
-    # The interrupted node's increase is spread over the whole interruption.
+    # The node's first rate after the interruption is averaged over the 15 s since its last reading.
     rates = [row["reads_per_s"] for row in plot_run.rows[CLUSTER] if row]
     assert rates == [250, 250, 150, 150, pytest.approx(150 + 500 / 15, abs=0.001), 250]
     assert [buckets.total if buckets else None for buckets in plot_run.buckets["read"]][:3] == [1250, 1250, 750]

@@ -1,0 +1,138 @@
+"""The result of a load generator, in one form for all of them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from collector.clients.client_latency import Latency
+
+
+@dataclass(frozen=True)
+class ClientInterval:
+    """What a client saw in a period of time, in seconds since the epoch on the run's clock.
+
+    completed  the number of operations that succeeded in the period.
+    errors     the number of operations that failed, by kind of error; "" if the kind is unknown.
+    response   the time from when the operations that succeeded should have begun until their end, as a schedule of
+               requests defines it; None if it is unknown, or if no operation succeeded.
+    service    the time from when these operations began until their end; None as above.
+    """
+
+    begin_s: float
+    end_s: float
+    completed: int
+    errors: Mapping[str, int] = field(default_factory=dict)
+    response: Latency | None = None
+    service: Latency | None = None
+
+    @property
+    def failed(self) -> int:
+        """The number of operations that failed."""
+        return sum(self.errors.values())
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One kind of operation, such as reads.
+
+    name       its name in the load generator's result, or "" if the result does not distinguish operations.
+    intervals  periods in ascending order that do not overlap; none if the load generator only states a total.
+    total      the total that the load generator states; None if it states none.
+    """
+
+    name: str
+    intervals: tuple[ClientInterval, ...] = ()
+    total: ClientInterval | None = None
+
+    @property
+    def summary(self) -> ClientInterval | None:
+        """The total of the intervals or, if there are none, the stated total."""
+        return total_of(self.intervals) or self.total
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """The result of a load generator on one client host.
+
+    format           the name of the result's format.
+    tool             the load generator and, if known, its version.
+    source           the file that the result was read from.
+    operations       the operations; none has the name of another.
+    estimated_clock  whether the result has no time of day, so that its position in the run is an estimate.
+    notes            what a reader of the result should know, each as one line.
+    """
+
+    format: str
+    tool: str
+    source: str
+    operations: tuple[Operation, ...]
+    estimated_clock: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def has_only_service_time(self) -> bool:
+        """Whether latencies omit the time that operations waited for their turn (coordinated omission)."""
+        intervals = self._intervals
+        return not any(interval.response for interval in intervals) and any(interval.service for interval in intervals)
+
+    @property
+    def span_s(self) -> tuple[float, float] | None:
+        """The time range of all intervals and totals; None if there are none."""
+        intervals = self._intervals
+        if not intervals:
+            return None
+        return min(interval.begin_s for interval in intervals), max(interval.end_s for interval in intervals)
+
+    @property
+    def _intervals(self) -> list[ClientInterval]:
+        """All intervals and totals."""
+        intervals = [interval for operation in self.operations for interval in operation.intervals]
+        return intervals + [operation.total for operation in self.operations if operation.total]
+
+
+def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:
+    """Return the total of several intervals; None if there are none.
+
+    Latencies are unknown if an interval with completed operations has no counts, because percentiles cannot be added.
+    """
+    if not intervals:
+        return None
+    errors: Counter[str] = Counter()
+    for interval in intervals:
+        errors.update(interval.errors)
+    active = [interval for interval in intervals if interval.completed]
+    return ClientInterval(
+        intervals[0].begin_s,
+        intervals[-1].end_s,
+        sum(interval.completed for interval in intervals),
+        dict(errors),
+        merged_latency([interval.response for interval in active]),
+        merged_latency([interval.service for interval in active]),
+    )
+
+
+def merged_latency(latencies: Sequence[Latency | None]) -> Latency | None:
+    """Return the latencies of all operations; None if there are none, or if some have no counts."""
+    counts: Counter[int] = Counter()
+    for latency in latencies:
+        if latency is None or not latency.counts:
+            return None
+        counts.update(latency.counts)
+    return Latency(dict(counts)) if counts else None
+
+
+def shifted(result: ClientResult, offset_s: float) -> ClientResult:
+    """Return the result with all times later by `offset_s`."""
+
+    def shift(interval: ClientInterval) -> ClientInterval:
+        return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)
+
+    operations = tuple(
+        replace(
+            operation,
+            intervals=tuple(map(shift, operation.intervals)),
+            total=None if operation.total is None else shift(operation.total),
+        )
+        for operation in result.operations
+    )
+    return replace(result, operations=operations)

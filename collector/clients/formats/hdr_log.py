@@ -1,0 +1,107 @@
+"""HdrHistogram's interval log, as cassandra-stress (`-log hdrfile=FILE`), NoSQLBench and others write it.
+
+The format is that of HdrHistogram's HistogramLogProcessor. The log does not state the unit of its values; nanoseconds,
+which load generators for Cassandra use, are assumed. cassandra-stress tags each histogram with the operation and what
+was measured: `-st` service time, `-rt` response time, `-wt` waiting time. Other logs are taken as service times.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.hdr_histogram import HdrError, decoded
+
+NAME = "hdr-log"
+MAX_LINE_CHARS = 8 << 20
+# Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
+YEAR_S = 365.0 * 86400
+_BASE_TIME = re.compile(r"#\[BaseTime: ([\d.]+)")
+_START_TIME = re.compile(r"#\[StartTime: ([\d.]+)")
+_INTERVAL = re.compile(
+    r"(?:Tag=(?P<tag>[^,]*),)?(?P<begin_s>[\d.]+),(?P<length_s>[\d.]+),(?P<max>[\d.]+),(?P<histogram>\S+)"
+)
+_TAG = re.compile(r"(?P<name>.*?)-(?P<kind>[swr]t)")
+
+
+def recognises(head: str) -> bool:
+    return bool(re.search(r'^(#\[|"StartTimestamp"|(Tag=[^,]*,)?[\d.]+,[\d.]+,[\d.]+,HIST)', head)) and ",HIST" in head
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    log = _Log(times)
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_CHARS):
+            number += 1
+            try:
+                log.add(line.decode(errors="replace").strip())
+            except (HdrError, ValueError, OverflowError) as error:
+                is_last = not line.endswith(b"\n")
+                if not is_last:
+                    raise ClientFormatError(f"line {number}: {error}") from None
+                log.notes.append(f"the last line is incomplete and is ignored: {error}")
+    if not log.latencies:
+        raise ClientFormatError("the log has no intervals")
+    notes = (*log.notes, "the values of the log are assumed to be nanoseconds")
+    return ClientResult(NAME, "HdrHistogram log", path.name, log.operations(), log.is_estimated, notes)
+
+
+class _Log:
+    """The histograms of a log by operation, interval and kind ("rt", "st" or "wt")."""
+
+    def __init__(self, times: CommandTimes) -> None:
+        self.latencies: defaultdict[str, dict[tuple[float, float], dict[str, Counter[int]]]] = defaultdict(dict)
+        self.notes: list[str] = []
+        self.is_estimated = False
+        self._command = times
+        self._base_s: float | None = None
+        self._start_s: float | None = None
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        if match := _BASE_TIME.match(line):
+            self._base_s = float(match[1])
+        elif match := _START_TIME.match(line):
+            self._start_s = float(match[1])
+        elif line and not line.startswith(("#", '"')):
+            self._add_interval(line)
+
+    def _add_interval(self, line: str) -> None:
+        match = _INTERVAL.fullmatch(line)
+        if match is None:
+            raise ValueError("not an interval")
+        tag = _TAG.fullmatch(match["tag"] or "")
+        name, kind = (tag["name"], tag["kind"]) if tag else (match["tag"] or "", "st")
+        begin_s = self._absolute_s(float(match["begin_s"]))
+        interval = begin_s, begin_s + float(match["length_s"])
+        counts = decoded(match["histogram"])
+        # Logs of several threads may have the same interval more than once.
+        self.latencies[name.lower()].setdefault(interval, {}).setdefault(kind, Counter()).update(counts)
+
+    def _absolute_s(self, time_s: float) -> float:
+        """Return a time in seconds since the epoch, as HdrHistogram's reader does."""
+        if self._base_s is None:
+            if self._start_s is None:
+                self.is_estimated = True
+                self._base_s = self._command.begin_s
+            else:
+                self._base_s = self._start_s if time_s < self._start_s - YEAR_S else 0.0
+        return self._base_s + time_s
+
+    def operations(self) -> tuple[Operation, ...]:
+        return tuple(Operation(name, tuple(_intervals(spans))) for name, spans in sorted(self.latencies.items()))
+
+
+def _intervals(spans: dict[tuple[float, float], dict[str, Counter[int]]]) -> Iterator[ClientInterval]:
+    for (begin_s, end_s), kinds in sorted(spans.items()):
+        response, service = kinds.get("rt"), kinds.get("st")
+        completed = sum((service or response or Counter()).values())
+        yield ClientInterval(begin_s, end_s, completed, {}, _latency(response), _latency(service))
+
+
+def _latency(counts: Counter[int] | None) -> Latency | None:
+    return Latency(dict(counts)) if counts else None

@@ -1,0 +1,89 @@
+"""latte's JSON report (`latte run`), of versions 0.27 and later.
+
+A cycle is one call of a workload's function. Its latency begins when latte calls the function, not when the rate limit
+would have allowed it, so it is the service time. The latencies include those of failed cycles.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.hdr_histogram import HdrError, decoded
+from collector.printable import count_text, one_line
+
+NAME = "latte"
+_FRACTION = re.compile(r"(\.)(\d+)")
+MAX_BYTES = 1 << 30
+
+
+def recognises(head: str) -> bool:
+    return head.lstrip().startswith("{") and '"conf"' in head and '"workload"' in head
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    del times  # The report has the time of day.
+    with path.open("rb") as file:
+        raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise ClientFormatError(f"larger than {MAX_BYTES >> 20} MiB")
+    try:
+        content = json.loads(raw)
+        return _result(content["result"], path.name)
+    except HdrError as error:
+        raise ClientFormatError(f"malformed histogram: {error}") from None
+    except RecursionError:
+        raise ClientFormatError("not a latte report: nested too deeply") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ClientFormatError(f"not a latte report: {one_line(error)}") from None
+
+
+def _result(result: Mapping[str, Any], source: str) -> ClientResult:
+    start = datetime.fromisoformat(_in_microseconds(result["start_time"]))
+    begin_s, samples = start.timestamp(), result["log"]
+    failed = sum(map(_failed, samples)) if samples else int(result["error_count"])
+    names = sorted(result["cycle_latency_by_fn"])
+    if failed and len(names) > 1:
+        # latte does not count errors by function.
+        names = [""]
+    operations = []
+    for name in names:
+        intervals = [
+            _interval(name, sample, begin_s + float(sample["time_s"]), float(sample["duration_s"]), _failed(sample))
+            for sample in samples
+        ]
+        total = _interval(name, result, begin_s, float(result["elapsed_time_s"]), failed)
+        operations.append(Operation(name, tuple(intervals), total))
+    notes = []
+    if failed:
+        notes.append(f"latte's latencies include those of {count_text(failed, 'failed request')}")
+    if not samples:
+        notes.append("there are no samples over time (hint: run latte without --drop-sampling-log)")
+    return ClientResult(NAME, "latte", source, tuple(operations), notes=tuple(notes))
+
+
+def _in_microseconds(time: str) -> str:
+    """Return an RFC 3339 time with at most six decimals, as Python 3.10 requires."""
+    return _FRACTION.sub(lambda match: match[1] + match[2].ljust(6, "0")[:6], time.replace("Z", "+00:00"))
+
+
+def _failed(sample: Mapping[str, Any]) -> int:
+    """Return the number of failed requests; latte's number of failed cycles is that of one thread and function."""
+    return int(sample["req_error_count"])
+
+
+def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: float, failed: int) -> ClientInterval:
+    """Return a sample, or the whole report, as an interval of the function `name` ("" for all functions)."""
+    latency = content["cycle_latency_by_fn"].get(name) if name else content["cycle_latency"]
+    counts = decoded(latency["histogram"]) if latency else {}
+    # A cycle ends at its first failed request.
+    completed = max(sum(counts.values()) - failed, 0)
+    errors = {"": failed} if failed else {}
+    return ClientInterval(
+        begin_s, begin_s + length_s, completed, errors, service=Latency(counts) if completed else None
+    )

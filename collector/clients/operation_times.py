@@ -1,0 +1,55 @@
+"""Assigns single operations, each with its end and duration, to intervals of a second."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from collector.clients.client_format import ClientFormatError
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, Operation
+
+INTERVAL_S = 1.0
+SECONDS_PER_DAY = 86400
+# Wrong times could otherwise occupy any amount of memory.
+MAX_INTERVALS = 14 * SECONDS_PER_DAY
+
+
+class OperationTimes:
+    """Counts operations by name and second; each operation belongs to the second in which it ended."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[str, defaultdict[int, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+        self._errors: defaultdict[str, defaultdict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+
+    def add(self, name: str, second: int, duration_ns: int, count: int = 1) -> None:
+        """Add operations that ended within `second`, in whole seconds since the epoch."""
+        self._counts[name][second][duration_ns] += count
+
+    def add_error(self, name: str, second: int, kind: str, count: int = 1) -> None:
+        """Add operations that failed within `second`."""
+        self._errors[name][second][kind] += count
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Return the operations by name; seconds in which none ended are intervals without completed operations.
+
+        All operations have the same intervals, from the first second of any of them to the last one. Raises
+        ClientFormatError if these are too many.
+        """
+        names = sorted(self._counts.keys() | self._errors.keys())
+        seconds = [*_seconds(self._counts.values()), *_seconds(self._errors.values())]
+        if not seconds:
+            return ()
+        grid = range(min(seconds), max(seconds) + 1)
+        if len(grid) > MAX_INTERVALS:
+            days = len(grid) / SECONDS_PER_DAY
+            raise ClientFormatError(f"its operations are up to {days:.0f} days apart (hint: check its times)")
+        return tuple(Operation(name, tuple(self._interval(name, second) for second in grid)) for name in names)
+
+    def _interval(self, name: str, second: int) -> ClientInterval:
+        counts: Mapping[int, int] = self._counts[name].get(second, {})
+        errors: Mapping[str, int] = self._errors[name].get(second, {})
+        latency = Latency(dict(counts)) if counts else None
+        return ClientInterval(float(second), second + INTERVAL_S, sum(counts.values()), dict(errors), service=latency)
+
+
+def _seconds(by_name: Iterable[Mapping[int, object]]) -> Iterator[int]:
+    return (second for of_name in by_name for second in of_name)
