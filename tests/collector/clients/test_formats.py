@@ -7,8 +7,9 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from collector.clients import result_file
-from collector.clients.client_format import ClientFormatError, CommandTimes, client_formats, recognised_format
+from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, shifted
+from collector.clients.format_registry import client_formats, recognised_format
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 LATTE = CAPTURES / "latte-read-3node.json"

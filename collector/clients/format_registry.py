@@ -1,0 +1,33 @@
+"""All formats of client results, and how a file's format is recognised."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from collector.clients import formats
+from collector.clients.client_format import HEAD_BYTES, ClientFormat, ClientFormatError
+
+
+def client_formats() -> Mapping[str, ClientFormat]:
+    """Return all formats by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__) if not module.ispkg)
+    modules = [cast("ClientFormat", importlib.import_module(f"{formats.__name__}.{name}")) for name in names]
+    return {module.NAME: module for module in modules}
+
+
+def recognised_format(path: Path) -> ClientFormat:
+    """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES).decode(errors="replace").removeprefix("\ufeff")
+    if not head.strip():
+        raise ClientFormatError("empty")
+    known = client_formats()
+    matching = [candidate for candidate in known.values() if candidate.recognises(head)]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
+        raise ClientFormatError(f"not the result of a known load generator (known formats: {', '.join(known)})")
+    names = ", ".join(candidate.NAME for candidate in matching)
+    raise ClientFormatError(f"may be in several formats: {names} (hint: name one, as FORMAT:FILE)")
