@@ -13,6 +13,7 @@ from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
+from cli.runs.client_results import results_in
 from cli.runs.clients.client_host_summary import with_client_peaks
 from cli.runs.run_summary import RunSummary, summary_of
 from cli.safe_echo import echo
@@ -20,6 +21,7 @@ from collector.atomic_file import replace_file
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.printable import count_text, one_line, printable_json
 from collector.runs.run import Run
+from exporters.summary.client_values import with_client_values
 from exporters.summary.conditions import Condition
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
@@ -49,13 +51,22 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
     return met
 
 
+def summarise(folder: Path, run: Run) -> None:
+    """Write the summary of a run to its directory, and print it; if that fails, print the error."""
+    summary = _summarised(folder, run)
+    if summary is not None:
+        _attempt(lambda: _write_summary(folder, summary.phases))
+        _print_summary(run, summary)
+
+
 def _summarised(folder: Path, run: Run) -> RunSummary | None:
-    """Return the run's summary, or None if it fails; without the client hosts' values if only these fail."""
+    """Return the run's summary, or None if it fails; without what is known of the client if only that fails."""
     summary = _attempt(lambda: summary_of(folder, run))
     if summary is None:
         return None
-    phases = _attempt(lambda: with_client_peaks(folder, run, summary.phases))
-    return summary if phases is None else replace(summary, phases=phases)
+    phases = _attempt(lambda: with_client_peaks(folder, run, summary.phases)) or summary.phases
+    phases = _attempt(lambda: with_client_values(phases, results_in(folder))) or phases
+    return replace(summary, phases=phases)
 
 
 def _attempt(step: Callable[[], Result]) -> Result | None:

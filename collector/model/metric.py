@@ -45,7 +45,7 @@ class Aggregation(Enum):
     MEAN = "mean"
     """For ratios and percentages, such as the share of time spent in garbage collection."""
     MAX = "max"
-    """For ages, and for the size of the largest item."""
+    """For values where the highest matters, such as ages, and the number of endpoints that a node sees as down."""
     MIN = "min"
     """For values where the lowest matters, such as whether clients can connect."""
     MERGE = "merge"

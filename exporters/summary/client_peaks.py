@@ -16,7 +16,7 @@ CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {CPU_TIME.nam
 
 
 @dataclass(frozen=True)
-class ClientInterval:
+class ClientHostInterval:
     """A client host's columns in an interval, and its busiest process as `NAME (PID)`; "" if none was busy."""
 
     index: int
@@ -24,7 +24,7 @@ class ClientInterval:
     process: str
 
 
-def client_intervals(host: NodeRun) -> list[ClientInterval]:
+def client_intervals(host: NodeRun) -> list[ClientHostInterval]:
     """Return a client host's intervals, with the columns in CLIENT_PEAKS and, if a process was busy, PROCESS_CPU."""
     intervals = []
     for index, row in table_of(Choice()).node_rows(host):
@@ -32,7 +32,7 @@ def client_intervals(host: NodeRun) -> list[ClientInterval]:
         cpu_pct, process = _busiest(host.intervals[index].sample)
         if process:
             columns[PROCESS_CPU] = rounded(cpu_pct)
-        intervals.append(ClientInterval(index, columns, process))
+        intervals.append(ClientHostInterval(index, columns, process))
     return intervals
 
 
@@ -51,7 +51,7 @@ def _busiest(sample: Sample) -> tuple[float, str]:
     )
 
 
-def client_peaks(intervals: Iterable[tuple[str, float, ClientInterval]]) -> dict[str, Peak]:
+def client_peaks(intervals: Iterable[tuple[str, float, ClientHostInterval]]) -> dict[str, Peak]:
     """Return the highest value of each column, with its client host and the end of its interval.
 
     Each element of `intervals` is a client host, the end of an interval, and the interval itself.

@@ -46,7 +46,8 @@ class PhaseSummary:
     """A summary of the ticks in a time range.
 
     values        the columns of the cluster's merged row, with the whole phase as one interval; also `read_p999_ms`,
-                  `write_p999_ms`, and the number of errors of each kind for reads and for writes.
+                  `write_p999_ms`, the number of errors of each kind for reads and for writes, and the columns of
+                  `client_values`.
     peaks         the highest values over all nodes.
     client_peaks  the highest values over all client hosts.
     """

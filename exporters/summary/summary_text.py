@@ -18,6 +18,15 @@ _OPERATION_COLUMNS = (
 )
 # The number of text columns.
 _TEXTS = 3
+_CLIENT_COLUMNS = (
+    ("client_ops_per_s", "ops/s", 0),
+    ("client_errors_per_s", "errors/s", 1),
+    ("client_mean_ms", "mean", 2),
+    ("client_p50_ms", "p50", 2),
+    ("client_p95_ms", "p95", 2),
+    ("client_p99_ms", "p99", 2),
+    ("client_p999_ms", "p99.9", 2),
+)
 _PEAK_LABELS = {
     "cpu_busy_pct": ("CPU", "{:.0f}%"),
     "gc_pct": ("GC", "{:.1f}%"),
@@ -46,19 +55,38 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
                     *(_number(summary.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
                 ]
             )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["Latencies in ms, excluding warm-up and cool-down:", *(_line(row, widths) for row in rows)]
+    lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, _TEXTS), *_client_lines(summaries)]
     last = summaries[-1]
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
     return [*lines, "", *peaks] if peaks else lines
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Return a row with left-aligned text and right-aligned numbers."""
-    texts = (cell.ljust(width) for cell, width in zip(row[:_TEXTS], widths, strict=False))
-    numbers = (cell.rjust(width) for cell, width in zip(row[_TEXTS:], widths[_TEXTS:], strict=True))
-    return "  ".join((*texts, *numbers)).rstrip()
+def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
+    """Return the table of client results; [] if there are none."""
+    known = [summary for summary in summaries if "client_ops_per_s" in summary.values]
+    if not known:
+        return []
+    rows = [["phase", "latency", *(header for _, header, _ in _CLIENT_COLUMNS)]]
+    for summary in known:
+        kind = summary.values.get("client_latency")
+        numbers = (_number(summary.values.get(name), digits) for name, _, digits in _CLIENT_COLUMNS)
+        rows.append([summary.name, str(kind or "-"), *numbers])
+    has_service_time = any(summary.values.get("client_latency") == "service" for summary in known)
+    title = "As measured by the client"
+    title += " (service time: coordinated omission possible):" if has_service_time else ":"
+    return ["", title, *_table(rows, 2)]
+
+
+def _table(rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:
+    """Yield rows with their first columns, which are text, left-aligned, and the others right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.ljust(width) if column < texts else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
 
 
 def _peak_lines(prefix: str, names: Sequence[str], peaks: Mapping[str, Peak]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from collector.cluster.merge_job import Job
 from collector.cluster.recordings import recordings
 from collector.cluster.sessions import sessions
 from collector.runs.run import ClientHost, Run, RunPhase
-from exporters.summary.client_peaks import CLIENT_NEEDS, ClientInterval, client_intervals, client_peaks
+from exporters.summary.client_peaks import CLIENT_NEEDS, ClientHostInterval, client_intervals, client_peaks
 from exporters.summary.phase_summary import Peak, PhaseSummary
 
 
@@ -51,7 +51,7 @@ def client_peaks_of(folder: Path, run: Run, phases: Sequence[RunPhase | PhaseSum
         result = merge(host_recordings, Job(grid, clocks, CLIENT_NEEDS, client_intervals))
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    intervals: list[list[tuple[str, float, ClientInterval]]] = [[] for _ in phases]
+    intervals: list[list[tuple[str, float, ClientHostInterval]]] = [[] for _ in phases]
     for node in result.nodes:
         for interval in node.product:
             intervals[grid.span_of(interval.index)].append((node.node, grid.end_of(interval.index), interval))

@@ -1,0 +1,27 @@
+"""Import the results of load generators into a run"""
+
+from pathlib import Path
+
+import click
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("files", metavar="[FORMAT:]FILE...", nargs=-1, required=True)
+@click.option(
+    "--client-clock",
+    "client_clock_s",
+    type=float,
+    metavar="SECONDS",
+    help="How far the client's clock was ahead of the run's.  [0, or as measured on a client host]",
+)
+def command(run: Path, files: tuple[str, ...], client_clock_s: float | None) -> None:
+    """Import the results of load generators into a run
+
+    RUN is a run's directory. FILE is a result of JMeter, cassandra-stress, latte, wrk, k6 or another load generator.
+    Its format is recognised from its content unless FORMAT names it. The run's summary then includes the client's
+    throughput, errors and latency. Importing a file again replaces its earlier result.
+    """
+    from cli.runs.import_program import import_files
+
+    import_files(run, files, client_clock_s)

@@ -1,0 +1,142 @@
+"""Imports the results of load generators into a run, and reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cli.errors import CasstatError
+from collector.clients import result_file
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientResult, shifted
+from collector.clients.format_registry import client_formats, recognised_format
+from collector.clients.result_file import ResultFileError, read_result, write_result
+from collector.journal.writer import folder_name
+from collector.printable import local_time, one_line
+from collector.runs.run import Run
+
+SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A file to import, and the name of its format, or "" if the format is to be recognised."""
+
+    path: Path
+    format: str = ""
+
+
+def result_file_of(text: str) -> ResultFile:
+    """Return the file in `FILE` or `FORMAT:FILE`."""
+    name, colon, path = text.partition(":")
+    return ResultFile(Path(path), name) if colon and name in client_formats() else ResultFile(Path(text))
+
+
+def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None) -> ClientResult:
+    """Import a file into the run in a directory, and return its result; an earlier import of the file is replaced.
+
+    `client_clock_s` states how far the client's clock was ahead of the run's; if it is None, it is taken from the
+    client host from which the file was collected, or is 0. Raises CasstatError.
+    """
+    path = file.path
+    try:
+        form = client_formats()[file.format] if file.format else recognised_format(path)
+        result = form.read(path, _command_times(run))
+        if not result.operations:
+            raise ClientFormatError("no operations")
+        clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
+        source = _source(folder, path)
+        result = replace(shifted(result, -clock_s), source=source)
+        _require_overlap(run, result)
+        target = folder / result_file.FOLDER / f"{folder_name(source)}{SUFFIX}"
+        target.parent.mkdir(exist_ok=True)
+        write_result(target, result)
+    except ClientFormatError as error:
+        raise CasstatError(f"{path}: {error}") from None
+    except OSError as error:
+        raise CasstatError(f"{error.filename or path}: {error.strerror}") from None
+    return result
+
+
+def results_in(folder: Path) -> list[ClientResult]:
+    """Return the results that have been imported into a run. Raises CasstatError."""
+    results = []
+    for path in sorted((folder / result_file.FOLDER).glob(f"*{SUFFIX}")):
+        try:
+            results.append(read_result(path))
+        except ResultFileError as error:
+            raise CasstatError(f"{path}: {error}") from None
+        except OSError as error:
+            raise CasstatError(f"{path}: {error.strerror}") from None
+    return results
+
+
+def _command_times(run: Run) -> CommandTimes:
+    begin_s, end_s = run.begin_s, run.begin_s if run.end_s is None else run.end_s
+    if run.command is None:
+        return CommandTimes(begin_s, end_s)
+    return CommandTimes(run.command.begin_s, end_s if run.command.end_s is None else run.command.end_s)
+
+
+def _clock_s(folder: Path, run: Run, path: Path, result: ClientResult) -> float:
+    """Return how far the clock was ahead on the client host from which a file was collected; 0 if it was not."""
+    span_s = result.span_s
+    for host in run.client_hosts:
+        if host.results and span_s and path.resolve().is_relative_to((folder / host.results).resolve()):
+            return span_s[0] - host.clock_correction().reference_s(span_s[0])
+    return 0.0
+
+
+def _source(folder: Path, path: Path) -> str:
+    """Return the path of a file in the run's directory relative to that directory, or the name of another file."""
+    resolved, run_folder = path.resolve(), folder.resolve()
+    return one_line(resolved.relative_to(run_folder) if resolved.is_relative_to(run_folder) else path.name)
+
+
+def _require_overlap(run: Run, result: ClientResult) -> None:
+    """Raise ClientFormatError if the result and the run have no time in common."""
+    span_s = result.span_s
+    if span_s is None:
+        raise ClientFormatError("no operations")
+    begin_s, end_s = span_s
+    run_end_s = _command_times(run).end_s if run.end_s is None else run.end_s
+    if begin_s < run_end_s and run.begin_s < end_s:
+        return
+    offset_s = begin_s - _command_times(run).begin_s
+    ranges = (
+        f"its operations, {_range_text(begin_s, end_s)}, do not overlap the run, {_range_text(run.begin_s, run_end_s)}"
+    )
+    raise ClientFormatError(f"{ranges} (hint: if the client's clock was wrong, use --client-clock {offset_s:.1f})")
+
+
+def _range_text(begin_s: float, end_s: float) -> str:
+    return f"{local_time(begin_s)} to {local_time(end_s, '%H:%M:%S')}"
+
+
+def result_lines(results: Sequence[ClientResult]) -> list[str]:
+    """Return a description of the results: a line for each operation, followed by notes."""
+    lines = []
+    for result in results:
+        kind = "service time" if result.has_only_service_time else "response time"
+        for operation in result.operations:
+            total = operation.summary
+            if total is None:
+                continue
+            latency = total.response or total.service
+            percentiles = latency.percentiles_s((50, 95, 99)) if latency else [None, None, None]
+            values = (
+                f"p{name} {value_s * 1000:.2f} ms"
+                for name, value_s in zip((50, 95, 99), percentiles, strict=True)
+                if value_s is not None
+            )
+            length_s = max(total.end_s - total.begin_s, 0.001)
+            parts = (
+                f"{total.completed:,} operations in {length_s:.0f} s ({total.completed / length_s:,.0f}/s)",
+                f"{total.failed:,} errors",
+                ", ".join(values),
+            )
+            name = f"{result.source}: {operation.name}".removesuffix(": ")
+            lines.append(one_line(f"{name}: {'; '.join(filter(None, parts))} ({kind})"))
+        if result.has_only_service_time:
+            lines.append(f"{one_line(result.source)}: coordinated omission possible: only the service time is known")
+        lines += [one_line(f"{result.source}: {text}") for text in result.notes]
+    return lines

@@ -1,0 +1,43 @@
+"""The work of `casstat import`."""
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from cli.errors import CasstatError
+from cli.recordings.run_defaults import read_run_in, run_at
+from cli.runs.client_results import ResultFile, imported, result_file_of, result_lines
+from cli.runs.finish import summarise
+from cli.runs.run_folder import is_being_recorded
+from cli.safe_echo import echo
+
+
+def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | None) -> None:
+    """Import files, each FILE or FORMAT:FILE, into the run in a directory; print and update its summary.
+
+    Raises CasstatError and click.UsageError.
+    """
+    if run_at([folder]) is None:
+        raise CasstatError(f"{folder}: not a run directory")
+    if is_being_recorded(folder):
+        raise CasstatError(f"{folder}: the run is being recorded (hint: wait for its end)")
+    if client_clock_s is not None and not abs(client_clock_s) < 1e10:
+        raise click.BadParameter("must be a number of seconds", param_hint="--client-clock")
+    run = read_run_in(folder)
+    results = [imported(folder, run, file, client_clock_s) for text in texts for file in expanded(text)]
+    for line in result_lines(results):
+        echo(line)
+    summarise(folder, run)
+
+
+def expanded(text: str) -> list[ResultFile]:
+    """Return the files that `FILE` or `FORMAT:FILE` names; FILE may be a shell pattern. Raises CasstatError."""
+    file = result_file_of(text)
+    if file.path.exists():
+        return [file]
+    paths = sorted(glob.glob(str(file.path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
+    if not paths:
+        raise CasstatError(f"{file.path}: no such file")
+    return [ResultFile(Path(path), file.format) for path in paths]

@@ -1,0 +1,110 @@
+"""The columns of client results in a summary: throughput, errors and latency as clients saw them in one phase.
+
+The columns of all operations begin with `client_`, those of one operation with `client_OPERATION_`:
+
+    client_ops_per_s     completed operations per second.
+    client_errors_per_s  failed operations per second.
+    client_error_share   failed operations as a share of all operations.
+    client_mean_ms, client_p50_ms, client_p95_ms, client_p99_ms, client_p999_ms
+                         latency: the response time if all results have it, otherwise the service time.
+    client_latency       which of these it is: "response" or "service".
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, merged_latency, total_of
+from exporters.line.cells import rounded
+from exporters.line.columns import MS, Cell, times
+from exporters.summary.phase_summary import PhaseSummary
+
+PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
+# Summed lengths of intervals are inexact.
+TOLERANCE_S = 0.001
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+
+
+def with_client_values(summaries: Sequence[PhaseSummary], results: Sequence[ClientResult]) -> list[PhaseSummary]:
+    """Return the summaries with the columns of client results."""
+    return [
+        replace(summary, values={**summary.values, **client_values(results, summary.begin_s, summary.end_s)})
+        for summary in summaries
+    ]
+
+
+def client_values(results: Sequence[ClientResult], begin_s: float, end_s: float) -> dict[str, Cell]:
+    """Return the columns for the intervals that lie completely inside a time range; {} if there are none."""
+    by_name: defaultdict[str, list[ClientInterval]] = defaultdict(list)
+    for result in results:
+        for operation in result.operations:
+            total = total_within(operation, begin_s, end_s)
+            if total is not None:
+                by_name[column_name(operation.name)].append(total)
+    values = _columns("client", [total for totals in by_name.values() for total in totals])
+    if len(by_name) > 1:
+        for name, totals in by_name.items():
+            if name:
+                values |= _columns(f"client_{name}", totals)
+    return values
+
+
+def column_name(operation: str) -> str:
+    """Return an operation's name as a part of a column's name; "" if it has no letters or digits."""
+    return _NOT_IN_NAMES.sub("_", operation.lower()).strip("_")
+
+
+def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientInterval | None:
+    """Return the total of an operation's intervals that lie completely inside a time range; None if there are none.
+
+    The total that the load generator states replaces it if it covers the same time, because it may have latencies where
+    the intervals have no counts.
+    """
+    intervals = operation.intervals or tuple(filter(None, [operation.total]))
+    inside = [interval for interval in intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]
+    total = total_of(inside)
+    if len(inside) == 1:
+        return inside[0]
+    if total is not None and operation.total is not None and len(inside) == len(intervals):
+        return replace(
+            total,
+            response=total.response or operation.total.response,
+            service=total.service or operation.total.service,
+        )
+    return total
+
+
+def _columns(prefix: str, totals: Sequence[ClientInterval]) -> dict[str, Cell]:
+    """Return the columns of operations that ran at the same time."""
+    length_s = max(total.end_s for total in totals) - min(total.begin_s for total in totals) if totals else 0.0
+    if length_s < TOLERANCE_S:
+        return {}
+    completed = sum(total.completed for total in totals)
+    failed = sum(total.failed for total in totals)
+    values: dict[str, Cell] = {
+        f"{prefix}_ops_per_s": rounded(completed / length_s),
+        f"{prefix}_errors_per_s": rounded(failed / length_s),
+    }
+    if completed + failed:
+        values[f"{prefix}_error_share"] = failed / (completed + failed)
+    kind, latency = _latency(totals)
+    if latency is not None:
+        values[f"{prefix}_latency"] = kind
+        values[f"{prefix}_mean_ms"] = rounded(times(MS, latency.mean_s))
+        percentiles = latency.percentiles_s(PERCENTILES.values())
+        for name, value_s in zip(PERCENTILES, percentiles, strict=True):
+            values[f"{prefix}_{name}_ms"] = rounded(times(MS, value_s))
+    return values
+
+
+def _latency(totals: Iterable[ClientInterval]) -> tuple[str, Latency | None]:
+    """Return the latencies of several operations and their kind; None if they cannot be combined."""
+    active = [total for total in totals if total.completed]
+    for kind in ("response", "service"):
+        latencies: list[Latency | None] = [getattr(total, kind) for total in active]
+        combined = latencies[0] if len(latencies) == 1 else merged_latency(latencies)
+        if combined is not None:
+            return kind, combined
+    return "", None

@@ -1,0 +1,131 @@
+"""`casstat import` adds a load generator's results to a run's summary."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import main
+from cli.runs.client_results import results_in
+from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunNode, RunPhase
+from collector.runs.run_file import write_run
+from tests.collector.cluster.recorded_nodes import busy, record
+
+LATTE = Path(__file__).parents[2] / "captures" / "clients" / "latte-read-3node.json"
+# The times of the capture's first and last sample.
+BEGIN_S, LENGTH_S = 1_795_245_174.442, 60.0
+OPERATIONS = 59_482
+
+
+def run_in(folder: Path, begin_s: float = BEGIN_S, client_hosts: tuple[ClientHost, ...] = ()) -> Path:
+    """Write a run with one node and two phases, and return its directory."""
+    record(folder / "nodes" / "n1", busy("n1", 70, begin_s=begin_s - 5))
+    end_s = begin_s + LENGTH_S + 3
+    phases = (
+        RunPhase("warm-up", begin_s, begin_s + 10.5, measured=False),
+        RunPhase("first", begin_s + 10.5, begin_s + 30.5),
+        RunPhase("second", begin_s + 30.5, end_s),
+    )
+    node = RunNode("n1", "http://n1", "nodes/n1", 70, interval_s=1.0)
+    command = RunCommand(("latte", "run"), begin_s, end_s - 1, 0)
+    write_run(
+        folder,
+        Run("load", begin_s, end_s, "0.1", {}, (node,), command, phases, warm_up_s=10.5, client_hosts=client_hosts),
+    )
+    return folder
+
+
+def summary(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the columns of each phase in the run's summary."""
+    content = json.loads((folder / "summary.json").read_text())
+    return {phase["name"]: phase["values"] for phase in content}
+
+
+def test_the_summary_has_the_clients_view_of_each_phase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_in(tmp_path / "run")
+    assert main(["import", str(folder), str(LATTE)]) == 0
+    printed = capsys.readouterr()
+    assert f"{OPERATIONS:,} operations" in printed.out
+    assert "coordinated omission possible" in printed.out
+    assert "As measured by the client" in printed.err
+    phases = summary(folder)
+    assert phases.keys() == {"first", "second", "total"}
+    # 1,000 operations per second were requested.
+    for phase in phases.values():
+        assert phase["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
+        assert phase["client_errors_per_s"] == phase["client_error_share"] == 0
+        assert phase["client_latency"] == "service"
+        assert 0 < phase["client_p50_ms"] < phase["client_p99_ms"] < phase["client_p999_ms"]
+    assert "reads_per_s" in phases["total"]
+
+
+def test_importing_a_file_again_replaces_its_result(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run")
+    for _ in range(2):
+        assert main(["import", str(folder), f"latte:{LATTE.parent}/latte-*.json"]) == 0
+    (result,) = results_in(folder)
+    assert result.source == LATTE.name
+
+
+@pytest.mark.parametrize("error_s", [0.4, -7200.0, 86_400.0 * 365])
+def test_a_result_that_does_not_overlap_the_run_is_rejected_with_the_offset_that_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error_s: float
+) -> None:
+    folder = run_in(tmp_path / "run", BEGIN_S - error_s)
+    code = main(["import", str(folder), str(LATTE)])
+    if abs(error_s) < LENGTH_S:
+        assert code == 0
+        return
+    assert code == 1
+    errors = capsys.readouterr().err
+    assert f"--client-clock {error_s:.1f}" in errors
+    assert results_in(folder) == []
+    assert main(["import", str(folder), str(LATTE), "--client-clock", f"{error_s}"]) == 0
+    assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
+
+
+def test_times_of_a_file_from_a_client_host_are_corrected_by_its_clock(tmp_path: Path) -> None:
+    ahead_s = 3600.0
+    clock = NodeClock(BEGIN_S - ahead_s, ahead_s, 0.001)
+    host = ClientHost("gen1", "ssh://gen1", clocks=(clock,), results="results/1-gen1")
+    folder = run_in(tmp_path / "run", BEGIN_S - ahead_s, (host,))
+    path = folder / "results" / "1-gen1" / "files" / "result.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(LATTE.read_bytes())
+    assert main(["import", str(folder), str(path)]) == 0
+    (result,) = results_in(folder)
+    assert result.source == "results/1-gen1/files/result.json"
+    assert result.span_s is not None
+    assert result.span_s[0] == pytest.approx(BEGIN_S - ahead_s, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "no such file"), (b"", "empty"), (b"hello\n", "not the result of a known")]
+)
+def test_a_file_that_cannot_be_imported_is_a_one_line_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str
+) -> None:
+    folder, path = run_in(tmp_path / "run"), tmp_path / "result"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["import", str(folder), str(path)]) == 1
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+    (tmp_path / "other").mkdir()
+    assert main(["import", str(tmp_path / "other"), str(LATTE)]) == 1
+    assert "not a run directory" in capsys.readouterr().err
+
+
+def test_a_damaged_result_in_a_run_is_a_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_in(tmp_path / "run")
+    assert main(["import", str(folder), str(LATTE)]) == 0
+    (path,) = (folder / "clients").iterdir()
+    capsys.readouterr()
+    for text in ("", "[]", "{}", '{"schema_version": 1}', "[" * 100_000, path.read_text()[:-100]):
+        path.write_text(text)
+        assert main(["import", str(folder), f"latte:{LATTE}"]) == 0
+        path.with_name("other.json").write_text(text)
+        assert main(["import", str(folder), str(LATTE)]) == 0
+        assert f"{path.with_name('other.json')}: " in capsys.readouterr().err
