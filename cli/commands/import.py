@@ -13,7 +13,7 @@ import click
     "client_clock_s",
     type=float,
     metavar="SECONDS",
-    help="How far the client's clock was ahead of the run's.  [0, or as measured on a client host]",
+    help="Time by which the client's clock was ahead of the run's.  [0, or as measured on a client host]",
 )
 def command(run: Path, files: tuple[str, ...], client_clock_s: float | None) -> None:
     """Import the results of load generators into a run

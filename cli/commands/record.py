@@ -130,6 +130,13 @@ class RecordCommand(click.Command):
     metavar="CONDITION",
     help="Exit with status 1 if a condition such as 'read_p99_ms > 10' holds in a phase (repeatable).",
 )
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    metavar="[FORMAT:]FILE",
+    help="Result that COMMAND writes, or a pattern of several, to import at the end (repeatable).  [recognised output]",
+)
 @click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the status line nor the summary.")
 @agent_options

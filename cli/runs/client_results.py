@@ -1,10 +1,13 @@
 """Imports the results of load generators into a run, and reads them."""
 
-from collections.abc import Sequence
+import glob
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, note
+from cli.runs.clients.result_files import FILES_FOLDER
+from cli.runs.command.command_log import LOG_FILE
 from collector.clients import result_file
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, shifted
@@ -31,6 +34,17 @@ def result_file_of(text: str) -> ResultFile:
     return ResultFile(Path(path), name) if colon and name in client_formats() else ResultFile(Path(text))
 
 
+def expanded(text: str) -> list[ResultFile]:
+    """Return the files that `FILE` or `FORMAT:FILE` names; FILE may be a shell pattern. Raises CasstatError."""
+    file = result_file_of(text)
+    if file.path.exists():
+        return [file]
+    paths = sorted(glob.glob(str(file.path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
+    if not paths:
+        raise CasstatError(f"{file.path}: no such file")
+    return [ResultFile(Path(path), file.format) for path in paths]
+
+
 def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None) -> ClientResult:
     """Import a file into the run in a directory, and return its result; an earlier import of the file is replaced.
 
@@ -55,6 +69,55 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
     except OSError as error:
         raise CasstatError(f"{error.filename or path}: {error.strerror}") from None
     return result
+
+
+def import_after_run(folder: Path, run: Run, texts: Sequence[str]) -> None:
+    """Import the files that `--client` names, the command's output and the files collected from client hosts.
+
+    Files are ignored if `--client` does not name them and they are not the results of a known load generator. Prints
+    why any other file cannot be imported.
+    """
+    for text in texts:
+        try:
+            for file in expanded(text):
+                _require_from_run(run, file.path)
+                imported(folder, run, file)
+        except CasstatError as error:
+            note(f"--client {error}")
+    for path in _possible_results(folder, run):
+        form = _recognised(path)
+        if form:
+            try:
+                imported(folder, run, ResultFile(path, form))
+            except CasstatError as error:
+                note(str(error))
+
+
+def _require_from_run(run: Run, path: Path) -> None:
+    """Raise CasstatError if a file was last changed before the run's command began."""
+    try:
+        changed_s = path.stat().st_mtime
+    except OSError as error:
+        raise CasstatError(f"{path}: {error.strerror}") from None
+    if changed_s < _command_times(run).begin_s:
+        raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
+
+
+def _possible_results(folder: Path, run: Run) -> Iterator[Path]:
+    """Yield the logs of the run's command, and the files collected from client hosts."""
+    yield folder / LOG_FILE
+    for host in run.client_hosts:
+        if host.results:
+            yield folder / host.results / LOG_FILE
+            yield from sorted((folder / host.results / FILES_FOLDER).rglob("*"))
+
+
+def _recognised(path: Path) -> str:
+    """Return the name of a file's format; "" if it is not recognised."""
+    try:
+        return recognised_format(path).NAME if path.is_file() else ""
+    except (ClientFormatError, OSError):
+        return ""
 
 
 def results_in(folder: Path) -> list[ClientResult]:

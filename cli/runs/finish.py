@@ -60,7 +60,7 @@ def summarise(folder: Path, run: Run) -> None:
 
 
 def _summarised(folder: Path, run: Run) -> RunSummary | None:
-    """Return the run's summary, or None if it fails; without what is known of the client if only that fails."""
+    """Return the run's summary, or None if it fails; without the values of client hosts or client results if only these fail."""
     summary = _attempt(lambda: summary_of(folder, run))
     if summary is None:
         return None

@@ -1,6 +1,5 @@
 """The work of `casstat import`."""
 
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import click
 
 from cli.errors import CasstatError
 from cli.recordings.run_defaults import read_run_in, run_at
-from cli.runs.client_results import ResultFile, imported, result_file_of, result_lines
+from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
 from cli.runs.run_folder import is_being_recorded
 from cli.safe_echo import echo
@@ -30,14 +29,3 @@ def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | Non
     for line in result_lines(results):
         echo(line)
     summarise(folder, run)
-
-
-def expanded(text: str) -> list[ResultFile]:
-    """Return the files that `FILE` or `FORMAT:FILE` names; FILE may be a shell pattern. Raises CasstatError."""
-    file = result_file_of(text)
-    if file.path.exists():
-        return [file]
-    paths = sorted(glob.glob(str(file.path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
-    if not paths:
-        raise CasstatError(f"{file.path}: no such file")
-    return [ResultFile(Path(path), file.format) for path in paths]

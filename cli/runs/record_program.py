@@ -15,6 +15,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.client_results import import_after_run
 from cli.runs.clients.local_client_host import LocalClientHost
 from cli.runs.clients.remote_client_hosts import RemoteClientHosts
 from cli.runs.command.signal_handlers import handling
@@ -54,6 +55,7 @@ class RecordSettings:
     fail_if: tuple[Condition, ...] = ()
     require_all: bool = False
     quiet: bool = False
+    clients: tuple[str, ...] = ()
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
@@ -102,6 +104,7 @@ def record(settings: RecordSettings) -> int:
         if any(node.problem and node.address for node in run.recorded):
             report_spools(run)
             note(f"the run is incomplete {_recovery_hint(folder)}")
+    import_after_run(folder, run, settings.clients)
     met = finish(folder, run, settings.fail_if, quiet=settings.quiet)
     if result.exit_code:
         return result.exit_code

@@ -12,6 +12,7 @@ from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.run_defaults import run_at
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
+from cli.runs.client_results import import_after_run
 from cli.runs.clients.result_files import FILES_FOLDER, collect_all
 from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
@@ -55,6 +56,7 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         if node.problem:
             note(one_line(node.problem))
     report_spools(run)
+    import_after_run(folder, run, ())
     finish(folder, run, (), quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
 
