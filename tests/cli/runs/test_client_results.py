@@ -128,4 +128,5 @@ def test_a_damaged_result_in_a_run_is_a_one_line_error(tmp_path: Path, capsys: p
         assert main(["import", str(folder), f"latte:{LATTE}"]) == 0
         path.with_name("other.json").write_text(text)
         assert main(["import", str(folder), str(LATTE)]) == 0
-        assert f"{path.with_name('other.json')}: " in capsys.readouterr().err
+        errors = capsys.readouterr().err
+        assert f"{path.with_name('other.json')}: " in errors
