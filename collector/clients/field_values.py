@@ -1,0 +1,55 @@
+"""Reads times and latencies from the fields of results. All functions raise ValueError."""
+
+import re
+from datetime import datetime
+
+from collector.clients.client_latency import NS_PER_S, rounded_up
+from collector.printable import one_line
+
+MAX_LATENCY_NS = 86_400 * NS_PER_S
+# The year 10000.
+MAX_TIME_S = 253_402_300_800
+_RFC_3339 = re.compile(
+    r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?P<fraction>\.[0-9]+)?(?P<zone>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
+)
+_DIGITS = re.compile(r"[0-9]{1,19}")
+
+
+def rfc3339_s(text: str) -> float:
+    """Return a time such as 2026-11-23T10:00:00.123+01:00 in seconds since the epoch."""
+    match = _RFC_3339.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a time as in RFC 3339: {one_line(text)}")
+    if match["zone"] is None:
+        raise ValueError(f"the time has no time zone: {one_line(text)}")
+    zone = match["zone"].upper().replace("Z", "+00:00")
+    seconds = datetime.fromisoformat(f"{match['date']}T{match['time']}{zone}").timestamp()
+    # Nanoseconds could be rounded up to the next second.
+    return checked_time_s(seconds + float((match["fraction"] or "0")[:7]))
+
+
+def unix_time_s(text: str) -> float:
+    """Return a whole number of seconds, milliseconds, microseconds or nanoseconds since the epoch in seconds.
+
+    The number of digits distinguishes the units, except for times before 1974.
+    """
+    if not _DIGITS.fullmatch(text):
+        raise ValueError(f"not a time: {one_line(text)}")
+    number, digits = int(text), len(text)
+    units_per_s = 1 if digits < 12 else 10**3 if digits < 15 else 10**6 if digits < 18 else 10**9
+    return checked_time_s(number * 10**6 // units_per_s / 10**6)
+
+
+def checked_time_s(time_s: float) -> float:
+    """Return a time if it is one."""
+    if not 0 <= time_s < MAX_TIME_S:
+        raise ValueError(f"not a time since 1970: {time_s:g} s")
+    return time_s
+
+
+def latency_ns(value: float, unit_ns: int) -> int:
+    """Return a latency in nanoseconds, rounded up to the resolution of `Latency.counts`."""
+    if not 0 <= value * unit_ns <= MAX_LATENCY_NS:
+        raise ValueError(f"not a latency: {value:g}")
+    return rounded_up(round(value * unit_ns))

@@ -1,0 +1,107 @@
+"""CSV files with one row per operation, or one row per interval: see docs/client-results.md."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from collector.clients import csv_intervals, csv_operations
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientResult
+from collector.clients.csv_intervals import IntervalRows
+from collector.clients.csv_operations import OperationRows
+from collector.clients.decimal_marks import DecimalMarks
+from collector.clients.field_values import checked_time_s, rfc3339_s
+from collector.clients.labels import MAX_LABELS
+from collector.clients.text_lines import csv_fields, read_lines
+from collector.printable import count_text, one_line
+
+NAME = "csv"
+TIMES = ("time_s", "time")
+
+
+def recognises(head: str) -> bool:
+    line = head.lstrip().partition("\n")[0]
+    try:
+        columns = set(_columns(line, _delimiter(line)))
+    except ValueError:
+        return False
+    has_values = any(map(csv_operations.LATENCY.fullmatch, columns)) or columns >= set(csv_intervals.REQUIRED)
+    if "time_s" in columns:
+        return has_values or not columns.isdisjoint((*csv_operations.COLUMNS, *csv_intervals.COLUMNS))
+    return "time" in columns and has_values
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    del times  # The rows have the time of day.
+    file = _File()
+    notes = read_lines(path, file.add)
+    return file.result(path.name, notes)
+
+
+class _File:
+    def __init__(self) -> None:
+        self._header = ""
+        self._headers = 0
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        if not self._header:
+            self._begin(line)
+        if line == self._header:
+            # Files that were concatenated have several headers.
+            self._headers += 1
+            return
+        fields = csv_fields(line, self._delimiter)
+        if len(fields) != len(self._columns):
+            hint = " (hint: with decimal commas, separate columns by semicolons)" if self._delimiter == "," else ""
+            raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}{hint}")
+        row = {column: field.strip() for column, field in zip(self._columns, fields, strict=True)}
+        self._rows.add(row, self._time_s(row))
+
+    def _begin(self, header: str) -> None:
+        """Read the header. Raises ValueError."""
+        self._delimiter = _delimiter(header)
+        self._columns = _columns(header, self._delimiter)
+        present = [column for column in TIMES if column in self._columns]
+        if len(present) != 1:
+            raise ValueError("missing column: time_s or time" if not present else "both columns time_s and time")
+        self._time_column = present[0]
+        self._numbers = DecimalMarks(self._delimiter)
+        has_intervals = not set(self._columns).isdisjoint(csv_intervals.REQUIRED)
+        form = IntervalRows if has_intervals else OperationRows
+        self._rows = form(self._columns, self._numbers)
+        known = {*self._rows.known, self._time_column}
+        if repeated := sorted({column for column in known if self._columns.count(column) > 1}):
+            raise ValueError(f"several columns {', '.join(repeated)}")
+        self._unknown = [column for column in self._columns if column not in known]
+        self._header = header
+
+    def _time_s(self, row: dict[str, str]) -> float:
+        text = row[self._time_column]
+        return rfc3339_s(text) if self._time_column == "time" else checked_time_s(self._numbers.number(text))
+
+    def result(self, source: str, notes: list[str]) -> ClientResult:
+        """Return the result. Raises ClientFormatError."""
+        operations = self._rows.operations() if self._header else ()
+        if not operations:
+            raise ClientFormatError("there are no rows")
+        self._numbers.check()
+        rows = self._rows
+        further = {
+            f"ignored columns: {one_line(', '.join(self._unknown))}": self._unknown,
+            f"the file has {count_text(self._headers, 'header')}": self._headers > 1,
+            f"{count_text(rows.names.omitted, 'row')} beyond the first {MAX_LABELS} operations are counted "
+            "without a name": rows.names.omitted,
+            f"{count_text(rows.kinds.omitted, 'error')} beyond the first {MAX_LABELS} kinds are counted "
+            "without a kind": rows.kinds.omitted,
+        }
+        all_notes = (*notes, *(note for note, applies in further.items() if applies))
+        return ClientResult(NAME, "CSV file", source, operations, notes=all_notes)
+
+
+def _delimiter(header: str) -> str:
+    return ";" if ";" in header else ","
+
+
+def _columns(header: str, delimiter: str) -> Sequence[str]:
+    """Return the names of the columns. Raises ValueError."""
+    return [column.strip().lower() for column in csv_fields(header, delimiter)]

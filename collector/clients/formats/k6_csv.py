@@ -1,0 +1,50 @@
+"""k6's CSV output (`k6 run --out csv=FILE`): one sample per line, with a column for each of k6's own tags.
+
+Times are whole seconds unless K6_CSV_TIME_FORMAT states another format; all of them are recognised.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from collector.clients.client_format import CommandTimes
+from collector.clients.client_result import ClientResult
+from collector.clients.k6_samples import METRICS, K6Samples
+from collector.clients.text_lines import csv_fields, read_lines
+
+NAME = "k6-csv"
+FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
+
+
+def recognises(head: str) -> bool:
+    return head.startswith(",".join(FIRST_COLUMNS))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    del times  # The samples have the time of day.
+    lines = _Lines()
+    notes = read_lines(path, lines.add)
+    return lines.samples.result(NAME, path.name, lines.runs, notes)
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self.samples = K6Samples()
+        self.runs = 0
+        self._columns: Sequence[str] = ()
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        metric = line.partition(",")[0]
+        if metric == FIRST_COLUMNS[0]:
+            # Files that were concatenated have several headers, which may differ.
+            self._columns = csv_fields(line)
+            self.runs += 1
+        if tuple(self._columns[: len(FIRST_COLUMNS)]) != FIRST_COLUMNS:
+            raise ValueError(f"not the header of k6's CSV output, which begins with {','.join(FIRST_COLUMNS)}")
+        if metric not in METRICS:
+            return
+        fields = csv_fields(line)
+        if len(fields) != len(self._columns):
+            raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}")
+        tags = dict(zip(self._columns, fields, strict=True))
+        self.samples.add(metric, tags["timestamp"], float(tags["metric_value"]), tags)

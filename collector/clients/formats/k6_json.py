@@ -1,0 +1,49 @@
+"""k6's JSON output (`k6 run --out json=FILE`): one object per line, which declares a metric or is a sample of it."""
+
+import json
+import re
+from pathlib import Path
+
+from collector.clients.client_format import CommandTimes
+from collector.clients.client_result import ClientResult
+from collector.clients.k6_samples import HTTP, METRICS, K6Samples
+from collector.clients.text_lines import read_lines
+
+NAME = "k6-json"
+_METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
+_FIRST_LINE = re.compile(r'\s*\{(?=.*"type":\s*"(?:Metric|Point)")(?=.*"metric":\s*").*"data":\s*\{')
+
+
+def recognises(head: str) -> bool:
+    return bool(_FIRST_LINE.match(head))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    del times  # The samples have the time of day.
+    lines = _Lines()
+    notes = read_lines(path, lines.add)
+    return lines.samples.result(NAME, path.name, lines.runs, notes)
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self.samples = K6Samples()
+        self.runs = 0
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        text = line.strip()
+        if not (text.startswith("{") and text.endswith("}")):
+            raise ValueError("not a JSON object")
+        if not _METRIC.search(text):
+            return
+        try:
+            content = json.loads(text)
+            metric, kind, data = content["metric"], content["type"], content["data"]
+            if kind == "Point" and metric in METRICS:
+                tags = {str(tag): str(value) for tag, value in (data.get("tags") or {}).items()}
+                self.samples.add(metric, str(data["time"]), float(data["value"]), tags)
+            # k6 declares each metric once.
+            self.runs += kind == "Metric" and metric == HTTP
+        except (KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            raise ValueError("not a line of k6's JSON output") from None

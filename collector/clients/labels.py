@@ -1,0 +1,25 @@
+"""The names in a result: printable, short and few, whatever the file has."""
+
+from collector.printable import one_line
+
+MAX_LABELS = 50
+MAX_LABEL_CHARS = 80
+
+
+class Labels:
+    """The first MAX_LABELS different names; all further ones are "" and are counted in `omitted`."""
+
+    def __init__(self) -> None:
+        self.omitted = 0
+        self._known = {""}
+
+    def of(self, text: str) -> str:
+        """Return the name to use for a name in the file."""
+        label = text if text in self._known else one_line(text)[:MAX_LABEL_CHARS].rstrip()
+        if label in self._known:
+            return label
+        if len(self._known) > MAX_LABELS:
+            self.omitted += 1
+            return ""
+        self._known.add(label)
+        return label

@@ -1,0 +1,43 @@
+"""Reads text files line by line, so that memory does not grow with the file."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError
+from collector.printable import one_line
+
+MAX_LINE_BYTES = 1 << 20
+
+
+def read_lines(path: Path, add: Callable[[str], None]) -> list[str]:
+    """Pass each line that is not blank to `add`, which raises ValueError if it cannot read the line.
+
+    Returns notes about a last line without a line end. Raises ClientFormatError, which names the line, and OSError.
+    """
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(raw) > MAX_LINE_BYTES:
+                raise ClientFormatError(f"line {number}: longer than {MAX_LINE_BYTES >> 20} MiB")
+            line = raw.decode(errors="replace").removeprefix("\ufeff" if number == 1 else "").rstrip("\r\n")
+            if not line.strip():
+                continue
+            try:
+                add(line)
+            except ValueError as error:
+                if raw.endswith(b"\n"):
+                    raise ClientFormatError(f"line {number}: {one_line(error)}") from None
+                return ["the last line is incomplete and is ignored"]
+            if not raw.endswith(b"\n"):
+                return ["the last line has no line end and may be incomplete"]
+    return []
+
+
+def csv_fields(line: str, delimiter: str = ",") -> list[str]:
+    """Return the fields of a line of a CSV file. Raises ValueError."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True))
+    except (csv.Error, StopIteration) as error:
+        raise ValueError(f"not CSV: {error}") from None
