@@ -60,7 +60,10 @@ def summarise(folder: Path, run: Run) -> None:
 
 
 def _summarised(folder: Path, run: Run) -> RunSummary | None:
-    """Return the run's summary, or None if it fails; without the values of client hosts or client results if only these fail."""
+    """Return the run's summary, or None if it fails.
+
+    If only the values of client hosts or client results fail, they are left out.
+    """
     summary = _attempt(lambda: summary_of(folder, run))
     if summary is None:
         return None

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, Operation
+from collector.printable import count_text
 
 INTERVAL_S = 1.0
 SECONDS_PER_DAY = 86400
-# Wrong times could otherwise occupy any amount of memory.
+# Of all operations. Wrong times could otherwise occupy any amount of memory.
 MAX_INTERVALS = 14 * SECONDS_PER_DAY
 
 
@@ -39,9 +40,9 @@ class OperationTimes:
         if not seconds:
             return ()
         grid = range(min(seconds), max(seconds) + 1)
-        if len(grid) > MAX_INTERVALS:
-            days = len(grid) / SECONDS_PER_DAY
-            raise ClientFormatError(f"its operations are up to {days:.0f} days apart (hint: check its times)")
+        if len(grid) * len(names) > MAX_INTERVALS:
+            spread = f"up to {len(grid) / SECONDS_PER_DAY:.0f} days apart, with {count_text(len(names), 'name')}"
+            raise ClientFormatError(f"its operations are {spread} (hint: check its times)")
         return tuple(Operation(name, tuple(self._interval(name, second) for second in grid)) for name in names)
 
     def _interval(self, name: str, second: int) -> ClientInterval:
