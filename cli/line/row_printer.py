@@ -15,7 +15,7 @@ from cli.line.countdown import Countdown
 from cli.line.event_file import EventFile
 from collector.model.rates import Summary
 from collector.model.sample import Sample
-from collector.printable import printable
+from collector.printable import count_text, printable
 from exporters.line import json_csv, text_row
 from exporters.line.columns import Column
 from exporters.line.event_text import event_line
@@ -95,11 +95,13 @@ def print_rows(
 
 
 def _coverage(average: Sample, ticks: int, rows: int, answered: int, interval_s: float) -> str:
-    """Return text that states the time covered by the averages.
+    """Return text that states the time covered by the averages or, if there are no rates, the number of rows.
 
     If some intervals, but not all, lack data from Cassandra, the text also states how many have data.
     """
-    covered_s = sample_interval_s(average) or 0.0
+    covered_s = sample_interval_s(average)
+    if covered_s is None:
+        return f"average of {count_text(rows, 'row')}"
     text = f"average over {covered_s:.1f} s"
     if not answered or covered_s > (ticks - 0.5) * interval_s:
         return text

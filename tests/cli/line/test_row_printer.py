@@ -54,6 +54,11 @@ def test_the_averages_state_the_time_they_cover(
     assert printed(run_of(answers), plain(), capsys)[-1].partition("  # ")[2] == coverage
 
 
+def test_averages_without_rates_state_the_number_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    gauges = [replace(sample, elapsed_s={}) for sample in run_of("+++")]
+    assert printed(gauges, plain(), capsys)[-1].endswith("# average of 3 rows")
+
+
 def test_a_row_after_a_gap_counts_for_all_intervals_it_covers(capsys: pytest.CaptureFixture[str]) -> None:
     *before, last = run_of("+----+")
     last = replace(last, elapsed_s=dict(last.elapsed_s) | {"cassandra": 5.0})
