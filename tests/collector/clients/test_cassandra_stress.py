@@ -123,6 +123,14 @@ def test_time_without_a_row_is_an_interval_without_operations(path: Path) -> Non
     assert operation.name == "write"
 
 
+def test_thousands_in_the_total_are_separated_in_any_locale(path: Path) -> None:
+    lines = [*single(row("total", 5000, 5000, 1.0, 1234)), *results({"WRITE": 5000}, {"WRITE": 1234}), "END"]
+    for thousands in ".\u202f\u00a0":
+        (operation,) = read(path, [_with_commas(line, thousands) for line in lines]).operations
+        assert operation.total is not None
+        assert (operation.total.completed, operation.total.failed) == (3766, 1234)
+
+
 def test_a_late_row_is_no_stall(path: Path) -> None:
     (operation,) = read(path, single(row("total", 1000, 1000, 1.0), row("total", 2300, 1000, 2.3))).operations
     assert [interval.completed for interval in operation.intervals] == [1000, 1300]
