@@ -16,10 +16,14 @@ class ClientFormatError(ValueError):
 
 @dataclass(frozen=True)
 class CommandTimes:
-    """When the load generator was started and when it ended, in seconds since the epoch on the run's clock."""
+    """When the load generator was started and when it ended, in seconds since the epoch on the run's clock.
+
+    words  the command and its arguments; none if they are unknown.
+    """
 
     begin_s: float
     end_s: float
+    words: tuple[str, ...] = ()
 
 
 class ClientFormat(Protocol):

@@ -14,11 +14,14 @@ from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.hdr_histogram import HdrError, decoded
+from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 
 NAME = "hdr-log"
 MAX_LINE_CHARS = 8 << 20
 # Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
 YEAR_S = 365.0 * 86400
+# Times are rounded to milliseconds, so intervals without a gap may seem to have one.
+MIN_GAP_S = 0.01
 _BASE_TIME = re.compile(r"#\[BaseTime: ([\d.]+)")
 _START_TIME = re.compile(r"#\[StartTime: ([\d.]+)")
 _INTERVAL = re.compile(
@@ -93,7 +96,28 @@ class _Log:
         return self._base_s + time_s
 
     def operations(self) -> tuple[Operation, ...]:
-        return tuple(Operation(name, tuple(_intervals(spans))) for name, spans in sorted(self.latencies.items()))
+        spans = [span for of_name in self.latencies.values() for span in of_name]
+        begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
+        if end_s - begin_s > MAX_INTERVALS:
+            days = (end_s - begin_s) / SECONDS_PER_DAY
+            raise ClientFormatError(f"its intervals are up to {days:.0f} days apart (hint: check its times)")
+        # What an incomplete log lacks at its end is unknown.
+        known_until_s = begin_s if self.notes else end_s
+        return tuple(
+            Operation(name, tuple(_without_gaps(_intervals(of_name), begin_s, known_until_s)))
+            for name, of_name in sorted(self.latencies.items())
+        )
+
+
+def _without_gaps(intervals: Iterator[ClientInterval], begin_s: float, end_s: float) -> Iterator[ClientInterval]:
+    """Yield intervals, and those between `begin_s` and `end_s` that the log omits because nothing completed in them."""
+    for interval in intervals:
+        if interval.begin_s - begin_s > MIN_GAP_S:
+            yield ClientInterval(begin_s, interval.begin_s, 0)
+        yield interval
+        begin_s = interval.end_s
+    if end_s - begin_s > MIN_GAP_S:
+        yield ClientInterval(begin_s, end_s, 0)
 
 
 def _intervals(spans: dict[tuple[float, float], dict[str, Counter[int]]]) -> Iterator[ClientInterval]:

@@ -1,0 +1,36 @@
+"""The lines of a command's output, without what only controls a terminal."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_LINE_BYTES = 1 << 16
+# Control sequences such as colours, operating system commands such as titles, and escapes of two characters.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])")
+
+
+@dataclass(frozen=True)
+class OutputLine:
+    """A line, or what stands between carriage returns. `is_whole` is false if the output ends within it."""
+
+    number: int
+    text: str
+    is_whole: bool
+
+
+def plain_text(text: str) -> str:
+    """Return text without terminal escapes, and with carriage returns as line ends."""
+    return _ESCAPE.sub("", text).replace("\r", "\n")
+
+
+def output_lines(path: Path) -> Iterator[OutputLine]:
+    """Yield the lines of a file; those of more than MAX_LINE_BYTES in parts. Raises OSError."""
+    with path.open("rb") as file:
+        number = 1
+        while raw := file.readline(MAX_LINE_BYTES):
+            is_whole = raw.endswith(b"\n")
+            for text in plain_text(raw.decode(errors="replace").removeprefix("\ufeff")).split("\n"):
+                if text.strip():
+                    yield OutputLine(number, text.rstrip(), is_whole)
+            number += is_whole

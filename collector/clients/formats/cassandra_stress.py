@@ -1,0 +1,143 @@
+"""What cassandra-stress prints (not its HdrHistogram file or HTML).
+
+Its rows have no time of day: `time` is the number of seconds since the run began, and an interval without operations
+has no row. A command can have several runs, one for each number of threads; warming up prints no rows. Operations
+include those that failed, also in latencies. Latencies are response times only with `-rate fixed=`, which
+cassandra-stress does not print, so it is looked for in the command.
+"""
+
+import re
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientResult
+from collector.clients.command_output import OutputLine, output_lines, plain_text
+from collector.clients.stress_run import Row, StressRun
+from collector.printable import count_text, printable
+
+NAME = "cassandra-stress"
+MAX_NAME_CHARS = 80
+# The time from the last row until the process has ended. Closing the driver's connections took 2.04 to 2.06 s in three
+# runs of a program with the driver of cassandra-stress 5.0; cassandra-stress itself was not measured.
+SHUTDOWN_S = 2.1
+_HEADER = r"type,?\s+total ops,"
+_RATE, _MS, _COUNT = r"\s*(\d{1,15}|NaN|Infinity)", r"\s*(\d{1,12}[.,]\d|NaN|Infinity)", r"\s*(\d{1,18})"
+_TIME, _DEVIATION, _GC = r"\s*(\d{1,9}[.,]\d)", r"\s*(?:\d+[.,]\d{5}|NaN|Infinity)", r"\s*-?(?:\d+|NaN|Infinity)"
+# The number of decimals is fixed, so that decimal commas are not taken for separators.
+_ROW = re.compile(",".join([r"([^,]+)", _COUNT, *[_RATE] * 3, *[_MS] * 6, _TIME, _DEVIATION, _COUNT, *[_GC] * 5]))
+_BEGIN_OF_ROW = re.compile(r"[^,]{1,200},\s*\d+,\s*(?:\d|NaN|Infinity)")
+_RUNNING = re.compile(r"Running (?:\[?(?P<name>[^\[\],]+)\]?|.*) with (?P<threads>\d{1,9}) threads?\b.*")
+_FIXED_RATE = re.compile(r"\bfixed=\d+/s")
+_LIMITED_RATE = re.compile(r"\s*OpsPer Sec: [1-9]\d*")
+PERCENTAGES = (50.0, 95.0, 99.0, 99.9, 100.0)
+
+
+def recognises(head: str) -> bool:
+    return bool(re.search("^" + _HEADER, plain_text(head), re.MULTILINE))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    log = _Log(times)
+    for line in output_lines(path):
+        log.add(line)
+    run = log.run
+    if run is None or not run.totals:
+        raise ClientFormatError("the last run has no rows")
+    length_s = run.length_s
+    begin_s = max(times.end_s - (SHUTDOWN_S if log.has_ended else 0.0) - length_s, times.begin_s)
+    operations = run.operations(begin_s, log.is_fixed)
+    return ClientResult(NAME, NAME, path.name, operations, estimated_clock=True, notes=tuple(log.notes()))
+
+
+class _Log:
+    """The last run of a log, and what is known about the others."""
+
+    def __init__(self, times: CommandTimes) -> None:
+        self.run: StressRun | None = None
+        self.has_ended = False
+        self.is_fixed = _has_fixed_rate(" ".join(times.words))
+        self._is_limited = False
+        self._earlier_runs = self._earlier_operations = 0
+        self._running: re.Match[str] | None = None
+        self._has_failed = self._has_warm_up = self._is_cut = self._has_results = False
+
+    def add(self, line: OutputLine) -> None:
+        """Add a line. Raises ClientFormatError if it is a damaged row."""
+        self._is_cut = not line.is_whole and not re.fullmatch(r"END|FAILURE", line.text)
+        if re.match(_HEADER, line.text):
+            self._begin_run()
+        elif line.text == "Results:":
+            self._has_results = True
+        elif self.run and self._has_results and line.is_whole:
+            self.run.add_result(line.text)
+        elif self.run and not self._has_results and _BEGIN_OF_ROW.match(line.text):
+            self._add_row(self.run, line)
+        self._add_context(line.text)
+
+    def _begin_run(self) -> None:
+        if self.run:
+            self._earlier_runs += 1
+            self._earlier_operations += self.run.completed
+        name = (self._running["name"] or "") if self._running else ""
+        self.run = StressRun(_clean(name))
+        self._has_results = self.has_ended = self._has_failed = False
+
+    def _add_row(self, run: StressRun, line: OutputLine) -> None:
+        match = _ROW.fullmatch(line.text)
+        if match is None:
+            if line.is_whole:
+                raise ClientFormatError(f"line {line.number}: a damaged row")
+            return
+        name, count, rate, _, _, _, *latencies, time_s, errors = match.groups()
+        stated_s = {
+            percentage: _decimal(text) / 1000
+            for percentage, text in zip(PERCENTAGES, latencies, strict=True)
+            if text[0].isdigit()
+        }
+        rate_per_s = int(rate) if rate.isdigit() else None
+        run.add_row(_clean(name), Row(line.number, _decimal(time_s), int(count), rate_per_s, int(errors), stated_s))
+
+    def _add_context(self, text: str) -> None:
+        """Add what a line that is neither a row nor a result states about the runs."""
+        if text in ("END", "FAILURE"):
+            self.has_ended, self._has_failed = True, text == "FAILURE"
+        elif text.startswith("Warming up "):
+            self._has_warm_up = True
+        elif match := _RUNNING.fullmatch(text):
+            self._running = match
+        elif "Stress Settings" in text:
+            self._is_limited = False
+        elif _LIMITED_RATE.fullmatch(text):
+            self._is_limited = True
+        elif "cassandra-stress " in text:
+            self.is_fixed = _has_fixed_rate(text)
+
+    def notes(self) -> list[str]:
+        notes = self.run.notes() if self.run else []
+        if self._earlier_runs:
+            operations = count_text(self._earlier_operations, "operation")
+            threads = f", with {count_text(int(self._running['threads']), 'thread')}" if self._running else ""
+            earlier = count_text(self._earlier_runs, "earlier run")
+            notes.append(f"{earlier} with {operations} left out; the result is that of the last run{threads}")
+        if self._has_warm_up:
+            notes.append("operations that warm up are not counted, because cassandra-stress prints no rows of them")
+        if self._is_limited and not self.is_fixed:
+            notes.append("the rate was limited: if it was with fixed=, the latencies are response times")
+        if self._has_failed:
+            notes.append("cassandra-stress ended with FAILURE")
+        if self._is_cut:
+            notes.append("the output ends within a line, which is ignored if it is a row or a result")
+        return notes
+
+
+def _has_fixed_rate(command: str) -> bool:
+    """Return whether the last command in a text has a fixed rate."""
+    return bool(_FIXED_RATE.search(command.rpartition("cassandra-stress")[2]))
+
+
+def _clean(name: str) -> str:
+    return printable(name.strip())[:MAX_NAME_CHARS].lower()
+
+
+def _decimal(text: str) -> float:
+    return float(text.replace(",", "."))

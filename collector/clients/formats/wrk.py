@@ -1,0 +1,164 @@
+"""What wrk and wrk2 print; latencies require `--latency`.
+
+Both state only a total. The number of requests is that of responses, and so includes those with an error status; in wrk
+it also includes responses that came after the timeout, whose latency wrk does not record. wrk measures from when a
+request was sent (service time), but adds estimated latencies of requests that a slow one delayed, so that its
+percentiles can be far above those of the requests that it sent. wrk2 measures from when a request should have been sent
+(response time), and with `--u_latency` also from when it was sent.
+"""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.command_output import output_lines, plain_text
+from collector.printable import count_text
+
+NAME = "wrk"
+UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
+_RUN = re.compile(r"Running \S+ test @ ", re.MULTILINE)
+_DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
+# How a line begins, and the whole line.
+_PERCENTILE = re.compile(r"\s*[\d.]+%"), re.compile(r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME)
+_SPECTRUM = (
+    re.compile(r"\s*\d+\.\d+\s+\d+\.\d+\s"),
+    re.compile(r"\s*(\d{1,12}\.\d+)\s+([01]\.\d+)\s+\d+\s+(?:[\d.]+|inf)"),
+)
+_REQUESTS = re.compile(r"\s*\d+ requests\b"), re.compile(r"\s*(\d{1,18}) requests in " + _TIME + r", \S+B read")
+_SOCKET = (
+    re.compile(r"\s*Socket errors"),
+    re.compile(r"\s*Socket errors: connect (\d{1,18}), read (\d{1,18}), write (\d{1,18}), timeout (\d{1,18})"),
+)
+_STATUS = re.compile(r"\s*Non-2xx or 3xx"), re.compile(r"\s*Non-2xx or 3xx responses: (\d{1,18})")
+_RATE = re.compile(r"\s*Requests/sec"), re.compile(r"\s*Requests/sec:\s+(\d{1,15}\.\d\d)")
+
+
+def recognises(head: str) -> bool:
+    return bool(re.search(r"^Running \S+ test @ ", plain_text(head), re.MULTILINE))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    run, earlier = _Run(), -1
+    for line in output_lines(path):
+        if _RUN.match(line.text):
+            run, earlier = _Run(), earlier + 1
+        elif earlier >= 0 and not run.add(line.text):
+            raise ClientFormatError(f"line {line.number}: not a line that wrk prints")
+    if earlier < 0:
+        raise ClientFormatError("not the output of wrk")
+    run.check()
+    notes = run.notes()
+    begin_s = times.begin_s
+    if earlier:
+        notes.append(
+            f"{count_text(earlier, 'earlier run')} of wrk in the output left out; the result is the last one's"
+        )
+        begin_s = max(begin_s, times.end_s - run.length_s)
+    tool = "wrk2" if run.is_wrk2 else "wrk"
+    operation = Operation("", total=run.total(begin_s, times.end_s))
+    return ClientResult(NAME, tool, path.name, (operation,), estimated_clock=True, notes=tuple(notes))
+
+
+class _Run:
+    """One run of wrk: what it has printed."""
+
+    def __init__(self) -> None:
+        self.requests: int | None = None
+        self.length_s = 0.0
+        self.is_wrk2 = False
+        self._precision_s = 0.0
+        self._rate: float | None = None
+        self._errors = {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}
+        self._kind = ""
+        self._stated_s: defaultdict[str, dict[float, float]] = defaultdict(dict)
+
+    def add(self, text: str) -> bool:
+        """Add a line; return false if it is damaged. Other programs' lines are ignored."""
+        if match := _DISTRIBUTION.fullmatch(text):
+            self._begin_distribution(match["kind"])
+            return True
+        for (begin, whole), take in (
+            (_PERCENTILE, self._take_percentile),
+            (_SPECTRUM, self._take_spectrum),
+            (_REQUESTS, self._take_requests),
+            (_SOCKET, self._take_socket_errors),
+            (_STATUS, self._take_status),
+            (_RATE, self._take_rate),
+        ):
+            if begin.match(text):
+                match = whole.fullmatch(text)
+                if match:
+                    take(*match.groups())
+                return match is not None
+        self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
+        return True
+
+    def _begin_distribution(self, kind: str) -> None:
+        self.is_wrk2 |= "HdrHistogram" in kind
+        self._kind = "response" if self.is_wrk2 and "Uncorrected" not in kind else "service"
+
+    def _take_percentile(self, percentage: str, value: str, unit: str) -> None:
+        if self._kind:
+            self._stated_s[self._kind][float(percentage)] = float(value) * UNITS_S[unit]
+
+    def _take_spectrum(self, value_ms: str, quantile: str) -> None:
+        if self._kind:
+            # The spectrum is finer than the percentages above it.
+            self._stated_s[self._kind][round(float(quantile) * 100, 6)] = float(value_ms) / 1000
+
+    def _take_requests(self, requests: str, length: str, unit: str) -> None:
+        self.requests = int(requests)
+        self.length_s, self._precision_s = float(length) * UNITS_S[unit], 0.01 * UNITS_S[unit]
+
+    def _take_socket_errors(self, *counts: str) -> None:
+        self._errors.update(zip(("connect", "read", "write", "timeout"), map(int, counts), strict=True))
+
+    def _take_status(self, count: str) -> None:
+        self._errors["status"] = int(count)
+
+    def _take_rate(self, rate: str) -> None:
+        self._rate = float(rate)
+
+    def check(self) -> None:
+        """Raise ClientFormatError if the run is incomplete, or its figures contradict each other."""
+        if self.requests is None or self._rate is None:
+            raise ClientFormatError("the last run has no total (hint: wrk prints it when it ends)")
+        tolerance = self._rate * self._precision_s + 0.01 * self.length_s + 1
+        if abs(self._rate * self.length_s - self.requests) > tolerance:
+            raise ClientFormatError("the number of requests contradicts the requests per second")
+        if self._failed_responses > self.requests:
+            raise ClientFormatError("more responses failed than there are requests")
+
+    @property
+    def _failed_responses(self) -> int:
+        """The number of failed requests that wrk includes in the requests; wrk2 does not count timeouts by request."""
+        return self._errors["status"] + (0 if self.is_wrk2 else self._errors["timeout"])
+
+    def total(self, begin_s: float, end_s: float) -> ClientInterval:
+        completed = (self.requests or 0) - self._failed_responses
+        errors = {kind: count for kind, count in self._errors.items() if count}
+        response, service = (self._latency(kind) if completed else None for kind in ("response", "service"))
+        return ClientInterval(begin_s, end_s, completed, errors, response, service)
+
+    def _latency(self, kind: str) -> Latency | None:
+        return Latency(stated_s=self._stated_s[kind]) if self._stated_s.get(kind) else None
+
+    def notes(self) -> list[str]:
+        notes = []
+        if not self._stated_s:
+            notes.append("there are no percentiles (hint: run wrk with --latency)")
+        elif not self.is_wrk2:
+            notes.append("wrk adds estimated latencies of requests that slow ones delayed")
+        else:
+            notes.append("wrk2's latencies are those after its calibration, which takes about ten seconds")
+        if self._errors["status"] and self._stated_s:
+            notes.append(f"the latencies include those of {count_text(self._errors['status'], 'failed request')}")
+        if self.is_wrk2 and self._errors["timeout"]:
+            notes.append(
+                "wrk2 counts a request as a timeout each time it checks, so timeouts are not numbers of requests"
+            )
+        return notes

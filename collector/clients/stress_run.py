@@ -1,0 +1,207 @@
+"""One run of cassandra-stress, from the rows and results that it prints."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from collector.clients.client_format import ClientFormatError
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, Operation
+from collector.clients.operation_times import MAX_INTERVALS
+from collector.printable import count_text
+
+TOTAL = "total"
+# Times are rounded to this.
+RESOLUTION_S = 0.1
+# How far the operations of a row may exceed what its rate allows, because a row before it was lost.
+MAX_EXCESS = 1.5
+# How far the rows may differ from the rate in the results, because times are rounded.
+MAX_DIFFERENCE = 0.02
+_RESULT = re.compile(
+    r"\s*(?P<label>[A-Za-z][\w. ]{1,40}?)\s*: +(?P<total>[^ \[]+)(?: [^\[]*)?(?:\[(?P<single>.*)\])?\s*"
+)
+_LATENCIES = {
+    "latency median": 50.0,
+    "latency 95th percentile": 95.0,
+    "latency 99th percentile": 99.0,
+    "latency 99.9th percentile": 99.9,
+    "latency max": 100.0,
+}
+_DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
+_NUMBER = r"\d[\d.,'\u00a0\u202f\u2019]*"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: `operations` is the number since the run began, `errors` and `stated_s` are those of the interval."""
+
+    line: int
+    time_s: float
+    operations: int
+    rate_per_s: int | None
+    errors: int
+    stated_s: Mapping[float, float]
+
+
+_START = Row(0, 0.0, 0, None, 0, {})
+
+
+class StressRun:
+    """The rows of a run. `name` is that of its operation if it has only one."""
+
+    def __init__(self, name: str) -> None:
+        self.totals: list[Row] = []
+        self._name = name
+        self._singles: dict[str, list[Row]] = {}
+        self._pending: dict[str, Row] = {}
+        self._results: dict[str, tuple[str, str]] = {}
+
+    def add_row(self, name: str, row: Row) -> None:
+        """Add a row; those of single operations precede the row of all. Raises ClientFormatError."""
+        if name != TOTAL:
+            self._pending[name] = row
+            return
+        if self._pending and not self._singles and self.totals:
+            # Until a second kind of operation occurs, there is only the row of all.
+            first = max(self._pending, key=lambda name: self._pending[name].time_s)
+            self._singles[first] = list(self.totals)
+        _append(self.totals, row)
+        for single, own in self._pending.items():
+            # The time of a single operation begins when it first occurs.
+            timed = Row(own.line, row.time_s, own.operations, own.rate_per_s, own.errors, own.stated_s)
+            _append(self._singles.setdefault(single, []), timed)
+        self._pending.clear()
+
+    def add_result(self, text: str) -> None:
+        """Add a line of the results; other lines are ignored."""
+        if match := _RESULT.fullmatch(text):
+            self._results.setdefault(match["label"].lower(), (match["total"], match["single"] or ""))
+
+    @property
+    def completed(self) -> int:
+        return self.totals[-1].operations if self.totals else 0
+
+    @property
+    def length_s(self) -> float:
+        """The run's duration in seconds: until its last row or, if nothing completed at its end, until its end."""
+        match = _DURATION.fullmatch(self._results.get("total operation time", ("", ""))[0])
+        stated_s = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else 0
+        length_s = max(self.totals[-1].time_s, float(stated_s))
+        if length_s > MAX_INTERVALS:
+            raise ClientFormatError(f"the run has {length_s / 86400:.0f} days (hint: check its times)")
+        return length_s
+
+    def operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
+        """Return the operations of a run that began at `begin_s`."""
+        spans = self._spans()
+        series = self._singles or {self._name: self.totals}
+        return tuple(
+            Operation(
+                name,
+                tuple(_intervals(rows, spans, begin_s, is_response)),
+                self._total(name, rows[-1].operations, begin_s, is_response),
+            )
+            for name, rows in sorted(series.items())
+        )
+
+    def _spans(self) -> list[tuple[float, float]]:
+        """Return the begin and end of all intervals in seconds since the run began, including those without a row."""
+        spans: list[tuple[float, float]] = []
+        for before, row in pairwise([_START, *self.totals]):
+            begin_s = before.time_s
+            count, rate = row.operations - before.operations, row.rate_per_s
+            if rate and row.time_s - begin_s > count / (rate - 0.5) + 1.5 * RESOLUTION_S:
+                # The row's interval is shorter than the time since the previous row: nothing completed before it.
+                stalled_until_s = round(row.time_s - count / rate, 1)
+                spans.append((begin_s, stalled_until_s))
+                begin_s = stalled_until_s
+            spans.append((begin_s, row.time_s))
+        if self.length_s > self.totals[-1].time_s:
+            spans.append((self.totals[-1].time_s, self.length_s))
+        return spans
+
+    def _total(self, name: str, operations: int, begin_s: float, is_response: bool) -> ClientInterval | None:
+        errors = self._result("total errors", name)
+        if errors is None:
+            return None
+        failed = int(re.sub(r"\D", "", errors))
+        completed = max(operations - failed, 0)
+        stated_s = {
+            percentage: _number(text) / 1000
+            for label, percentage in _LATENCIES.items()
+            if (text := self._result(label, name)) is not None
+        }
+        return _interval(begin_s, begin_s + self.length_s, completed, failed, stated_s, is_response)
+
+    def _result(self, label: str, name: str) -> str | None:
+        """Return the text of a number in the results; None if it is missing."""
+        total, single = self._results.get(label, ("", ""))
+        text: str | None = total
+        if self._singles:
+            match = re.search(rf"(?:^|, ){re.escape(name)}: ?({_NUMBER})(?: ms)?(?=$|, )", single.lower())
+            text = match[1] if match else None
+        return text if text and re.fullmatch(_NUMBER, text) else None
+
+    def notes(self) -> list[str]:
+        notes = []
+        failed = sum(row.errors for row in self.totals)
+        if failed:
+            notes.append(f"the latencies include those of {count_text(failed, 'failed operation')}")
+        if self._pending:
+            notes.append("the last rows are incomplete and are ignored")
+        missing = self.completed - sum(rows[-1].operations for rows in self._singles.values())
+        if self._singles and missing:
+            notes.append(f"the rows of single operations differ from their total by {count_text(missing, 'operation')}")
+        notes += self._rate_notes()
+        if "total errors" not in self._results:
+            notes.append("there is no total of the run (hint: cassandra-stress prints it when it ends)")
+        return notes
+
+    def _rate_notes(self) -> list[str]:
+        """Return a note if rows seem to be missing at the end, where their operations are not in a later row."""
+        rate = re.sub(r"\D", "", self._results.get("op rate", ("", ""))[0])
+        stated = int(rate) * self.length_s if rate else self.completed
+        if abs(stated - self.completed) <= MAX_DIFFERENCE * stated + self.length_s + int(rate or 0):
+            return []
+        return [
+            f"the rows have {count_text(self.completed, 'operation')}, but the total's rate means about {stated:.0f}"
+        ]
+
+
+def _append(rows: list[Row], row: Row) -> None:
+    """Append a row, or combine it with the last one if their times are equal. Raises ClientFormatError."""
+    last = rows[-1] if rows else _START
+    count, length_s = row.operations - last.operations, row.time_s - last.time_s
+    if count < 0 or length_s < 0:
+        raise ClientFormatError(f"line {row.line}: its time or number of operations is below that of the row before")
+    if row.rate_per_s is not None and count > MAX_EXCESS * (row.rate_per_s + 1) * (length_s + RESOLUTION_S) + 1:
+        raise ClientFormatError(f"line {row.line}: its number of operations contradicts its rate")
+    if rows and not length_s:
+        rows[-1] = Row(row.line, row.time_s, row.operations, None, last.errors + row.errors, {})
+    else:
+        rows.append(row)
+
+
+def _intervals(
+    rows: Sequence[Row], spans: Sequence[tuple[float, float]], begin_s: float, is_response: bool
+) -> Iterator[ClientInterval]:
+    by_time = {row.time_s: (row, row.operations - before.operations) for before, row in pairwise([_START, *rows])}
+    for from_s, until_s in spans:
+        row, count = by_time.get(until_s, (_START, 0))
+        completed = max(count - row.errors, 0)
+        yield _interval(begin_s + from_s, begin_s + until_s, completed, row.errors, row.stated_s, is_response)
+
+
+def _interval(
+    begin_s: float, end_s: float, completed: int, failed: int, stated_s: Mapping[float, float], is_response: bool
+) -> ClientInterval:
+    latency = Latency(stated_s=stated_s) if completed and stated_s else None
+    errors = {"": failed} if failed else {}
+    response, service = (latency, None) if is_response else (None, latency)
+    return ClientInterval(begin_s, end_s, completed, errors, response, service)
+
+
+def _number(text: str) -> float:
+    """Return a number with one decimal, in any locale."""
+    return int(re.sub(r"\D", "", text)) / 10
