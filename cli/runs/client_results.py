@@ -3,6 +3,7 @@
 import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 from cli.errors import CasstatError, note
@@ -16,6 +17,7 @@ from collector.clients.result_file import ResultFileError, read_result, write_re
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
 from collector.runs.run import Run
+from exporters.summary.client_values import total_within
 
 SUFFIX = ".json"
 
@@ -137,7 +139,9 @@ def _command_times(run: Run) -> CommandTimes:
     begin_s, end_s = run.begin_s, run.begin_s if run.end_s is None else run.end_s
     if run.command is None:
         return CommandTimes(begin_s, end_s)
-    return CommandTimes(run.command.begin_s, end_s if run.command.end_s is None else run.command.end_s)
+    return CommandTimes(
+        run.command.begin_s, end_s if run.command.end_s is None else run.command.end_s, run.command.words
+    )
 
 
 def _clock_s(folder: Path, run: Run, path: Path, result: ClientResult) -> float:
@@ -181,7 +185,7 @@ def result_lines(results: Sequence[ClientResult]) -> list[str]:
     for result in results:
         kind = "service time" if result.has_only_service_time else "response time"
         for operation in result.operations:
-            total = operation.summary
+            total = total_within(operation, -inf, inf)
             if total is None:
                 continue
             latency = total.response or total.service
