@@ -25,6 +25,10 @@ class OperationTimes:
         """Add operations that ended within `second`, in whole seconds since the epoch."""
         self._counts[name][second][duration_ns] += count
 
+    def add_counts(self, name: str, second: int, counts_by_ns: Mapping[int, int]) -> None:
+        """Add operations that ended within `second`, counted by their duration."""
+        self._counts[name][second].update(counts_by_ns)
+
     def add_error(self, name: str, second: int, kind: str, count: int = 1) -> None:
         """Add operations that failed within `second`."""
         self._errors[name][second][kind] += count
@@ -39,17 +43,27 @@ class OperationTimes:
         seconds = [*_seconds(self._counts.values()), *_seconds(self._errors.values())]
         if not seconds:
             return ()
-        grid = range(min(seconds), max(seconds) + 1)
-        if len(grid) * len(names) > MAX_INTERVALS:
-            spread = f"up to {len(grid) / SECONDS_PER_DAY:.0f} days apart, with {count_text(len(names), 'name')}"
-            raise ClientFormatError(f"its operations are {spread} (hint: check its times)")
+        grid = checked_seconds(min(seconds), max(seconds), len(names))
         return tuple(Operation(name, tuple(self._interval(name, second) for second in grid)) for name in names)
 
     def _interval(self, name: str, second: int) -> ClientInterval:
         counts: Mapping[int, int] = self._counts[name].get(second, {})
         errors: Mapping[str, int] = self._errors[name].get(second, {})
-        latency = Latency(dict(counts)) if counts else None
+        # The counts are not copied, because they take most of the memory.
+        latency = Latency(counts) if counts else None
         return ClientInterval(float(second), second + INTERVAL_S, sum(counts.values()), dict(errors), service=latency)
+
+
+def checked_seconds(first: int, last: int, names: int = 1) -> range:
+    """Return the seconds from the first to the last one.
+
+    Raises ClientFormatError if these are too many for this number of operations.
+    """
+    seconds = range(first, last + 1)
+    if len(seconds) * names > MAX_INTERVALS:
+        spread = f"up to {len(seconds) / SECONDS_PER_DAY:.0f} days apart, with {count_text(names, 'name')}"
+        raise ClientFormatError(f"its operations are {spread} (hint: check its times)")
+    return seconds
 
 
 def _seconds(by_name: Iterable[Mapping[int, object]]) -> Iterator[int]:

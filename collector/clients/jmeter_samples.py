@@ -1,0 +1,89 @@
+"""What JMeter's results have in common, as CSV and as XML.
+
+A file's `timeStamp` is taken as a sample's start, as JMeter's properties as shipped define it. Threads of JMeter do not
+keep a schedule, so the elapsed time is the service time.
+
+Whether a sample succeeded is what JMeter decided: assertions may fail a response of code 200, or accept one of 500.
+
+Not counted are the samples of transaction controllers and sub-results (such as redirects and embedded resources),
+because other samples contain them or are contained in them.
+"""
+
+from collections.abc import Mapping
+
+from collector.clients.bounded_names import OTHER, BoundedNames
+from collector.clients.client_format import ClientFormatError
+from collector.clients.client_result import ClientResult
+from collector.clients.operation_times import OperationTimes, checked_seconds
+from collector.printable import count_text
+
+NS_PER_MS = 1_000_000
+TRANSACTION = "Number of samples in transaction : "
+"""How the message of a transaction controller's sample begins."""
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+MAX_TIME_MS = 1 << 53
+MAX_ELAPSED_MS = 1 << 31
+ASSERTION = "assertion failed"
+
+
+class JmeterSamples:
+    """The samples of a file by label and second."""
+
+    def __init__(self) -> None:
+        self.sub_results = 0
+        self._operations, self._transactions = OperationTimes(), OperationTimes()
+        self._transaction_count = 0
+        self._is_empty = True
+        self._labels, self._kinds = BoundedNames(), BoundedNames()
+        self._seconds: range | None = None
+
+    def extend(self, first_second: int, last_second: int) -> None:
+        """Note that the file has samples in this range. Raises ClientFormatError if the file's range is too long."""
+        known = self._seconds or range(first_second, last_second + 1)
+        self._seconds = checked_seconds(min(known.start, first_second), max(known.stop - 1, last_second))
+
+    def add(self, label: bytes, second: int, counts_by_ms: Mapping[int, int], *, is_transaction: bool) -> None:
+        """Add samples that succeeded and ended within a second."""
+        counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
+        self._times(is_transaction, counts).add_counts(self._labels.name(label), second, counts)
+
+    def add_errors(self, label: bytes, second: int, code: bytes, count: int, *, is_transaction: bool) -> None:
+        """Add samples that failed and ended within a second."""
+        times = self._times(is_transaction, {0: count})
+        times.add_error(self._labels.name(label), second, self._kinds.name(_kind(code)), count)
+
+    def _times(self, is_transaction: bool, counts: Mapping[int, int]) -> OperationTimes:
+        if is_transaction:
+            self._transaction_count += sum(counts.values())
+            return self._transactions
+        self._is_empty = False
+        return self._operations
+
+    def result(self, name: str, source: str, notes: list[str]) -> ClientResult:
+        """Return the samples as a result of the format `name`. Raises ClientFormatError."""
+        times = self._transactions if self._is_empty else self._operations
+        operations = times.operations()
+        if not operations:
+            raise ClientFormatError("the file has no samples")
+        return ClientResult(name, "JMeter", source, operations, notes=(*notes, *self._notes()))
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self._transaction_count:
+            transactions = count_text(self._transaction_count, "sample")
+            notes.append(
+                f"{transactions} of transaction controllers are the operations, because the file has no others"
+                if self._is_empty
+                else f"{transactions} of transaction controllers are not counted, only the samples in them"
+            )
+        if self.sub_results:
+            notes.append(f"{count_text(self.sub_results, 'sub-result')} are not counted, only the samples they are in")
+        if self._labels.is_full:
+            notes.append(f"there are many labels; some are counted together as {OTHER}")
+        return notes
+
+
+def _kind(code: bytes) -> bytes:
+    """Return the kind of error as in JMeter's report: the response code, unless the response itself succeeded."""
+    is_success = not code or (code.isdigit() and 200 <= int(code[:9]) < 400)
+    return ASSERTION.encode() if is_success else code

@@ -1,0 +1,268 @@
+"""JMeter's CSV is read completely: its counts are those of JMeter's own report and of a plain reader.
+
+The captures are of JMeter 5.6.3, which printed "248 in 00:00:06" and "Err: 64" without the samples in the transaction
+"generated parent"; the statistics are those of its HTML report (`-e`).
+"""
+
+import csv
+import io
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.clients import csv_blocks
+from collector.clients.bounded_names import MAX_NAMES
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientResult
+from collector.clients.format_registry import recognised_format
+from collector.clients.formats import jmeter_csv
+from collector.clients.jmeter_samples import TRANSACTION
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
+CAPTURE = CAPTURES / "jmeter.csv"
+TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
+HEADER = "timeStamp,elapsed,label,responseCode,success"
+ROW = "1700000000000,12,read,200,true"
+SUB_RESULT = re.compile(r"(page.*|redirect)-\d+")
+Counts = Counter[tuple[str, int, str | int]]
+
+
+def result_of(path: Path, content: str | bytes) -> ClientResult:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return recognised_format(path).read(path, TIMES)
+
+
+def counts_of(result: ClientResult) -> Counts:
+    """Return the number of operations by label, second, and latency in nanoseconds or kind of error."""
+    counts: Counts = Counter()
+    for operation in result.operations:
+        for interval in operation.intervals:
+            second = int(interval.begin_s)
+            values = interval.service.counts if interval.service else {}
+            assert sum(values.values()) == interval.completed
+            counts.update({(operation.name, second, value): count for value, count in values.items()})
+            counts.update({(operation.name, second, kind): count for kind, count in interval.errors.items()})
+    return counts
+
+
+def plainly_read(text: str) -> Counts:
+    counts: Counts = Counter()
+    for row in csv.DictReader(io.StringIO(text, newline="")):
+        if row.get("responseMessage", "").startswith(TRANSACTION) or SUB_RESULT.fullmatch(row["label"]):
+            continue
+        second = (int(row["timeStamp"]) + int(row["elapsed"])) // 1000
+        code = "assertion failed" if row["responseCode"] == "200" else row["responseCode"]
+        value: str | int = int(row["elapsed"]) * 1_000_000 if row["success"] == "true" else code
+        counts[row["label"].replace("\x1b", "?"), second, value] += 1
+    return counts
+
+
+def total(result: ClientResult) -> int:
+    return sum(
+        interval.completed + interval.failed for operation in result.operations for interval in operation.intervals
+    )
+
+
+def test_the_capture_has_the_counts_and_latencies_that_jmeter_states() -> None:
+    result = recognised_format(CAPTURE).read(CAPTURE, TIMES)
+    stated = json.loads((CAPTURES / "jmeter-csv-statistics.json").read_text())
+    stated = {label.replace("\x1b", "?"): statistics for label, statistics in stated.items()}
+    in_parents = {"step C", "page in parent", "step D"}
+    printed = [operation.summary for operation in result.operations if operation.name not in in_parents]
+    assert sum(summary.completed + summary.failed for summary in printed if summary) == 248
+    assert sum(summary.failed for summary in printed if summary) == 64
+    transactions = {"two steps", "inner", "generated parent", "inner parent", "Total"}
+    assert {operation.name for operation in result.operations} == {
+        label for label in stated if label not in transactions and not SUB_RESULT.fullmatch(label)
+    }
+    for operation in result.operations:
+        summary, expected = operation.summary, stated[operation.name]
+        assert summary is not None
+        assert (summary.completed + summary.failed, summary.failed) == (expected["sampleCount"], expected["errorCount"])
+        if summary.service and not summary.failed:
+            assert summary.service.mean_s == pytest.approx(expected["meanResTime"] / 1000)
+            assert summary.service.percentile_s(100) == pytest.approx(expected["maxResTime"] / 1000)
+            assert summary.service.percentile_s(0) == pytest.approx(expected["minResTime"] / 1000)
+    assert result.has_only_service_time
+    assert result.notes == (
+        "56 samples of transaction controllers are not counted, only the samples in them",
+        "162 sub-results are not counted, only the samples they are in",
+    )
+
+
+@pytest.mark.parametrize("block_bytes", [1, 150, 1000, 1 << 20])
+def test_a_plain_reader_has_the_same_counts_in_blocks_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block_bytes)
+    counts = counts_of(jmeter_csv.read(CAPTURE, TIMES))
+    assert counts == plainly_read(CAPTURE.read_text(encoding="utf-8"))
+
+
+def test_a_plain_reader_has_the_same_counts_of_generated_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)  # noqa: S311
+    texts = ["OK", 'a "quote"', "line\nbreak", "comma, comma", '"', "\r\n", "é", "", '",\n1700000000000,5,x"']
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*HEADER.split(","), "failureMessage"])
+    for number in range(20_000):
+        label, code = chance.choice(["read", "write", "a, b"]), chance.choice(["200", "Timeout", "500"])
+        elapsed, success = int(chance.lognormvariate(3, 1)), chance.choice(["true"] * 9 + ["false"])
+        writer.writerow([1_700_000_000_000 + number, elapsed, label, code, success, chance.choice(texts)])
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 10_000)
+    result = result_of(tmp_path / "file", text.getvalue())
+    assert counts_of(result) == plainly_read(text.getvalue())
+    assert total(result) == 20_000
+
+
+def test_an_operation_belongs_to_the_second_in_which_it_ended_and_empty_seconds_are_kept(tmp_path: Path) -> None:
+    rows = "1700000000900,99,a,200,true\n1700000000900,100,a,200,true\n1700000003000,1,a,,false\n"
+    (operation,) = result_of(tmp_path / "file", f"{HEADER}\n{rows}").operations
+    assert [(interval.begin_s, interval.completed, interval.failed) for interval in operation.intervals] == [
+        (1_700_000_000.0, 1, 0),
+        (1_700_000_001.0, 1, 0),
+        (1_700_000_002.0, 0, 0),
+        (1_700_000_003.0, 0, 1),
+    ]
+    assert operation.intervals[3].service is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{HEADER}\n{ROW}\n",
+        f"\ufeff{HEADER}\r\n{ROW}\r\n",
+        f"{HEADER}\n{ROW}",
+        f"{HEADER}\n{ROW}\n\n",
+        "success\ttimeStamp\telapsed\tlabel\ntrue\t1700000000000\t12\tread\n",
+        'timeStamp;elapsed;label;success;"name"\n1700000000000;12;read;true;x\n',
+        f"{HEADER},responseMessage\n{ROW},{TRANSACTION}1\n",
+    ],
+)
+def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
+    result = result_of(tmp_path / "file", content)
+    assert counts_of(result) == {("read", 1_700_000_000, 12_000_000): 1}
+
+
+def test_a_file_without_a_header_is_read_if_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1])
+    with pytest.raises(ClientFormatError, match="not the result"):
+        recognised_format(path)
+    assert jmeter_csv.read(path, TIMES).operations == jmeter_csv.read(CAPTURE, TIMES).operations
+    path.write_text(f"{ROW}\n{ROW}\n")
+    with pytest.raises(ClientFormatError, match="line 1: 5 fields instead of 17"):
+        jmeter_csv.read(path, TIMES)
+
+
+def test_concatenated_files_are_read_with_a_note(tmp_path: Path) -> None:
+    result = result_of(tmp_path / "file", f"{HEADER}\n{ROW}\n" * 3)
+    assert total(result) == 3
+    assert result.notes == ("the header is repeated; the file may consist of several results",)
+
+
+@pytest.mark.parametrize(
+    "end", ["1700000000000", "1700000000000,1,rea", '1700000000000,1,"re\n', '1700000000000,1,"re\nad', f"{ROW[:-1]}"]
+)
+def test_an_incomplete_last_row_is_ignored_with_a_note(tmp_path: Path, end: str) -> None:
+    result = result_of(tmp_path / "file", f"{HEADER}\n{ROW}\n{end}")
+    assert total(result) == 1
+    assert result.notes == ("the last row is incomplete and is ignored",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (f'{ROW}\n1700000000000,1,"a\nb",200,true\n1700000000000,1\n', "line 5: 2 fields instead of 5"),
+        (f'{ROW}\n1700000000000,1,"a\n{ROW}\n{ROW}\n', "line 3: a quote is not closed"),
+        (f'{ROW}\n1700000000000,1,a"b,200,true\n{ROW}"\n', "line 3: a quote inside a field"),
+        (f"1700000000000,1,5,read,200,true\n{ROW}\n", "line 2: 6 fields"),
+        ("2023/11/14 22:13:20,1,read,200,true\n", "line 2: timeStamp is not a number of milliseconds: 2023/11/14"),
+        ("1700000000000,-1,read,200,true\n", "line 2: elapsed is not"),
+        ("99999999999999999999999,1,read,200,true\n", "line 2: timeStamp is not"),
+        ("1700000000000,1,read,200,maybe\n", "line 2: success is neither true nor false: maybe"),
+        (f"{ROW}\n1,1,read,200,true\n", "days apart"),
+        ("", "no samples"),
+    ],
+)
+def test_malformed_rows_are_errors_that_name_their_line(tmp_path: Path, rows: str, reason: str) -> None:
+    with pytest.raises(ClientFormatError, match=reason):
+        result_of(tmp_path / "file", f"{HEADER}\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (f"timeStamp,elapsed,label\n{ROW}\n", "success missing"),
+        (f"{HEADER},label\n{ROW},x\n", "same name"),
+        (f"{HEADER},SampleCount,ErrorCount\n{ROW},7,1\n", "several samples"),
+    ],
+)
+def test_files_that_cannot_be_counted_are_refused(tmp_path: Path, content: str, reason: str) -> None:
+    with pytest.raises(ClientFormatError, match=reason):
+        result_of(tmp_path / "file", content)
+
+
+def test_labels_with_numbers_are_only_sub_results_within_their_parent(tmp_path: Path) -> None:
+    rows = ["1700000000000,10,q,200,true", "1700000000002,3,q-0,200,true", "1700000000005,5,q-1,200,true"]
+    rows += ["1700000000020,5,q,200,true", "1700000000026,5,q-0,200,true", "1700000000040,5,q-1,200,true"]
+    result = result_of(tmp_path / "file", "\n".join([HEADER, *rows, ""]))
+    assert {name: count for (name, _, _), count in counts_of(result).items()} == {"q": 1, "q-0": 1, "q-1": 1}
+    assert total(result) == 4
+
+
+def test_samples_of_transaction_controllers_are_operations_if_there_are_no_others(tmp_path: Path) -> None:
+    rows = f"{ROW},{TRANSACTION}2\n1700000000000,12,read,500,false,{TRANSACTION}2\n"
+    result = result_of(tmp_path / "file", f"{HEADER},responseMessage\n{rows}")
+    assert total(result) == 2
+    assert "are the operations" in result.notes[0]
+
+
+def test_many_or_long_labels_are_bounded(tmp_path: Path) -> None:
+    rows = "".join(f"1700000000000,1,\x1b{number}{'x' * 100},200,true\n" for number in range(MAX_NAMES + 50))
+    result = result_of(tmp_path / "file", f"{HEADER}\n{rows}")
+    assert (len(result.operations), total(result)) == (MAX_NAMES + 1, MAX_NAMES + 50)
+    assert all(len(operation.name) <= 80 and operation.name.isprintable() for operation in result.operations)
+    assert "counted together" in result.notes[0]
+
+
+def test_pyarrow_is_only_imported_to_read() -> None:
+    code = "import sys, collector.clients.formats.jmeter_csv as f; f.recognises(''); sys.exit('pyarrow' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    lines = CAPTURE.read_bytes().splitlines(keepends=True)[: data.draw(st.sampled_from([5, 40, 600]))]
+    for _ in range(data.draw(st.integers(1, 3))):
+        index, other = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+        line = lines[index]
+        match data.draw(st.sampled_from(["flip", "drop", "swap", "cut"])):
+            case "flip":
+                position = data.draw(st.integers(0, max(len(line) - 1, 0)))
+                lines[index] = line[:position] + data.draw(st.binary(max_size=1)) + line[position + 1 :]
+            case "drop":
+                lines[index] = b""
+            case "swap":
+                lines[index], lines[other] = lines[other], line
+            case "cut":
+                lines[index] = line[: data.draw(st.integers(0, len(line)))]
+    path = tmp_path_factory.mktemp("jtl") / "file"
+    path.write_bytes(b"".join(lines))
+    with suppress(ClientFormatError):
+        result = recognised_format(path).read(path, TIMES)
+        # Without their parent, sub-results are operations.
+        assert total(result) <= path.read_bytes().count(b"\n") + 1
+        assert all(interval.completed >= 0 for operation in result.operations for interval in operation.intervals)
