@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientResult
-from collector.clients.field_values import latency_ns, rfc3339_s, unix_time_s
-from collector.clients.labels import MAX_LABELS, Labels
 from collector.clients.operation_times import OperationTimes
+from collector.clients.parsing.field_values import latency_ns, rfc3339_s, unix_time_s
+from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 HTTP, GRPC = "http_req_duration", "grpc_req_duration"

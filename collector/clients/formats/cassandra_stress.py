@@ -11,7 +11,7 @@ from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.command_output import OutputLine, output_lines, plain_text
+from collector.clients.parsing.command_output import OutputLine, output_lines, plain_text
 from collector.clients.stress_run import Row, StressRun
 from collector.printable import count_text, printable
 

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from collector.clients import csv_intervals, csv_operations
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.csv_intervals import IntervalRows
-from collector.clients.csv_operations import OperationRows
-from collector.clients.decimal_marks import DecimalMarks
-from collector.clients.field_values import checked_time_s, rfc3339_s
-from collector.clients.labels import MAX_LABELS
-from collector.clients.text_lines import csv_fields, read_lines
+from collector.clients.generic import csv_intervals, csv_operations
+from collector.clients.generic.csv_intervals import IntervalRows
+from collector.clients.generic.csv_operations import OperationRows
+from collector.clients.generic.decimal_marks import DecimalMarks
+from collector.clients.parsing.field_values import checked_time_s, rfc3339_s
+from collector.clients.parsing.labels import MAX_LABELS
+from collector.clients.parsing.text_lines import csv_fields, read_lines
 from collector.printable import count_text, one_line
 
 NAME = "csv"

@@ -13,8 +13,8 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.hdr_histogram import HdrError, decoded
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
+from collector.clients.parsing.hdr_histogram import HdrError, decoded
 
 NAME = "hdr-log"
 MAX_LINE_CHARS = 8 << 20

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 from collector.clients.client_format import HEAD_BYTES, ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.csv_blocks import blocks
-from collector.clients.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRUE, JmeterSamples
+from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRUE, JmeterSamples
+from collector.clients.parsing.csv_blocks import blocks
 from collector.printable import one_line
 
 NAME = "jmeter-csv"
@@ -43,7 +43,7 @@ def recognises(head: str) -> bool:
 def read(path: Path, times: CommandTimes) -> ClientResult:
     del times  # The samples have the time of day.
     try:
-        from collector.clients.jmeter_table import JmeterTable, MalformedBlockError
+        from collector.clients.jmeter.jmeter_table import JmeterTable, MalformedBlockError
     except ImportError:
         raise ClientFormatError(
             "reading JMeter's CSV requires numpy and pyarrow (hint: install casstat[analysis])"

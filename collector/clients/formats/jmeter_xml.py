@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
+from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
 from collector.printable import one_line
 
 NAME = "jmeter-xml"

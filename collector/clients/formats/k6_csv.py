@@ -9,7 +9,7 @@ from pathlib import Path
 from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import METRICS, K6Samples
-from collector.clients.text_lines import csv_fields, read_lines
+from collector.clients.parsing.text_lines import csv_fields, read_lines
 
 NAME = "k6-csv"
 FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")

@@ -7,7 +7,7 @@ from pathlib import Path
 from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import HTTP, METRICS, K6Samples
-from collector.clients.text_lines import read_lines
+from collector.clients.parsing.text_lines import read_lines
 
 NAME = "k6-json"
 _METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')

@@ -14,7 +14,7 @@ from typing import Any
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.hdr_histogram import HdrError, decoded
 from collector.printable import count_text, one_line
 
 NAME = "latte"

@@ -14,7 +14,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.command_output import output_lines, plain_text
+from collector.clients.parsing.command_output import output_lines, plain_text
 from collector.printable import count_text
 
 NAME = "wrk"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.clients.client_latency import rounded_up
-from collector.clients.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.hdr_histogram import HdrError, decoded
 
 HOUR_NS = 3_600_000_000_000
 

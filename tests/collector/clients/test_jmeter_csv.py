@@ -19,13 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.clients import csv_blocks
-from collector.clients.bounded_names import MAX_NAMES
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import recognised_format
 from collector.clients.formats import jmeter_csv
-from collector.clients.jmeter_samples import TRANSACTION
+from collector.clients.jmeter.jmeter_samples import TRANSACTION
+from collector.clients.parsing import csv_blocks
+from collector.clients.parsing.labels import MAX_LABELS
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE = CAPTURES / "jmeter.csv"
@@ -228,11 +228,11 @@ def test_samples_of_transaction_controllers_are_operations_if_there_are_no_other
 
 
 def test_many_or_long_labels_are_bounded(tmp_path: Path) -> None:
-    rows = "".join(f"1700000000000,1,\x1b{number}{'x' * 100},200,true\n" for number in range(MAX_NAMES + 50))
+    rows = "".join(f"1700000000000,1,\x1b{number}{'x' * 100},200,true\n" for number in range(MAX_LABELS + 50))
     result = result_of(tmp_path / "file", f"{HEADER}\n{rows}")
-    assert (len(result.operations), total(result)) == (MAX_NAMES + 1, MAX_NAMES + 50)
+    assert (len(result.operations), total(result)) == (MAX_LABELS + 1, MAX_LABELS + 50)
     assert all(len(operation.name) <= 80 and operation.name.isprintable() for operation in result.operations)
-    assert "counted together" in result.notes[0]
+    assert "without a name" in result.notes[0]
 
 
 def test_pyarrow_is_only_imported_to_read() -> None:

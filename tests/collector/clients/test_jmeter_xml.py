@@ -11,7 +11,7 @@ from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import recognised_format
 from collector.clients.formats import jmeter_csv, jmeter_xml
-from collector.clients.jmeter_samples import TRANSACTION
+from collector.clients.jmeter.jmeter_samples import TRANSACTION
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE = CAPTURES / "jmeter.xml"

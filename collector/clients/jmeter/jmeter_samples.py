@@ -11,10 +11,10 @@ because other samples contain them or are contained in them.
 
 from collections.abc import Mapping
 
-from collector.clients.bounded_names import OTHER, BoundedNames
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientResult
 from collector.clients.operation_times import OperationTimes, checked_seconds
+from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 NS_PER_MS = 1_000_000
@@ -34,7 +34,7 @@ class JmeterSamples:
         self._operations, self._transactions = OperationTimes(), OperationTimes()
         self._transaction_count = 0
         self._is_empty = True
-        self._labels, self._kinds = BoundedNames(), BoundedNames()
+        self._labels, self._kinds = Labels(), Labels()
         self._seconds: range | None = None
 
     def extend(self, first_second: int, last_second: int) -> None:
@@ -45,12 +45,12 @@ class JmeterSamples:
     def add(self, label: bytes, second: int, counts_by_ms: Mapping[int, int], *, is_transaction: bool) -> None:
         """Add samples that succeeded and ended within a second."""
         counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
-        self._times(is_transaction, counts).add_counts(self._labels.name(label), second, counts)
+        self._times(is_transaction, counts).add_counts(self._labels.of(_text(label)), second, counts)
 
     def add_errors(self, label: bytes, second: int, code: bytes, count: int, *, is_transaction: bool) -> None:
         """Add samples that failed and ended within a second."""
         times = self._times(is_transaction, {0: count})
-        times.add_error(self._labels.name(label), second, self._kinds.name(_kind(code)), count)
+        times.add_error(self._labels.of(_text(label)), second, self._kinds.of(_text(_kind(code))), count)
 
     def _times(self, is_transaction: bool, counts: Mapping[int, int]) -> OperationTimes:
         if is_transaction:
@@ -78,8 +78,8 @@ class JmeterSamples:
             )
         if self.sub_results:
             notes.append(f"{count_text(self.sub_results, 'sub-result')} are not counted, only the samples they are in")
-        if self._labels.is_full:
-            notes.append(f"there are many labels; some are counted together as {OTHER}")
+        if self._labels.omitted:
+            notes.append(f"samples beyond the first {MAX_LABELS} labels are counted without a name")
         return notes
 
 
@@ -87,3 +87,7 @@ def _kind(code: bytes) -> bytes:
     """Return the kind of error as in JMeter's report: the response code, unless the response itself succeeded."""
     is_success = not code or (code.isdigit() and 200 <= int(code[:9]) < 400)
     return ASSERTION.encode() if is_success else code
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace")

@@ -8,11 +8,11 @@ from dataclasses import replace
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, Operation
-from collector.clients.csv_operations import UNITS_NS
-from collector.clients.decimal_marks import DecimalMarks
-from collector.clients.field_values import MAX_LATENCY_NS
-from collector.clients.labels import Labels
+from collector.clients.generic.csv_operations import UNITS_NS
+from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
+from collector.clients.parsing.field_values import MAX_LATENCY_NS
+from collector.clients.parsing.labels import Labels
 from collector.printable import one_line
 
 PERCENTILE = re.compile(r"(?P<response>response_)?p(?P<percentage>[0-9]{1,3}(?:\.[0-9]{1,6})?)_(?P<unit>s|ms|us)")

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from collector.clients.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
-from collector.clients.jmeter_sub_results import SubResults
+from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
+from collector.clients.jmeter.jmeter_sub_results import SubResults
 
 MS_PER_S = 1000
 _TEXTS = pa.dictionary(pa.int32(), pa.binary())

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from collector.clients.client_result import ClientInterval, Operation
-from collector.clients.decimal_marks import DecimalMarks
-from collector.clients.field_values import latency_ns
-from collector.clients.labels import Labels
+from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.operation_times import OperationTimes
+from collector.clients.parsing.field_values import latency_ns
+from collector.clients.parsing.labels import Labels
 
 UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
 LATENCY = re.compile(r"(?P<kind>latency|response)_(?P<unit>s|ms|us)")

@@ -1,0 +1,1 @@
+"""The two forms of the generic CSV."""

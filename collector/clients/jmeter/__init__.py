@@ -1,0 +1,1 @@
+"""What the formats of JMeter have in common."""

@@ -1,0 +1,1 @@
+"""Reading lines, fields, names and histograms from the files of load generators."""
