@@ -44,10 +44,9 @@ def client_values(results: Sequence[ClientResult], begin_s: float, end_s: float)
             if total is not None:
                 by_name[column_name(operation.name)].append(total)
     values = _columns("client", [total for totals in by_name.values() for total in totals])
-    if len(by_name) > 1:
-        for name, totals in by_name.items():
-            if name:
-                values |= _columns(f"client_{name}", totals)
+    for name, totals in by_name.items():
+        if name:
+            values |= _columns(f"client_{name}", totals)
     return values
 
 
