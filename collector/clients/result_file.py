@@ -13,6 +13,7 @@ from typing import Any
 from collector.atomic_file import replace_file
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.parsing.whole_file import TooLargeError, read_whole
 from collector.printable import one_line
 
 FOLDER = "clients"
@@ -71,12 +72,10 @@ def write_result(path: Path, result: ClientResult) -> None:
 
 def read_result(path: Path) -> ClientResult:
     """Return the result in a file. Raises ResultFileError and OSError."""
-    with path.open("rb") as file:
-        raw = file.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise ResultFileError(f"larger than {MAX_BYTES >> 20} MiB")
     try:
-        content = json.loads(raw)
+        content = json.loads(read_whole(path, MAX_BYTES))
+    except TooLargeError as error:
+        raise ResultFileError(str(error)) from None
     except (ValueError, RecursionError):
         raise ResultFileError("not JSON") from None
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:

@@ -15,6 +15,7 @@ from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.whole_file import TooLargeError, read_whole
 from collector.printable import count_text, one_line
 
 NAME = "latte"
@@ -28,13 +29,11 @@ def recognises(head: str) -> bool:
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
     del times  # The report has the time of day.
-    with path.open("rb") as file:
-        raw = file.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise ClientFormatError(f"larger than {MAX_BYTES >> 20} MiB")
     try:
-        content = json.loads(raw)
+        content = json.loads(read_whole(path, MAX_BYTES))
         return _result(content["result"], path.name)
+    except TooLargeError as error:
+        raise ClientFormatError(str(error)) from None
     except HdrError as error:
         raise ClientFormatError(f"malformed histogram: {error}") from None
     except RecursionError:

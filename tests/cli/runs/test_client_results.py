@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,13 @@ def test_a_damaged_result_does_not_prevent_the_summary(tmp_path: Path, capsys: p
     assert main(["import", str(folder), str(LATTE)]) == 0
     assert "other.json: not a client result" in capsys.readouterr().err
     assert "reads_per_s" in summary(folder)["total"]
+
+
+def test_reading_a_small_result_takes_little_memory(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run")
+    assert main(["import", str(folder), str(LATTE)]) == 0
+    tracemalloc.start()
+    results_in(folder)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 64 << 20
