@@ -3,7 +3,8 @@
 A cluster of three nodes runs with an agent per node; both client hosts are this machine. In the first run, nothing
 fails; in the second, a node is killed and comes back; the third is ended with Ctrl-C. In each run, the merged reads
 must equal the increases of the recorded counters between the first and the last sample of each uninterrupted stretch of
-each node. In the first run, they must also be close to the number of reads that latte reports. Without latte,
+each node. In the first run, they must also be close to the number of reads that latte reports, and the results imported from latte's files must
+have exactly that number. Without latte,
 `cargo install` builds it, which takes about a quarter of an hour; the rest takes about six minutes.
 """
 
@@ -21,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 from cli.demo.demo_cluster import LocalCluster, Plan, cache_folder
 from cli.demo.demo_node import Node
+from cli.runs.client_results import results_in
 from collector.runs.run import Run
 from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent
@@ -127,6 +129,12 @@ def latte_reads(run_folder: Path, run: Run) -> int:
     return sum(json.loads(path.read_text())["result"]["request_count"] for path in reports)
 
 
+def imported_reads(run_folder: Path) -> int:
+    """Return the number of reads in the results that were imported from the client hosts' files."""
+    operations = [operation for result in results_in(run_folder) for operation in result.operations]
+    return sum(operation.summary.completed for operation in operations if operation.summary)
+
+
 def main() -> int:
     """Record the runs; return the exit status."""
     # A shell may start a background job with SIGINT ignored, and the recorder would inherit that.
@@ -163,6 +171,10 @@ def main() -> int:
                 print(f"  {merged:.0f} reads merged, {reported} reported by latte")
                 if abs(merged - reported) > TOLERANCE * reported:
                     problems.append("latte reports another number of reads")
+                imported = imported_reads(run_folder)
+                print(f"  {imported} reads imported from the client hosts' files")
+                if imported != reported:
+                    problems.append("the imported results have another number of reads")
             elif name == "outage":
                 nodes[2].wait(no_progress)
             elif (duration_s := duration_of(read_run(run_folder))) > 0.75 * DURATION_S:
