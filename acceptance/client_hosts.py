@@ -3,9 +3,9 @@
 A cluster of three nodes runs with an agent per node; both client hosts are this machine. In the first run, nothing
 fails; in the second, a node is killed and comes back; the third is ended with Ctrl-C. In each run, the merged reads
 must equal the increases of the recorded counters between the first and the last sample of each uninterrupted stretch of
-each node. In the first run, they must also be close to the number of reads that latte reports, and the results imported from latte's files must
-have exactly that number. Without latte,
-`cargo install` builds it, which takes about a quarter of an hour; the rest takes about six minutes.
+each node. In the first run, they must also be close to the number of reads that latte reports, and the results imported
+from latte's files must have exactly that number. Without latte, `cargo install` builds it, which takes about a quarter
+of an hour; the rest takes about six minutes.
 """
 
 import json
