@@ -1,10 +1,13 @@
 """Imports the results of load generators into a run, and reads them."""
 
 import glob
+import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from zlib import crc32
 
 from cli.errors import CasstatError, note
 from cli.runs.clients.result_files import FILES_FOLDER
@@ -20,6 +23,7 @@ from collector.runs.run import Run
 from exporters.summary.client_values import total_within
 
 SUFFIX = ".json"
+CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def expanded(text: str) -> list[ResultFile]:
 
 
 def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None) -> ClientResult:
-    """Import a file into the run in a directory, and return its result; an earlier import of the file is replaced.
+    """Import a file into the run in a directory, and return its result; it replaces an earlier import of the path.
 
     `client_clock_s` states how far the client's clock was ahead of the run's; if it is None, it is taken from the
     client host from which the file was collected, or is 0. Raises CasstatError.
@@ -60,10 +64,10 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
         if not result.operations:
             raise ClientFormatError("no operations")
         clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
-        source = _source(folder, path)
-        result = replace(shifted(result, -clock_s), source=source)
+        result = replace(shifted(result, -clock_s), source=_source(folder, path), checksum=_checksum(path))
         _require_overlap(run, result)
-        target = folder / result_file.FOLDER / f"{folder_name(source)}{SUFFIX}"
+        target = _target(folder, path)
+        _require_new(folder, target, result)
         target.parent.mkdir(exist_ok=True)
         write_result(target, result)
     except ClientFormatError as error:
@@ -124,15 +128,18 @@ def _recognised(path: Path) -> str:
 
 def results_in(folder: Path) -> list[ClientResult]:
     """Return the results that have been imported into a run. Raises CasstatError."""
-    results = []
+    return [result for _, result in _stored(folder)]
+
+
+def _stored(folder: Path) -> Iterator[tuple[Path, ClientResult]]:
+    """Yield the results in a run, each with its file. Raises CasstatError."""
     for path in sorted((folder / result_file.FOLDER).glob(f"*{SUFFIX}")):
         try:
-            results.append(read_result(path))
+            yield path, read_result(path)
         except ResultFileError as error:
             raise CasstatError(f"{path}: {error}") from None
         except OSError as error:
             raise CasstatError(f"{path}: {error.strerror}") from None
-    return results
 
 
 def _command_times(run: Run) -> CommandTimes:
@@ -145,8 +152,11 @@ def _command_times(run: Run) -> CommandTimes:
 
 
 def _clock_s(folder: Path, run: Run, path: Path, result: ClientResult) -> float:
-    """Return how far the clock was ahead on the client host from which a file was collected; 0 if it was not."""
-    span_s = result.span_s
+    """Return how far the clock was ahead on the client host from which a file was collected.
+
+    Returns 0 for another file, and for a result whose times come from the run.
+    """
+    span_s = None if result.estimated_clock else result.span_s
     for host in run.client_hosts:
         if host.results and span_s and path.resolve().is_relative_to((folder / host.results).resolve()):
             return span_s[0] - host.clock_correction().reference_s(span_s[0])
@@ -157,6 +167,29 @@ def _source(folder: Path, path: Path) -> str:
     """Return the path of a file in the run's directory relative to that directory, or the name of another file."""
     resolved, run_folder = path.resolve(), folder.resolve()
     return one_line(resolved.relative_to(run_folder) if resolved.is_relative_to(run_folder) else path.name)
+
+
+def _target(folder: Path, path: Path) -> Path:
+    """Return the file for the result of a path; other files with the same name have other targets."""
+    source, resolved = _source(folder, path), str(path.resolve())
+    is_inside = path.resolve().is_relative_to(folder.resolve())
+    suffix = "" if is_inside else f"~{crc32(os.fsencode(resolved)):08x}"
+    return folder / result_file.FOLDER / f"{folder_name(source)}{suffix}{SUFFIX}"
+
+
+def _checksum(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while data := file.read(CHUNK_BYTES):
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _require_new(folder: Path, target: Path, result: ClientResult) -> None:
+    """Raise ClientFormatError if a copy of the file has been imported, because its operations would count twice."""
+    for path, known in _stored(folder):
+        if known.checksum == result.checksum and path != target:
+            raise ClientFormatError(f"already imported as {known.source} (hint: delete {path} to import it again)")
 
 
 def _require_overlap(run: Run, result: ClientResult) -> None:

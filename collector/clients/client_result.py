@@ -60,6 +60,7 @@ class ClientResult:
     operations       the operations; none has the name of another.
     estimated_clock  whether the result has no time of day, so that its position in the run is an estimate.
     notes            what a reader of the result should know, each as one line.
+    checksum         a hash of the file's content, by which two copies of a file are recognised.
     """
 
     format: str
@@ -68,6 +69,7 @@ class ClientResult:
     operations: tuple[Operation, ...]
     estimated_clock: bool = False
     notes: tuple[str, ...] = ()
+    checksum: str = ""
 
     @property
     def has_only_service_time(self) -> bool:

@@ -94,6 +94,7 @@ def _result(content: Mapping[str, Any]) -> ClientResult:
         tuple(map(_operation, content["operations"])),
         content.get("estimated_clock") is True,
         tuple(map(str, content.get("notes", ()))),
+        str(content.get("checksum", "")),
     )
 
 

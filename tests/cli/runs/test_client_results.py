@@ -11,8 +11,9 @@ import pytest
 from cli.errors import CasstatError
 from cli.main import main
 from cli.runs.client_results import results_in
+from cli.runs.finish import summarise
 from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunNode, RunPhase
-from collector.runs.run_file import write_run
+from collector.runs.run_file import read_run, write_run
 from tests.collector.cluster.recorded_nodes import busy, record
 
 LATTE = Path(__file__).parents[2] / "captures" / "clients" / "latte-read-3node.json"
@@ -69,6 +70,36 @@ def test_importing_a_file_again_replaces_its_result(tmp_path: Path) -> None:
         assert main(["import", str(folder), f"latte:{LATTE.parent}/latte-*.json"]) == 0
     (result,) = results_in(folder)
     assert result.source == LATTE.name
+
+
+def test_files_with_the_same_name_are_different_results_but_copies_count_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    content = json.loads(LATTE.read_text())
+    for name, tags in (("a", ["1"]), ("b", ["2"]), ("copy", ["1"])):
+        path = tmp_path / name / "result.json"
+        path.parent.mkdir()
+        content["conf"]["tags"] = tags
+        path.write_text(json.dumps(content))
+    assert main(["import", str(folder), str(tmp_path / "a" / "result.json"), str(tmp_path / "b" / "result.json")]) == 0
+    assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(2000, rel=0.03)
+    assert main(["import", str(folder), str(tmp_path / "copy" / "result.json")]) == 1
+    assert "already imported as result.json" in capsys.readouterr().err
+    assert len(results_in(folder)) == 2
+
+
+def test_times_that_come_from_the_run_are_not_corrected_by_a_client_hosts_clock(tmp_path: Path) -> None:
+    ahead_s = 3600.0
+    host = ClientHost("gen1", "ssh://gen1", clocks=(NodeClock(BEGIN_S, ahead_s, 0.001),), results="results/1-gen1")
+    folder = run_in(tmp_path / "run", client_hosts=(host,))
+    path = folder / "results" / "1-gen1" / "command.log"
+    path.parent.mkdir(parents=True)
+    path.write_bytes((LATTE.parent / "wrk-latency.log").read_bytes())
+    assert main(["import", str(folder), str(path)]) == 0
+    (result,) = results_in(folder)
+    assert result.span_s is not None
+    assert result.span_s[0] == pytest.approx(BEGIN_S)
 
 
 @pytest.mark.parametrize("error_s", [0.4, -7200.0, 86_400.0 * 365])
@@ -136,9 +167,12 @@ def test_a_damaged_result_does_not_prevent_the_summary(tmp_path: Path, capsys: p
     folder = run_in(tmp_path / "run")
     (folder / "clients").mkdir()
     (folder / "clients" / "other.json").write_text("{}")
-    assert main(["import", str(folder), str(LATTE)]) == 0
+    summarise(folder, read_run(folder))
     assert "other.json: not a client result" in capsys.readouterr().err
     assert "reads_per_s" in summary(folder)["total"]
+    # Whether the file has been imported before is unknown.
+    assert main(["import", str(folder), str(LATTE)]) == 1
+    assert "other.json: not a client result" in capsys.readouterr().err
 
 
 def test_reading_a_small_result_takes_little_memory(tmp_path: Path) -> None:
