@@ -50,7 +50,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 
 
 class _Log:
-    """The last run of a log, and what is known about the others."""
+    """The last run of a log, and the number and operations of the earlier runs."""
 
     def __init__(self, times: CommandTimes) -> None:
         self.run: StressRun | None = None

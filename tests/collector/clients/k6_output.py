@@ -40,7 +40,7 @@ def request(offset_ns: int, duration_ms: float, name: str = "read", status: int 
 
 
 def run() -> list[Sample]:
-    """Return 40 requests within four seconds, of which the third has none; six of them failed."""
+    """Return 40 requests within four seconds; the third second has none, and six requests failed."""
     samples = [Sample("vus", BEGIN_S * 10**9, 5, {})]
     for index in range(40):
         offset_ns = (index % 4 if index % 4 != 2 else 3) * 10**9 + index * 10**6 + 999

@@ -118,8 +118,8 @@ def test_time_without_a_row_is_an_interval_without_operations(path: Path) -> Non
     rows = single(row("total", 1000, 1000, 1.0), row("total", 2000, 1000, 5.0))
     (operation,) = read(path, [*rows, *results({"WRITE": 2000}, {"WRITE": 0}, "00:00:09"), "END"]).operations
     begin_s = operation.intervals[0].begin_s
-    found = [(i.begin_s - begin_s, i.end_s - begin_s, i.completed) for i in operation.intervals]
-    assert [number for each in found for number in each] == pytest.approx([0, 1, 1000, 1, 4, 0, 4, 5, 1000, 5, 9, 0])
+    spans = [(i.begin_s - begin_s, i.end_s - begin_s, i.completed) for i in operation.intervals]
+    assert [number for each in spans for number in each] == pytest.approx([0, 1, 1000, 1, 4, 0, 4, 5, 1000, 5, 9, 0])
     assert operation.name == "write"
 
 
