@@ -152,7 +152,7 @@ def test_all_requests_to_an_agent_use_one_connection(tmp_path: Path, capsys: pyt
 
 
 def test_only_the_frames_of_the_period_are_downloaded(tmp_path: Path) -> None:
-    begin_s = time.time() - 20 * FULL_EVERY
+    begin_s = float(int(time.time()) - 20 * FULL_EVERY)
     with serving_history(tmp_path / "node", "n1", 20 * FULL_EVERY, begin_s) as node:
         client = AgentClient(parse_address(node.address, "http"), Access())
         downloaded: list[int] = []
