@@ -13,11 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyarrow import csv
 
+from collector.arrow import csv, pa, pc, pq
 from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.columnar.arrays import Floats, Ints
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
@@ -43,9 +40,6 @@ COLUMNS_AT_ONCE = 20
 # A node's name is read as text, because it may be "1" or "NA"; it may also contain a line break.
 NAMED_TYPES: Mapping[str, pa.DataType] = {"node": pa.string(), "time": pa.float64()}
 PARSING = csv.ParseOptions(newlines_in_values=True)
-# pyarrow's default pool reserves a gigabyte at once, which is all that --max-memory allows by default; after that, no
-# thread can be started.
-pa.set_memory_pool(pa.system_memory_pool())
 
 
 @dataclass

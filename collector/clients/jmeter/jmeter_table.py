@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv
 
+from collector.arrow import csv, pa, pc
 from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
 from collector.clients.jmeter.jmeter_sub_results import SubResults
 
@@ -66,7 +64,6 @@ class JmeterTable:
                 csv.ReadOptions(column_names=self._columns, block_size=len(block) + 1),
                 csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in block),
                 self._conversion,
-                memory_pool=pa.system_memory_pool(),
             )
         except pa.ArrowInvalid as error:
             raise MalformedBlockError(str(error)) from None

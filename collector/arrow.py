@@ -1,0 +1,17 @@
+"""pyarrow with the allocator of the C library; import it from here.
+
+pyarrow's default allocator reserves 1 GiB at once, which is all that --max-memory allows by default.
+`pyarrow.set_memory_pool` does not affect all of pyarrow (for example, not the Parquet writer). The environment variable
+does; pyarrow reads it when it is imported.
+"""
+
+import os
+
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+__all__ = ["csv", "pa", "pc", "pq"]
