@@ -17,9 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from collector.arrow import pc, pq
 from collector.catalogue import CATALOGUE
 from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, quantile, upper_bounds_of
 from collector.model.metric import Aggregation, Owner, ScrapeInterval

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_merged_files_are_those_of_correct_clocks(folder: Path, run: RunCasstat) -> None:
-    from pyarrow import parquet
+    from collector.arrow import pq
 
     for path, out in (("right/run", "expected"), ("run", "merged")):
         code, _, errors = run("merge", path, "-o", out, "-i", "1", "--series")
@@ -53,7 +53,7 @@ def test_merged_files_are_those_of_correct_clocks(folder: Path, run: RunCasstat)
     for name in ("rows.csv", "rows.tsv"):
         assert (Path("merged") / name).read_bytes() == (Path("expected") / name).read_bytes()
     for table in ("rows", "values", "buckets"):
-        assert parquet.read_table(Path("merged") / table).equals(parquet.read_table(Path("expected") / table)), table
+        assert pq.read_table(Path("merged") / table).equals(pq.read_table(Path("expected") / table)), table
 
 
 def test_replayed_frames_are_those_of_correct_clocks(folder: Path) -> None:

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
+from collector.arrow import pq
 from exporters.files import parquet
 from exporters.files.parquet import write_rows
 
