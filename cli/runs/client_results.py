@@ -17,6 +17,7 @@ from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, shifted
 from collector.clients.format_registry import client_formats, recognised_format
 from collector.clients.result_file import ResultFileError, read_result, write_result
+from collector.clients.sound_results import require_sound
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
 from collector.runs.run import Run
@@ -61,8 +62,7 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
     try:
         form = client_formats()[file.format] if file.format else recognised_format(path)
         result = form.read(path, _command_times(run))
-        if not result.operations:
-            raise ClientFormatError("no operations")
+        require_sound(result)
         clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
         result = replace(shifted(result, -clock_s), source=_source(folder, path), checksum=_checksum(path))
         _require_overlap(run, result)

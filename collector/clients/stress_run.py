@@ -9,6 +9,7 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, Operation
 from collector.clients.operation_times import MAX_INTERVALS
+from collector.clients.parsing.labels import MAX_LABELS
 from collector.printable import count_text
 
 TOTAL = "total"
@@ -61,6 +62,8 @@ class StressRun:
         """Add a row; those of single operations precede the row of all. Raises ClientFormatError."""
         if name != TOTAL:
             self._pending[name] = row
+            if len(self._pending.keys() | self._singles.keys()) > MAX_LABELS:
+                raise ClientFormatError(f"line {row.line}: more than {MAX_LABELS} operations")
             return
         if self._pending and not self._singles and self.totals:
             # Until a second kind of operation occurs, there is only the row of all.

@@ -12,11 +12,11 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.parsing.command_output import OutputLine, output_lines, plain_text
+from collector.clients.parsing.labels import label_of
 from collector.clients.stress_run import Row, StressRun
-from collector.printable import count_text, printable
+from collector.printable import count_text
 
 NAME = "cassandra-stress"
-MAX_NAME_CHARS = 80
 # The time from the last row until the process has ended. Closing the driver's connections took 2.04 to 2.06 s in three
 # runs of a program with the driver of cassandra-stress 5.0; cassandra-stress itself was not measured.
 SHUTDOWN_S = 2.1
@@ -136,7 +136,7 @@ def _has_fixed_rate(command: str) -> bool:
 
 
 def _clean(name: str) -> str:
-    return printable(name.strip())[:MAX_NAME_CHARS].lower()
+    return label_of(name).lower()
 
 
 def _decimal(text: str) -> float:

@@ -15,6 +15,7 @@ from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.labels import label_of
 
 NAME = "hdr-log"
 MAX_LINE_CHARS = 8 << 20
@@ -83,7 +84,7 @@ class _Log:
         interval = begin_s, begin_s + float(match["length_s"])
         counts = decoded(match["histogram"])
         # Logs of several threads may have the same interval more than once.
-        self.latencies[name.lower()].setdefault(interval, {}).setdefault(kind, Counter()).update(counts)
+        self.latencies[label_of(name).lower()].setdefault(interval, {}).setdefault(kind, Counter()).update(counts)
 
     def _absolute_s(self, time_s: float) -> float:
         """Return a time in seconds since the epoch, as HdrHistogram's reader does."""

@@ -5,21 +5,20 @@ would have allowed it, so it is the service time. The latencies include those of
 """
 
 import json
-import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.parsing.field_values import rfc3339_s
 from collector.clients.parsing.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.labels import MAX_LABELS, label_of
 from collector.clients.parsing.whole_file import TooLargeError, read_whole
 from collector.printable import count_text, one_line
 
 NAME = "latte"
-_FRACTION = re.compile(r"(\.)(\d+)")
 MAX_BYTES = 1 << 30
 
 
@@ -38,18 +37,19 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         raise ClientFormatError(f"malformed histogram: {error}") from None
     except RecursionError:
         raise ClientFormatError("not a latte report: nested too deeply") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ClientFormatError(f"not a latte report: {one_line(error)}") from None
 
 
 def _result(result: Mapping[str, Any], source: str) -> ClientResult:
-    start = datetime.fromisoformat(_in_microseconds(result["start_time"]))
-    begin_s, samples = start.timestamp(), result["log"]
+    begin_s, samples = rfc3339_s(result["start_time"]), result["log"]
     failed = sum(map(_failed, samples)) if samples else int(result["error_count"])
     names = sorted(result["cycle_latency_by_fn"])
     if failed and len(names) > 1:
         # latte does not count errors by function.
         names = [""]
+    if len(names) > MAX_LABELS:
+        raise ValueError(f"{len(names)} functions (at most {MAX_LABELS} are supported)")
     operations = []
     for name in names:
         intervals = [
@@ -57,18 +57,13 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
             for sample in samples
         ]
         total = _interval(name, result, begin_s, float(result["elapsed_time_s"]), failed)
-        operations.append(Operation(name, tuple(intervals), total))
+        operations.append(Operation(label_of(name), tuple(intervals), total))
     notes = []
     if failed:
         notes.append(f"latte's latencies include those of {count_text(failed, 'failed request')}")
     if not samples:
         notes.append("there are no samples over time (hint: run latte without --drop-sampling-log)")
     return ClientResult(NAME, "latte", source, tuple(operations), notes=tuple(notes))
-
-
-def _in_microseconds(time: str) -> str:
-    """Return an RFC 3339 time with at most six decimals, as Python 3.10 requires."""
-    return _FRACTION.sub(lambda match: match[1] + match[2].ljust(6, "0")[:6], time.replace("Z", "+00:00"))
 
 
 def _failed(sample: Mapping[str, Any]) -> int:

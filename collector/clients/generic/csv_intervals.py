@@ -13,13 +13,12 @@ from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.field_values import MAX_LATENCY_NS
 from collector.clients.parsing.labels import Labels
+from collector.clients.sound_results import require_no_overlap, tolerance_s
 from collector.printable import one_line
 
 PERCENTILE = re.compile(r"(?P<response>response_)?p(?P<percentage>[0-9]{1,3}(?:\.[0-9]{1,6})?)_(?P<unit>s|ms|us)")
 REQUIRED = ("duration_s", "operations")
 COLUMNS = (*REQUIRED, "operation", "errors")
-# Times that were rounded may overlap by this share of an interval, or leave as large a gap.
-TOLERANCE = 0.1
 _COUNT = re.compile(r"([0-9]{1,12})(?:\.0)?")
 
 
@@ -97,10 +96,7 @@ def _without_gaps(name: str, intervals: Sequence[ClientInterval]) -> Iterator[Cl
             yield interval
             return
         gap_s = following.begin_s - interval.end_s
-        tolerance_s = TOLERANCE * min(interval.end_s - interval.begin_s, following.end_s - following.begin_s)
-        if gap_s < -tolerance_s:
-            of_name = f" of {name}" if name else ""
-            raise ClientFormatError(f"intervals{of_name} overlap at {following.begin_s:.3f} s")
+        require_no_overlap(name, interval, following)
         yield replace(interval, end_s=min(interval.end_s, following.begin_s))
-        if gap_s > tolerance_s:
+        if gap_s > tolerance_s(interval, following):
             yield ClientInterval(interval.end_s, following.begin_s, 0)

@@ -15,7 +15,7 @@ class Labels:
 
     def of(self, text: str) -> str:
         """Return the name to use for a name in the file."""
-        label = text if text in self._known else one_line(text)[:MAX_LABEL_CHARS].rstrip()
+        label = text if text in self._known else label_of(text)
         if label in self._known:
             return label
         if len(self._known) > MAX_LABELS:
@@ -23,3 +23,8 @@ class Labels:
             return ""
         self._known.add(label)
         return label
+
+
+def label_of(text: str) -> str:
+    """Return a name as one printable line of at most MAX_LABEL_CHARS characters."""
+    return one_line(text)[:MAX_LABEL_CHARS].rstrip()

@@ -182,6 +182,7 @@ def _with_commas(line: str, thousands: str) -> str:
         (single(row("total", 9, 9, 1.0), row("total", 8, 9, 2.0)), "line 4"),
         (single(row("total", 9_000_000, 9, 1.0)), "contradicts its rate"),
         (single(row("total", 9, 9, 99_999_999.0)), "days"),
+        (single(*(row(f"op {n}", 1, 1, 1.0) for n in range(60))), "line 53: more than 50 operations"),
         ([*single(row("total", 9, 9, 1.0)), HEADER], "no rows"),
     ],
 )
