@@ -3,10 +3,12 @@
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
+from typing import TypeVar
 from zlib import crc32
 
 from cli.errors import CasstatError, note
@@ -23,6 +25,7 @@ from collector.printable import local_time, one_line
 from collector.runs.run import Run
 from exporters.summary.client_values import total_within
 
+Result = TypeVar("Result")
 SUFFIX = ".json"
 CHUNK_BYTES = 1 << 20
 
@@ -44,8 +47,11 @@ def result_file_of(text: str) -> ResultFile:
 def expanded(text: str) -> list[ResultFile]:
     """Return the files that `FILE` or `FORMAT:FILE` names; FILE may be a shell pattern. Raises CasstatError."""
     file = result_file_of(text)
-    if file.path.exists():
-        return [file]
+    try:
+        if file.path.exists():
+            return [file]
+    except OSError as error:
+        raise CasstatError(f"{file.path}: {error.strerror}") from None
     paths = sorted(glob.glob(str(file.path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
     if not paths:
         raise CasstatError(f"{file.path}: no such file")
@@ -78,25 +84,63 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
 
 
 def import_after_run(folder: Path, run: Run, texts: Sequence[str]) -> None:
-    """Import the files that `--client` names, the command's output and the files collected from client hosts.
+    """Import the files that `--client` names, the files collected from client hosts, and the commands' output.
 
-    Files are ignored if `--client` does not name them and they are not the results of a known load generator. Prints
-    why any other file cannot be imported.
+    The output is ignored if a file has the command's result, because it has the same operations. Other files are
+    ignored if they are not the results of a known load generator. Prints why any other file cannot be imported.
     """
     for text in texts:
-        try:
-            for file in expanded(text):
-                _require_from_run(run, file.path)
-                imported(folder, run, file)
-        except CasstatError as error:
-            note(f"--client {error}")
-    for path in _possible_results(folder, run):
-        form = _recognised(path)
-        if form:
-            try:
-                imported(folder, run, ResultFile(path, form))
-            except CasstatError as error:
-                note(str(error))
+        for file in _attempt(partial(expanded, text), "--client ") or ():
+            _attempt(partial(_import_from_run, folder, run, file), "--client ")
+    hosts = [host.results for host in run.client_hosts if host.results]
+    for results in hosts:
+        for path in sorted((folder / results / FILES_FOLDER).rglob("*")):
+            _attempt(partial(_import_recognised, folder, run, path))
+    for results in ("", *hosts):
+        _attempt(partial(_import_output, folder, run, results, hosts))
+
+
+def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
+    """Return the result of a step; if it fails, print the error and return None."""
+    try:
+        return step()
+    except CasstatError as error:
+        note(f"{prefix}{error}")
+        return None
+
+
+def _import_from_run(folder: Path, run: Run, file: ResultFile) -> None:
+    _require_from_run(run, file.path)
+    imported(folder, run, file)
+
+
+def _import_recognised(folder: Path, run: Run, path: Path) -> None:
+    """Import a file if its format is recognised. Raises CasstatError."""
+    if form := _recognised(path):
+        imported(folder, run, ResultFile(path, form))
+
+
+def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -> None:
+    """Import a command's output unless a file has its result; the arguments are as in `_have_files`."""
+    output = folder / results / LOG_FILE
+    if not _recognised(output):
+        return
+    if _have_files(folder, results, hosts):
+        command = f"casstat import {folder} {output}"
+        note(f"{output}: not imported, because a file has the result (hint: '{command}' counts it in addition)")
+        return
+    _import_recognised(folder, run, output)
+
+
+def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
+    """Return whether a file of a client host's command has been imported; `results` is "" for this machine's.
+
+    `hosts` are the directories of all client hosts' results. Raises CasstatError.
+    """
+    sources = [result.source for result in results_in(folder)]
+    if results:
+        return any(source.startswith(f"{results}/{FILES_FOLDER}/") for source in sources)
+    return any(source != LOG_FILE and not source.startswith(tuple(f"{host}/" for host in hosts)) for source in sources)
 
 
 def _require_from_run(run: Run, path: Path) -> None:
@@ -107,15 +151,6 @@ def _require_from_run(run: Run, path: Path) -> None:
         raise CasstatError(f"{path}: {error.strerror}") from None
     if changed_s < _command_times(run).begin_s:
         raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
-
-
-def _possible_results(folder: Path, run: Run) -> Iterator[Path]:
-    """Yield the logs of the run's command, and the files collected from client hosts."""
-    yield folder / LOG_FILE
-    for host in run.client_hosts:
-        if host.results:
-            yield folder / host.results / LOG_FILE
-            yield from sorted((folder / host.results / FILES_FOLDER).rglob("*"))
 
 
 def _recognised(path: Path) -> str:
@@ -171,9 +206,9 @@ def _source(folder: Path, path: Path) -> str:
 
 def _target(folder: Path, path: Path) -> Path:
     """Return the file for the result of a path; other files with the same name have other targets."""
-    source, resolved = _source(folder, path), str(path.resolve())
-    is_inside = path.resolve().is_relative_to(folder.resolve())
-    suffix = "" if is_inside else f"~{crc32(os.fsencode(resolved)):08x}"
+    source, resolved = _source(folder, path), path.resolve()
+    # The source of a file in the run may be shortened.
+    suffix = "" if folder.resolve() / source == resolved else f"~{crc32(os.fsencode(resolved)):08x}"
     return folder / result_file.FOLDER / f"{folder_name(source)}{suffix}{SUFFIX}"
 
 

@@ -11,6 +11,7 @@ from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
 from cli.runs.run_folder import is_being_recorded
 from cli.safe_echo import echo
+from collector.clients.client_result import ClientResult
 
 
 def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | None) -> None:
@@ -25,7 +26,15 @@ def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | Non
     if client_clock_s is not None and not abs(client_clock_s) < 1e10:
         raise click.BadParameter("must be a number of seconds", param_hint="--client-clock")
     run = read_run_in(folder)
-    results = [imported(folder, run, file, client_clock_s) for text in texts for file in expanded(text)]
-    for line in result_lines(results):
-        echo(line)
-    summarise(folder, run)
+    if run.end_s is None:
+        raise CasstatError(f"{folder}: the run is incomplete (hint: run 'casstat fetch --recover {folder}')")
+    files = [file for text in texts for file in expanded(text)]
+    results: list[ClientResult] = []
+    try:
+        for file in files:
+            results.append(imported(folder, run, file, client_clock_s))
+    finally:
+        for line in result_lines(results):
+            echo(line)
+        if results:
+            summarise(folder, run)

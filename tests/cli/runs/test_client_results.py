@@ -1,8 +1,10 @@
 """`casstat import` adds a load generator's results to a run's summary."""
 
 import json
+import os
 import re
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.runs.client_results import results_in
+from cli.runs.client_results import import_after_run, results_in
 from cli.runs.finish import summarise
 from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
@@ -89,6 +91,84 @@ def test_files_with_the_same_name_are_different_results_but_copies_count_once(
     assert len(results_in(folder)) == 2
 
 
+def written(path: Path, capture: Path, changed_s: float = BEGIN_S + 1) -> Path:
+    """Copy a capture to a path, with a time of its last change during the run or as given; return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(capture.read_bytes())
+    os.utime(path, (changed_s, changed_s))
+    return path
+
+
+def test_an_old_file_does_not_prevent_the_import_of_others_that_match_the_pattern(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    old = written(tmp_path / "result-1.json", LATTE, BEGIN_S - 1)
+    written(tmp_path / "result-2.json", LATTE)
+    import_after_run(folder, read_run(folder), [f"{tmp_path}/result-*.json"])
+    assert [result.source for result in results_in(folder)] == ["result-2.json"]
+    assert f"--client {old}: last changed before the command began" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("results", ["", "results/0-gen1"])
+def test_a_commands_output_is_not_imported_if_a_file_has_its_result(
+    results: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = (ClientHost("gen1", "ssh://gen1", results=results),) if results else ()
+    folder = run_in(tmp_path / "run", client_hosts=hosts)
+    output = written(folder / results / "command.log", LATTE.parent / "wrk-latency.log")
+    file = written((folder / results if results else tmp_path) / "files" / "result.json", LATTE)
+    # `fetch --recover` may import again, without the options of `record`.
+    for texts in ([] if results else [str(file)], []):
+        import_after_run(folder, read_run(folder), texts)
+        assert [result.format for result in results_in(folder)] == ["latte"]
+        assert f"{output}: not imported, because a file has the result" in capsys.readouterr().err
+    assert main(["import", str(folder), str(output)]) == 0
+    assert sorted(result.format for result in results_in(folder)) == ["latte", "wrk"]
+
+
+def test_a_commands_output_is_imported_if_no_file_has_a_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    written(folder / "command.log", LATTE.parent / "wrk-latency.log")
+    for _ in range(2):
+        import_after_run(folder, read_run(folder), [str(tmp_path / "absent")])
+        assert [result.source for result in results_in(folder)] == ["command.log"]
+        assert capsys.readouterr().err == f"casstat: --client {tmp_path}/absent: no such file\n"
+
+
+def test_the_summary_has_the_files_that_were_imported_before_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    (tmp_path / "other").write_text("other\n")
+    assert main(["import", str(folder), str(LATTE), str(tmp_path / "other")]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"casstat: {tmp_path}/other: not the result")
+    assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
+
+
+def test_a_run_whose_recorder_died_must_be_completed_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_in(tmp_path / "run")
+    write_run(folder, replace(read_run(folder), end_s=None))
+    assert main(["import", str(folder), str(LATTE)]) == 1
+    hint = f"(hint: run 'casstat fetch --recover {folder}')"
+    assert capsys.readouterr().err == f"casstat: {folder}: the run is incomplete {hint}\n"
+
+
+def test_collected_files_with_long_paths_have_results_of_their_own(tmp_path: Path) -> None:
+    host = ClientHost("gen1", "ssh://gen1", results="results/0-gen1")
+    folder = run_in(tmp_path / "run", client_hosts=(host,))
+    content = json.loads(LATTE.read_text())
+    for name in ("a", "b"):
+        path = folder / host.results / "files" / ("x" * 200) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content["conf"]["tags"] = [name]
+        path.write_text(json.dumps(content))
+    import_after_run(folder, read_run(folder), ())
+    assert len(results_in(folder)) == 2
+
+
 def test_times_that_come_from_the_run_are_not_corrected_by_a_client_hosts_clock(tmp_path: Path) -> None:
     ahead_s = 3600.0
     host = ClientHost("gen1", "ssh://gen1", clocks=(NodeClock(BEGIN_S, ahead_s, 0.001),), results="results/1-gen1")
@@ -150,6 +230,12 @@ def test_a_file_that_cannot_be_imported_is_a_one_line_error(
     (tmp_path / "other").mkdir()
     assert main(["import", str(tmp_path / "other"), str(LATTE)]) == 1
     assert "not a run directory" in capsys.readouterr().err
+
+
+def test_a_name_that_is_too_long_is_a_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_in(tmp_path / "run")
+    assert main(["import", str(folder), "x" * 300]) == 1
+    assert capsys.readouterr().err == f"casstat: {'x' * 300}: File name too long\n"
 
 
 @pytest.mark.parametrize(
