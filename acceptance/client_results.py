@@ -1,9 +1,9 @@
-"""Record real load generators on a real cluster, and compare the imported results with what each tool prints.
+"""Record latte on a real cluster, and compare the imported result with its report.
 
-A cluster of three nodes runs with an agent per node. latte (rate-limited reads) and cassandra-stress (writes at a fixed
-rate) run under `casstat record`. Imported counts must equal those that the tool prints, percentiles must lie within its
-resolution, the client's throughput must be within 1% of the server's, and the server's p99 must not exceed the client's
-by more than one of Cassandra's buckets. Takes about four minutes, and longer if latte is not installed.
+A cluster of three nodes runs with an agent per node. latte (rate-limited reads) runs under `casstat record`. The
+imported count must equal that of the report, percentiles must lie within its resolution, the client's throughput must
+be within 1% of the server's, and the server's p99 must not exceed the client's by more than one of Cassandra's buckets.
+Takes about four minutes, and longer if latte is not installed.
 """
 
 import json
