@@ -138,6 +138,7 @@ class RecordCommand(click.Command):
     help="Result that COMMAND writes, or a pattern of several, to import at the end (repeatable).  [recognised output]",
 )
 @click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded.")
+@click.option("--no-report", "report", is_flag=True, default=True, flag_value=False, help="Do not write a report.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the status line nor the summary.")
 @agent_options
 @click.pass_context
@@ -146,7 +147,8 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     NODE is the address of a node's agent (10.0.0.7) or of its Jolokia (http://10.0.0.7:8778/jolokia), or a machine on
     which casstat is installed (ssh://cassandra@10.0.0.7). The default is this machine's node. The result is a run: a
-    directory with the recordings, the command's output, merged tables, plots and a summary.
+    directory with the recordings, the command's output, merged tables, plots, a summary and a
+    report.
 
     The exit status is the command's: 128 plus the signal number if a signal ended it, 126 if it is not executable, 127
     if it is not found. It is 1 if the command succeeds but a condition of --fail-if holds, and 125 if casstat fails.

@@ -55,6 +55,7 @@ class RecordSettings:
     fail_if: tuple[Condition, ...] = ()
     require_all: bool = False
     quiet: bool = False
+    report: bool = True
     clients: tuple[str, ...] = ()
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
@@ -105,7 +106,7 @@ def record(settings: RecordSettings) -> int:
             report_spools(run)
             note(f"the run is incomplete {_recovery_hint(folder)}")
     import_after_run(folder, run, settings.clients)
-    met = finish(folder, run, settings.fail_if, quiet=settings.quiet)
+    met = finish(folder, run, settings.fail_if, quiet=settings.quiet, has_report=settings.report)
     if result.exit_code:
         return result.exit_code
     return CONDITION_MET if met else 0

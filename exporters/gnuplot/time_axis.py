@@ -48,7 +48,7 @@ class TimeAxis:
 
         The last label is left out if it extends more than `beyond_px` beyond the axis.
         """
-        step = self._step()
+        step = self.step()
         begin, end = self.begin_s + self.zone_s, self.end_s + self.zone_s
         first, last = ceil(begin / step), floor(end / step)
         form, unit = self._format(step) if labels else ("", "")
@@ -66,7 +66,8 @@ class TimeAxis:
     def _hidden(self, local_s: float, reaches_px: float) -> str:
         return "'' " if self.px(local_s - self.zone_s) + reaches_px > self.right else ""
 
-    def _step(self) -> float:
+    def step(self) -> float:
+        """Return the time between two tics, in seconds."""
         least = (self.end_s - self.begin_s) / max((self.right - self.left) / _TIC_PX, 1)
         return next((step for step in _STEPS_S if step >= least), least)
 

@@ -88,7 +88,7 @@ def _columns(prefix: str, totals: Sequence[ClientInterval]) -> dict[str, Cell]:
     }
     if completed + failed:
         values[f"{prefix}_error_share"] = failed / (completed + failed)
-    kind, latency = _latency(totals)
+    kind, latency = combined_latency(totals)
     if latency is not None:
         values[f"{prefix}_latency"] = kind
         values[f"{prefix}_mean_ms"] = rounded(times(MS, latency.mean_s))
@@ -98,7 +98,7 @@ def _columns(prefix: str, totals: Sequence[ClientInterval]) -> dict[str, Cell]:
     return values
 
 
-def _latency(totals: Iterable[ClientInterval]) -> tuple[str, Latency | None]:
+def combined_latency(totals: Iterable[ClientInterval]) -> tuple[str, Latency | None]:
     """Return the latencies of several operations and their kind; None if they cannot be combined."""
     active = [total for total in totals if total.completed]
     for kind in ("response", "service"):

@@ -6,8 +6,7 @@ from collector.printable import local_time
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import CLIENT_PEAKS, ERRORS, PEAKS, PROCESS_CPU, Peak, PhaseSummary
 
-# Column name without the operation, header, decimal places.
-_OPERATION_COLUMNS = (
+OPERATION_COLUMNS = (
     ("s_per_s", "ops/s", 0),
     ("_mean_ms", "mean", 2),
     ("_p50_ms", "p50", 2),
@@ -16,9 +15,10 @@ _OPERATION_COLUMNS = (
     ("_p999_ms", "p99.9", 2),
     ("_max_ms", "max", 2),
 )
+"""For each column of an operation: its name without the operation, its header, and its decimal places."""
 # The number of text columns.
 _TEXTS = 3
-_CLIENT_COLUMNS = (
+CLIENT_COLUMNS = (
     ("client_ops_per_s", "ops/s", 0),
     ("client_errors_per_s", "errors/s", 1),
     ("client_mean_ms", "mean", 2),
@@ -27,7 +27,8 @@ _CLIENT_COLUMNS = (
     ("client_p99_ms", "p99", 2),
     ("client_p999_ms", "p99.9", 2),
 )
-_PEAK_LABELS = {
+"""For each column of client results: its name, its header, and its decimal places."""
+PEAK_LABELS = {
     "cpu_busy_pct": ("CPU", "{:.0f}%"),
     "gc_pct": ("GC", "{:.1f}%"),
     "disk_util_pct": ("disk", "{:.0f}%"),
@@ -37,13 +38,14 @@ _PEAK_LABELS = {
     "run_queue": ("run queue", "{:,.0f}"),
     PROCESS_CPU: ("CPU of a process", "{:.0f}%"),
 }
+"""For each column with a highest value: its label, and the format of the value."""
 
 
 def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     """Return the table of operations, with a row per phase and operation, and the peaks of the last summary."""
     if not summaries:
         return ["no phase is long enough to contain a complete interval"]
-    rows = [["phase", "time", "", *(header for _, header, _ in _OPERATION_COLUMNS), *ERRORS]]
+    rows = [["phase", "time", "", *(header for _, header, _ in OPERATION_COLUMNS), *ERRORS]]
     for summary in summaries:
         for number, operation in enumerate(("read", "write")):
             rows.append(
@@ -51,8 +53,11 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
                     summary.name if number == 0 else "",
                     f"{summary.end_s - summary.begin_s:.0f} s" if number == 0 else "",
                     f"{operation}s",
-                    *(_number(summary.values.get(operation + name), digits) for name, _, digits in _OPERATION_COLUMNS),
-                    *(_number(summary.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
+                    *(
+                        number_text(summary.values.get(operation + name), digits)
+                        for name, _, digits in OPERATION_COLUMNS
+                    ),
+                    *(number_text(summary.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
                 ]
             )
     lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, _TEXTS), *_client_lines(summaries)]
@@ -67,10 +72,10 @@ def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     known = [summary for summary in summaries if "client_ops_per_s" in summary.values]
     if not known:
         return []
-    rows = [["phase", "latency", *(header for _, header, _ in _CLIENT_COLUMNS)]]
+    rows = [["phase", "latency", *(header for _, header, _ in CLIENT_COLUMNS)]]
     for summary in known:
         kind = summary.values.get("client_latency")
-        numbers = (_number(summary.values.get(name), digits) for name, _, digits in _CLIENT_COLUMNS)
+        numbers = (number_text(summary.values.get(name), digits) for name, _, digits in CLIENT_COLUMNS)
         rows.append([summary.name, str(kind or "-"), *numbers])
     has_service_time = any(summary.values.get("client_latency") == "service" for summary in known)
     title = "As measured by the client"
@@ -93,11 +98,12 @@ def _peak_lines(prefix: str, names: Sequence[str], peaks: Mapping[str, Peak]) ->
     for name in names:
         peak = peaks.get(name)
         if peak is not None:
-            label, form = _PEAK_LABELS[name]
+            label, form = PEAK_LABELS[name]
             process = f" by {peak.process}" if peak.process else ""
             at = local_time(peak.time_s, "%H:%M:%S")
             yield f"{prefix} {label}: {form.format(peak.value)}{process} on {peak.node} at {at}"
 
 
-def _number(cell: Cell, digits: int) -> str:
+def number_text(cell: Cell, digits: int) -> str:
+    """Return a cell with a fixed number of decimal places; "-" if it has no number."""
     return f"{cell:,.{digits}f}" if isinstance(cell, int | float) else "-"

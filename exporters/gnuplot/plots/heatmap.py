@@ -13,7 +13,7 @@ from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 
 # Viridis is perceptually uniform with any colour vision, and in greyscale.
-_VIRIDIS = (
+VIRIDIS = (
     *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
     *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
 )
@@ -38,7 +38,7 @@ def draw(page: Page, operation: str) -> Drawing:
     timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     box = Box(LEFT_PX, inside.top + timeline.height, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     size = max(1, round(_CELL_PX * len(run.times) / box.width))
-    data = _cells(run, operation, size)
+    data = cells(run, operation, size)
     scale = value_axis.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
     commands = [
         f"x(n) = column(n) + {run.zone_s}",
@@ -70,7 +70,7 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
     counts = [count for count in data["count"] if count]
     low, high = min(counts, default=1.0), max(counts, default=10.0)
     tics = value_axis.logarithmic([low, max(high, low * 10)], box.height).labelled()
-    shown = _VIRIDIS[2:] if page.theme.dark else _VIRIDIS
+    shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
     stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
     left, width = box.right + 16, 16
     return [
@@ -84,7 +84,7 @@ def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
     ]
 
 
-def _cells(run: Run, operation: str, size: int) -> Columns:
+def cells(run: Run, operation: str, size: int) -> Columns:
     """Return the non-empty cells; each spans `size` intervals."""
     buckets = run.buckets.get(operation) or [None] * len(run.times)
     columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}

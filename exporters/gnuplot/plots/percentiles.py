@@ -26,8 +26,8 @@ def size(_: Run) -> tuple[int, int]:
 def draw(page: Page) -> Drawing:
     run, inside = page.run, page.inside
     box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
-    merged = {word: _total(run, word) for word, _, _ in _WORDS}
-    data = _curves(merged)
+    merged = {word: total_buckets(run, word) for word, _, _ in _WORDS}
+    data = curves(merged)
     values = [value for word in merged for value in present(data[f"{word}_ms"])]
     last = max((_decades(buckets) for buckets in merged.values() if buckets), default=2.0)
     parts = [
@@ -56,7 +56,7 @@ def draw(page: Page) -> Drawing:
     return Drawing(commands, {"": data})
 
 
-def _total(run: Run, word: str) -> Buckets | None:
+def total_buckets(run: Run, word: str) -> Buckets | None:
     """Return the merged buckets of all intervals outside the warm-up; None if they contain no operations."""
     counted = [
         buckets
@@ -93,7 +93,7 @@ def _decades(buckets: Buckets) -> float:
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 
-def _curves(merged: dict[str, Buckets | None]) -> Columns:
+def curves(merged: dict[str, Buckets | None]) -> Columns:
     far = max((_decades(buckets) for buckets in merged.values() if buckets), default=0.0)
     # Near zero, each step spans more operations, so the steps are finer there.
     steps = [*(step / 200 for step in range(10)), *(step / _STEPS for step in range(1, floor(far * _STEPS) + 1))]

@@ -57,7 +57,7 @@ def _data(page: Page) -> Columns:
         _INCOMPLETE if fewer[index] else _WARM_UP if in_warm_up(run, time_s) else _COUNTED
         for index, time_s in enumerate(run.times)
     ]
-    columns: dict[str, Values] = {"time": list(run.times), "state": state, "operations_per_s": _sums(reads, writes)}
+    columns: dict[str, Values] = {"time": list(run.times), "state": state, "operations_per_s": sums(reads, writes)}
     for word in ("read", "write"):
         for q, _, _ in _QUANTILES:
             columns[f"{word}_{q}_ms"] = series(run, CLUSTER, f"{word}_{q}_ms")
@@ -84,7 +84,7 @@ def _visible(columns: Columns) -> Columns:
     return dict(zip(columns, map(list, zip(*kept, strict=True)), strict=True)) if kept else columns
 
 
-def _sums(reads: Values, writes: Values) -> list[float | None]:
+def sums(reads: Values, writes: Values) -> list[float | None]:
     """Return the sums of reads and writes; if one of the two has no values at all, return the other."""
     pairs = zip(reads, writes, strict=True)
     if present(reads) and present(writes):

@@ -1,0 +1,42 @@
+"""The summary of a completed run: its nodes, its client hosts and its client results."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from cli.errors import CasstatError, note
+from cli.parameters.read_limit_options import memory_limit
+from cli.runs.client_results import results_in
+from cli.runs.clients.client_host_summary import with_client_peaks
+from cli.runs.run_summary import RunSummary, summary_of
+from collector.journal.read_limits import MAX_MEMORY_BYTES
+from collector.runs.run import Run
+from exporters.summary.client_values import with_client_values
+
+Result = TypeVar("Result")
+
+
+def attempt(step: Callable[[], Result]) -> Result | None:
+    """Return the result of a step; if it fails or needs too much memory, print the error and return None."""
+    try:
+        with memory_limit(MAX_MEMORY_BYTES):
+            return step()
+    except (CasstatError, click.ClickException) as error:
+        note(error.format_message() if isinstance(error, click.ClickException) else str(error))
+        return None
+
+
+def completed_summary(folder: Path, run: Run) -> RunSummary | None:
+    """Return the run's summary, or None if it fails.
+
+    If only the values of client hosts or client results fail, they are left out.
+    """
+    summary = attempt(lambda: summary_of(folder, run))
+    if summary is None:
+        return None
+    phases = attempt(lambda: with_client_peaks(folder, run, summary.phases)) or summary.phases
+    phases = attempt(lambda: with_client_values(phases, results_in(folder))) or phases
+    return replace(summary, phases=phases)

@@ -1,0 +1,66 @@
+"""Writes the report of a run, for `casstat report`, `casstat record` and `casstat import`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cli.errors import CasstatError
+from cli.parameters.output_folder import output_folder
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import merged
+from cli.recordings.run_defaults import read_run_in, run_at
+from cli.runs.client_results import results_in
+from cli.runs.completed_summary import completed_summary
+from cli.runs.run_folder import is_being_recorded
+from cli.runs.run_summary import RunSummary
+from collector.atomic_file import replace_file
+from collector.runs.run import Run
+from exporters.report.report_data import Cost
+
+HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
+# A run of ten minutes is shown every second; longer runs are shown at longer intervals.
+POINTS = 660
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """The options of `casstat report`; see `casstat report --help`."""
+
+    run: Path
+    folder: Path | None = None
+    cost_per_hour: float | None = None
+    currency: str = "USD"
+
+
+def report(settings: ReportSettings) -> list[Path]:
+    """Write the report of the run in a directory; return the files. Raises CasstatError and click.UsageError."""
+    if run_at([settings.run]) is None:
+        raise CasstatError(f"{settings.run}: not a run directory")
+    if is_being_recorded(settings.run):
+        raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait for its end)")
+    run = read_run_in(settings.run)
+    summary = completed_summary(settings.run, run)
+    if summary is None:
+        raise CasstatError(f"{settings.run}: no report without a summary")
+    cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
+    return write_report(settings.run, run, summary, settings.folder or settings.run, cost)
+
+
+def write_report(folder: Path, run: Run, summary: RunSummary, target: Path, cost: Cost | None = None) -> list[Path]:
+    """Write the report of the run in `folder` to the directory `target`; return the files.
+
+    Raises CasstatError and click.UsageError.
+    """
+    from exporters.gnuplot.merged_run import node_rows
+    from exporters.report.html_report import html_report
+    from exporters.report.markdown_report import markdown_report
+    from exporters.report.report_content import report_of
+    from exporters.report.report_data import report_data
+
+    result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, quiet=True)
+    data = report_data(run, result, choice, summary.phases, summary.lost, results_in(folder), cost)
+    content = report_of(data)
+    texts = {HTML_FILE: html_report(content), MARKDOWN_FILE: markdown_report(content)}
+    with output_folder(target):
+        for name, text in texts.items():
+            replace_file(target / name, text.encode(errors="replace"))
+    return [target / name for name in texts]

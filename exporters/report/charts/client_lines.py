@@ -1,0 +1,75 @@
+"""Throughput and p99 of client results over time, on the intervals of the client."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from collector.clients.client_result import ClientInterval, ClientResult
+from exporters.report.charts.time_chart import MS, OPERATIONS_PER_S, TimeLine
+from exporters.summary.client_values import TOLERANCE_S, combined_latency
+
+_MS_PER_S = 1000.0
+_P99 = 99.0
+
+
+def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
+    """Return the client's throughput and p99 in a time range; [] if no result has intervals.
+
+    A point combines the intervals that the longest operation has in at least `step_s`, and those of other operations
+    with their middle in this time. If percentiles cannot be combined, the point has none.
+    """
+    operations = [
+        [interval for interval in operation.intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]
+        for result in results
+        for operation in result.operations
+    ]
+    longest = max(operations, key=len, default=[])
+    if not longest:
+        return []
+    times: list[float] = []
+    rates: list[float | None] = []
+    tails: list[float | None] = []
+    last_s = longest[0].begin_s
+    for chunk_begin_s, chunk_end_s in _chunks(longest, step_s):
+        if chunk_begin_s > last_s + TOLERANCE_S:
+            # A point without values breaks the line.
+            times, rates, tails = [*times, chunk_begin_s], [*rates, None], [*tails, None]
+        totals = [_within(intervals, chunk_begin_s, chunk_end_s) for intervals in operations]
+        times.append(chunk_end_s)
+        rates.append(sum(map(_rate, totals)))
+        tails.append(_p99_ms(totals))
+        last_s = chunk_end_s
+    kind = "response" if any(interval.response for interval in longest) else "service"
+    return [
+        TimeLine("client operations", OPERATIONS_PER_S, "client", times, rates),
+        TimeLine(f"client p99 ({kind} time)", MS, "client", times, tails),
+    ]
+
+
+def _chunks(intervals: Sequence[ClientInterval], step_s: float) -> Iterator[tuple[float, float]]:
+    """Yield time ranges of consecutive intervals; a range is at least `step_s` long unless a gap ends it."""
+    begin_s = intervals[0].begin_s
+    for interval, following in zip(intervals, [*intervals[1:], None], strict=True):
+        is_last = following is None or following.begin_s > interval.end_s + TOLERANCE_S
+        if is_last or interval.end_s - begin_s >= step_s - TOLERANCE_S:
+            yield begin_s, interval.end_s
+            begin_s = following.begin_s if following else interval.end_s
+
+
+def _within(intervals: Sequence[ClientInterval], begin_s: float, end_s: float) -> Sequence[ClientInterval]:
+    first = bisect_left(intervals, begin_s, key=_middle_s)
+    return intervals[first : bisect_left(intervals, end_s, key=_middle_s)]
+
+
+def _middle_s(interval: ClientInterval) -> float:
+    return (interval.begin_s + interval.end_s) / 2
+
+
+def _rate(intervals: Sequence[ClientInterval]) -> float:
+    length_s = sum(interval.end_s - interval.begin_s for interval in intervals)
+    return sum(interval.completed for interval in intervals) / length_s if length_s > 0 else 0.0
+
+
+def _p99_ms(totals: Sequence[Sequence[ClientInterval]]) -> float | None:
+    _, latency = combined_latency(interval for intervals in totals for interval in intervals)
+    value_s = latency.percentile_s(_P99) if latency else None
+    return None if value_s is None else value_s * _MS_PER_S

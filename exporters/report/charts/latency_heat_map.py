@@ -1,0 +1,71 @@
+"""Latency over time: one cell per bucket and time, coloured by the number of operations."""
+
+from collections import defaultdict
+from math import ceil, log10
+
+from exporters.gnuplot import value_axis
+from exporters.gnuplot.data_files import Columns, present, series
+from exporters.gnuplot.missing_nodes import missing
+from exporters.gnuplot.plot_data import CLUSTER, Run
+from exporters.gnuplot.plots.heatmap import cells
+from exporters.gnuplot.time_axis import TimeAxis, time_axis
+from exporters.gnuplot.value_axis import Scale
+from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, TimeRange
+from exporters.report.charts.svg_shapes import y_of
+from exporters.report.charts.time_chart import MS, time_spans, time_tics
+from exporters.report.report_texts import value_text
+
+HEIGHT_PX = 220
+LEVELS = 8
+"""The number of colours; level 0 is the lowest count."""
+MAX_COLUMNS = 150
+
+
+def latency_heat_map(run: Run, operation: str) -> Chart | None:
+    """Return the heat map of "read" or "write"; None if the latencies are unknown."""
+    size = max(1, ceil(len(run.times) / MAX_COLUMNS))
+    drawn = cells(run, operation, size)
+    counts = present(drawn["count"])
+    if not counts:
+        return None
+    axis = time_axis(run, 0.0, WIDTH)
+    scale = value_axis.logarithmic(present([*drawn["low_ms"], *drawn["high_ms"]]), HEIGHT_PX)
+    names = {f"{operation} {q}": f"{operation}_{q}_ms" for q in ("p50", "p95", "p99", "max")}
+    lines = {name: series(run, CLUSTER, column) for name, column in names.items()}
+    low, high = min(counts), max(counts)
+    colours = f"darkest: {value_text(low)}, brightest: {value_text(high)} {operation}s per bucket"
+    return Chart(
+        f"heat-{operation}",
+        f"{operation.capitalize()} latency over time",
+        f"local time; a cell covers {size * run.interval_s:g} s",
+        [Panel(f"{operation} latency, ms; {colours}", scale, HEIGHT_PX, {}, _content(drawn, axis, scale, high))],
+        time_tics(axis),
+        [Points([*map(axis.px, run.times)], lines, dict.fromkeys(lines, MS))],
+        [f"{operation}s: {sum(counts):,.0f} in buckets from {_range(drawn)} ms; {colours}, on a logarithmic scale"],
+        time_spans(run, axis, missing(run).gaps),
+        (),
+        TimeRange(axis.begin_s, axis.end_s, run.zone_s),
+    )
+
+
+def _range(drawn: Columns) -> str:
+    return f"{value_text(min(present(drawn['low_ms'])))} to {value_text(max(present(drawn['high_ms'])))}"
+
+
+def _content(columns: Columns, axis: TimeAxis, scale: Scale, highest: float) -> str:
+    """Return one path per level; the coordinates of cells are whole, so that no background shows between them."""
+    paths: defaultdict[int, list[str]] = defaultdict(list)
+    for begin_s, end_s, low, high, count in zip(*(present(values) for values in columns.values()), strict=True):
+        left, right = round(axis.px(begin_s)), round(axis.px(end_s))
+        top, bottom = (round(y_of(scale, value, HEIGHT_PX) or 0) for value in (high, low))
+        level = _level(count, highest)
+        paths[level].append(f"M{left} {top}h{right - left}v{max(bottom - top, 1)}H{left}")
+    drawn_paths = {level: "".join(paths[level]) for level in sorted(paths)}
+    return "".join(f'<path class="cell c{level}" d="{drawn}"/>' for level, drawn in drawn_paths.items())
+
+
+def _level(count: float, highest: float) -> int:
+    """Return the level of a count on a logarithmic scale from 1 to the highest count."""
+    if count <= 1 or highest <= 1:
+        return 0
+    return min(int(LEVELS * log10(count) / log10(highest)), LEVELS - 1)

@@ -1,0 +1,79 @@
+"""Latency by percentile, over all measured phases; the tail is stretched, as in HdrHistogram's plots."""
+
+from collections.abc import Mapping, Sequence
+from math import log10
+
+from collector.clients.client_latency import Latency
+from collector.model.histogram import Buckets
+from exporters.gnuplot import value_axis
+from exporters.gnuplot.data_files import Values, present
+from exporters.gnuplot.plots.percentiles import curves, total_buckets
+from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
+from exporters.report.charts.svg_shapes import line
+from exporters.report.charts.time_chart import MS
+from exporters.report.report_data import ReportData
+
+HEIGHT_PX = 260
+_WORDS = ("read", "write")
+_MS_PER_S = 1000.0
+_IN_TEXT = (50.0, 90.0, 99.0, 99.9, 99.99)
+_IN_TICS = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
+
+
+def percentile_chart(data: ReportData, client: Latency | None, client_kind: str) -> Chart | None:
+    """Return the chart; `client` has the latencies of all operations of the clients, if they can be combined."""
+    totals: dict[str, Buckets | None] = {word: total_buckets(data.merged, word) for word in _WORDS}
+    columns = curves(totals)
+    percentages = present(columns["percentile"])
+    lines: dict[str, Values] = {f"{word}s": columns[f"{word}_ms"] for word in _WORDS}
+    if client is not None and client.counts:
+        name = f"client ({client_kind} time)"
+        percentages = percentages or list(_IN_TEXT)
+        lines = {name: _client_values(client, percentages), **(lines if columns["percentile"] else {})}
+    lines = {name: values for name, values in lines.items() if present(values)}
+    if not lines:
+        return None
+    far = _nines(percentages[-1])
+    x = [WIDTH * _nines(percentage) / far for percentage in percentages]
+    scale = value_axis.logarithmic([value for values in lines.values() for value in present(values)], HEIGHT_PX)
+    styles = {name: "client" if name.startswith("client") else name for name in lines}
+    content = "".join(line(styles[name], x, values, scale, HEIGHT_PX) for name, values in lines.items())
+    return Chart(
+        "percentiles",
+        "Latency by percentile",
+        "percentile, % of operations",
+        [Panel("latency, ms", scale, HEIGHT_PX, styles, content)],
+        [
+            Tic(WIDTH * _nines(percentage) / far, f"{percentage:.8g}%", index % 2 == 1)
+            for index, percentage in enumerate(_IN_TICS)
+            if _nines(percentage) <= far
+        ],
+        [
+            Points(
+                x, lines, dict.fromkeys(lines, MS), [f"{percentage:.6g}% of operations" for percentage in percentages]
+            )
+        ],
+        _texts(totals, client, lines),
+    )
+
+
+def _nines(percentage: float) -> float:
+    return -log10(1 - percentage / 100)
+
+
+def _client_values(client: Latency, percentages: Sequence[float]) -> list[float | None]:
+    """Return the client's percentiles; None above the percentile that the number of operations supports."""
+    number = sum(client.counts.values())
+    values = client.percentiles_s(percentages)
+    return [
+        value_s * _MS_PER_S if value_s is not None and 1 - percentage / 100 >= 0.999 / number else None
+        for percentage, value_s in zip(percentages, values, strict=True)
+    ]
+
+
+def _texts(totals: Mapping[str, Buckets | None], client: Latency | None, lines: Mapping[str, Values]) -> list[str]:
+    counts = {f"{word}s": buckets.total for word, buckets in totals.items() if buckets}
+    texts = [f"{name}: {counts[name]:,.0f} operations in complete intervals" for name in lines if name in counts]
+    if client is not None and client.counts:
+        texts.append(f"client: {sum(client.counts.values()):,} operations")
+    return texts

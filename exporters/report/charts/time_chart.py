@@ -1,0 +1,147 @@
+"""Charts whose horizontal axis is time: phases are shaded, gaps are marked, and events are ticks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor
+
+from exporters.gnuplot import value_axis
+from exporters.gnuplot.data_files import Values, present, series
+from exporters.gnuplot.event_marks import groups
+from exporters.gnuplot.missing_nodes import Gap
+from exporters.gnuplot.plot_data import Mark, Run
+from exporters.gnuplot.time_axis import TimeAxis, time_axis
+from exporters.gnuplot.value_axis import Scale
+from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
+from exporters.report.charts.svg_shapes import line
+from exporters.report.report_texts import clock_text, value_text
+
+HEIGHT_PX = 130
+OPERATIONS_PER_S, MS = "operations/s", "ms"
+COLUMNS: Mapping[str, str] = {
+    "reads_per_s": OPERATIONS_PER_S,
+    "writes_per_s": OPERATIONS_PER_S,
+    "read_p99_ms": MS,
+    "write_p99_ms": MS,
+}
+"""The columns that time charts show, each with its unit."""
+NAMES = {"reads_per_s": "reads", "writes_per_s": "writes", "read_p99_ms": "read p99", "write_p99_ms": "write p99"}
+
+
+@dataclass(frozen=True)
+class TimeLine:
+    """A line: its name, unit and style, its times in seconds since the epoch, and its values."""
+
+    name: str
+    unit: str
+    style: str
+    times: Sequence[float]
+    values: Values
+
+
+@dataclass(frozen=True)
+class TimePanel:
+    """The lines of a panel; if `scale` is None, it contains all of their values."""
+
+    title: str
+    lines: Sequence[TimeLine]
+    log: bool = False
+    scale: Scale | None = None
+    height: int = HEIGHT_PX
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """What a time chart shows besides values."""
+
+    gaps: Sequence[Gap] = ()
+    marks: Sequence[Mark] = field(default=())
+
+
+def node_lines(run: Run, node: str) -> list[TimeLine]:
+    """Return the lines of a node, or of the cluster: reads, writes and the p99 of each; those without values too."""
+    return [
+        TimeLine(NAMES[name], unit, NAMES[name].split()[0].removesuffix("s") + "s", run.times, series(run, node, name))
+        for name, unit in COLUMNS.items()
+    ]
+
+
+def time_chart(
+    name: str, title: str, run: Run, panels: Sequence[TimePanel], annotations: Annotations, texts: Sequence[str] = ()
+) -> Chart | None:
+    """Return the chart of those panels that have values; None if none has."""
+    drawn = [panel for panel in panels if any(present(line.values) for line in panel.lines)]
+    if not drawn:
+        return None
+    axis = time_axis(run, 0.0, WIDTH)
+    lines = [line for panel in drawn for line in panel.lines if present(line.values)]
+    of_lines = [text for line in lines for text in [_line_text(line, run.zone_s)]]
+    return Chart(
+        name,
+        title,
+        f"local time; a point covers {run.interval_s:g} s",
+        [_panel(panel, axis) for panel in drawn],
+        time_tics(axis),
+        _points(lines, axis),
+        [*of_lines, *texts],
+        time_spans(run, axis, annotations.gaps),
+        [Event(axis.px(group.time_s), group.details(run.zone_s)) for group in groups(annotations.marks, axis)],
+        TimeRange(axis.begin_s, axis.end_s, run.zone_s),
+    )
+
+
+def _panel(panel: TimePanel, axis: TimeAxis) -> Panel:
+    lines = [line for line in panel.lines if present(line.values)]
+    scale = panel.scale or scale_of(lines, log=panel.log, height=panel.height)
+    content = "".join(line(of.style, [*map(axis.px, of.times)], of.values, scale, panel.height) for of in lines)
+    return Panel(panel.title, scale, panel.height, {of.name: of.style for of in lines}, content)
+
+
+def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = HEIGHT_PX) -> Scale:
+    """Return the scale that contains all values of the lines."""
+    values = [value for line in lines for value in present(line.values)]
+    return (value_axis.logarithmic if log else value_axis.linear)(values, height)
+
+
+def time_tics(axis: TimeAxis) -> list[Tic]:
+    """Return labels at round local times; every other one is minor."""
+    step_s = max(axis.step(), 1.0)
+    first, last = ceil((axis.begin_s + axis.zone_s) / step_s), floor((axis.end_s + axis.zone_s) / step_s)
+    letters = 8 if step_s < 60 else 5
+    return [
+        Tic(axis.px(number * step_s - axis.zone_s), clock_text(number * step_s, 0)[:letters], number % 2 == 1)
+        for number in range(first, last + 1)
+    ]
+
+
+def time_spans(run: Run, axis: TimeAxis, gaps: Sequence[Gap]) -> list[Span]:
+    """Return the visible phases and gaps."""
+    spans = []
+    for phase in run.phases:
+        if inside := axis.inside(phase.begin_s, phase.end_s):
+            spans.append(
+                Span(axis.px(inside[0]), axis.px(inside[1]), phase.name, "excluded" if phase.warm_up else "phase")
+            )
+    for gap in gaps:
+        if inside := axis.inside(gap.begin_s, gap.end_s):
+            spans.append(Span(axis.px(inside[0]), axis.px(inside[1]), gap.text(len(run.nodes)), "alarm"))
+    return spans
+
+
+def _points(lines: Sequence[TimeLine], axis: TimeAxis) -> list[Points]:
+    """Return the values for hovering, one set for all lines with the same times."""
+    by_times: dict[tuple[float, ...], list[TimeLine]] = {}
+    for of in lines:
+        by_times.setdefault(tuple(of.times), []).append(of)
+    return [
+        Points([*map(axis.px, times)], {of.name: of.values for of in same}, {of.name: of.unit for of in same})
+        for times, same in by_times.items()
+    ]
+
+
+def _line_text(of: TimeLine, zone_s: int) -> str:
+    values = [(value, time_s) for value, time_s in zip(of.values, of.times, strict=True) if value is not None]
+    low, high = min(values), max(values, key=lambda pair: pair[0])
+    absent = len(of.values) - len(values)
+    gaps = f"; no value in {absent} of {len(of.values)} intervals" if absent else ""
+    at = f"{value_text(high[0], of.unit)} at {clock_text(high[1], zone_s)}"
+    return f"{of.name}: {value_text(low[0])} to {at}{gaps}"

@@ -1,0 +1,56 @@
+"""A report as Markdown: the same texts and tables as in the page, and the text alternatives of its charts."""
+
+import re
+
+from exporters.report.charts.chart import Chart
+from exporters.report.report_blocks import Block, Command, Report, Table
+from exporters.report.report_texts import shown
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
+# Renderers turn addresses into links.
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": "&#58;//", "www.": "www&#46;", "@": "&#64;"}
+_BACKTICKS = re.compile(r"`+")
+
+
+def markdown_report(report: Report) -> str:
+    """Return the report as Markdown; in texts from outside, nothing is markup."""
+    lines = [f"# {escaped_text(report.title)}", "", escaped_text(report.subtitle), ""]
+    for section in report.sections:
+        lines += [f"## {escaped_text(section.title)}", ""]
+        for block in section.blocks:
+            lines += [*_lines(block), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def escaped_text(text: str) -> str:
+    """Return text in which a Markdown renderer recognises neither markup nor HTML nor links."""
+    line = shown(text)
+    for part, entity in _ENTITIES.items():
+        line = line.replace(part, entity)
+    # A `#` in an entity is no markup.
+    return re.sub(r"&\\#", "&#", _SPECIAL.sub(r"\\\1", line))
+
+
+def _lines(block: Block) -> list[str]:
+    if isinstance(block, Chart):
+        return [f"### {escaped_text(block.title)}", "", *(f"- {escaped_text(text)}" for text in block.texts)]
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Command):
+        return _code(shown(block.text))
+    text = escaped_text(block.text)
+    return [f"**{text}**" if block.is_problem else text]
+
+
+def _code(text: str) -> list[str]:
+    """Return a code block with a fence that is longer than any sequence of backticks in the text."""
+    longest = max((len(ticks) for ticks in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, text, fence]
+
+
+def _table(table: Table) -> list[str]:
+    rule = [":---" if column < table.texts else "---:" for column in range(len(table.header))]
+    rows = [[escaped_text(cell) for cell in row] for row in (table.header, *table.rows)]
+    lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
+    return [f"{escaped_text(table.caption)}:", "", *lines]

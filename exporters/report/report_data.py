@@ -1,0 +1,75 @@
+"""The facts from which a report is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from collector.clients.client_result import ClientResult
+from collector.cluster.merge_job import Merged
+from collector.runs.run import Run
+from exporters.files.merged_rows import Choice
+from exporters.gnuplot import plot_data
+from exporters.gnuplot.merged_run import NodeRows, clocks, run_of
+from exporters.gnuplot.plot_data import Phase
+from exporters.summary.phase_summary import PhaseSummary
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of the cluster per hour, and its currency."""
+
+    per_hour: float
+    currency: str
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The facts of a report.
+
+    run       the run's metadata.
+    merged    the merged recordings; its phases are those of `run`, and those that are not measured are warm-ups.
+    versions  each node's version of Cassandra; "" if it is unknown.
+    clock     the largest difference between the nodes' own clocks, as text.
+    phases    the summaries of the measured phases, followed by their total if there are several.
+    lost      a lower bound on the number of ticks lost in these phases, by node.
+    results   the results of load generators.
+    cost      None if it is unknown.
+    """
+
+    run: Run
+    merged: plot_data.Run
+    versions: Mapping[str, str]
+    clock: str
+    phases: Sequence[PhaseSummary]
+    lost: Mapping[str, int] = field(default_factory=dict)
+    results: Sequence[ClientResult] = ()
+    cost: Cost | None = None
+
+    @property
+    def total(self) -> PhaseSummary | None:
+        """The summary of all measured phases; None if no phase is long enough."""
+        return self.phases[-1] if self.phases else None
+
+    @property
+    def zone_s(self) -> int:
+        """The offset of local time from UTC, in seconds."""
+        return self.merged.zone_s
+
+
+def report_data(
+    run: Run,
+    merged: Merged[NodeRows],
+    choice: Choice,
+    phases: Sequence[PhaseSummary],
+    lost: Mapping[str, int],
+    results: Sequence[ClientResult],
+    cost: Cost | None,
+) -> ReportData:
+    """Return the facts of a report from a run's metadata, its merged recordings, its summary and its client results."""
+    of_plots = replace(
+        run_of(merged, choice, run.name),
+        phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
+    )
+    versions = {node.node: node.product.version for node in merged.nodes}
+    return ReportData(
+        run, of_plots, versions, clocks([node.head for node in merged.nodes]), phases, lost, results, cost
+    )

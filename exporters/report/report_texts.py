@@ -1,0 +1,40 @@
+"""Numbers and times as texts in a report."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+from collector.printable import printable
+
+MAX_CHARS = 2000
+
+
+def shown(text: str) -> str:
+    """Return external text as one printable line of at most MAX_CHARS characters; an ellipsis replaces the rest."""
+    line = printable(" ".join(text[: 4 * MAX_CHARS].split()))
+    return line if len(line) <= MAX_CHARS and len(text) <= 4 * MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
+
+
+def clock_text(time_s: float, zone_s: int) -> str:
+    """Return the time of day in a time zone; "-" if it cannot be represented."""
+    try:
+        return f"{datetime.fromtimestamp(time_s, timezone(timedelta(seconds=zone_s))):%H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return "-"
+
+
+def significant(value: float) -> float:
+    """Return a value with four significant digits, as the charts show it."""
+    rounded = float(f"{value:.4g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def value_text(value: float, unit: str = "") -> str:
+    """Return a value with four significant digits, thousands separators and its unit."""
+    number = significant(value)
+    return f"{number:,} {unit}".rstrip()
+
+
+def list_text(texts: Sequence[str], limit: int = 5) -> str:
+    """Return the first texts, separated by commas, and the number of the others."""
+    more = [f"{len(texts) - limit} more"] if len(texts) > limit else []
+    return ", ".join([*texts[:limit], *more])

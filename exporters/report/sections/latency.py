@@ -1,0 +1,23 @@
+"""The section with the distribution of latencies: by percentile, over time, and against throughput."""
+
+from math import inf
+
+from exporters.report.charts.latency_heat_map import latency_heat_map
+from exporters.report.charts.percentile_chart import percentile_chart
+from exporters.report.charts.scatter_chart import scatter_chart
+from exporters.report.report_blocks import Section
+from exporters.report.report_data import ReportData
+from exporters.summary.client_values import combined_latency, total_within
+
+
+def latency(data: ReportData) -> Section:
+    total = data.total
+    begin_s, end_s = (total.begin_s, total.end_s) if total else (-inf, inf)
+    totals = [total_within(operation, begin_s, end_s) for result in data.results for operation in result.operations]
+    kind, client = combined_latency(total for total in totals if total)
+    charts = [
+        percentile_chart(data, client, kind),
+        *(latency_heat_map(data.merged, operation) for operation in ("read", "write")),
+        scatter_chart(data.merged),
+    ]
+    return Section("Latency", [chart for chart in charts if chart])

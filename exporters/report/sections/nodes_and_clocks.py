@@ -1,0 +1,49 @@
+"""The section with the nodes of the run: versions, intervals, samples and clocks."""
+
+from collector.printable import count_text
+from collector.runs.run import RunNode
+from exporters.report.report_blocks import Block, Paragraph, Section, Table
+from exporters.report.report_data import ReportData
+from exporters.report.report_texts import shown
+
+_HEADER = ("node", "Cassandra", "casstat", "interval", "samples", "lost", "clock offset", "problem")
+
+
+def nodes_and_clocks(data: ReportData) -> Section:
+    blocks: list[Block] = [
+        Table("Nodes", _HEADER, [_row(data, node, is_host=False) for node in data.run.nodes], 3),
+    ]
+    if data.run.client_hosts:
+        hosts = [_row(data, host, is_host=True) for host in data.run.client_hosts]
+        blocks.append(Table("Client hosts", _HEADER, hosts, 3))
+    if len(data.run.nodes) > 1:
+        blocks.append(Paragraph(f"The nodes' own clocks: {data.clock}."))
+    blocks += [
+        Paragraph(f"{shown(result.source)}: {shown(text)}")
+        for result in data.results
+        for text in (f"client result of {result.tool}", *result.notes)
+    ]
+    return Section("Nodes, versions and clocks", blocks)
+
+
+def _row(data: ReportData, node: RunNode, *, is_host: bool) -> list[str]:
+    lost = None if is_host else data.lost.get(node.name)
+    return [
+        shown(node.name or node.address) or "-",
+        "-" if is_host else shown(data.versions.get(node.name, "")) or "-",
+        shown(node.casstat) or "-",
+        "-" if node.interval_s is None else f"{node.interval_s:g} s",
+        f"{node.ticks:,}" if node.folder else "-",
+        "-" if lost is None else f"{lost:,}",
+        _clock_text(node),
+        shown(node.problem) or "-",
+    ]
+
+
+def _clock_text(node: RunNode) -> str:
+    """Return the last measurement of the node's clock, with its error bound."""
+    if not node.clocks:
+        return "-"
+    clock = node.clocks[-1]
+    measured = count_text(len(node.clocks), "measurement")
+    return f"{1000 * clock.offset_s:+.1f} ms ± {1000 * clock.error_s:.1f} ms ({measured})"

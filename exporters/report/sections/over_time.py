@@ -1,0 +1,37 @@
+"""The section with throughput and p99 over time: the client's above the cluster's."""
+
+from exporters.gnuplot.missing_nodes import missing
+from exporters.gnuplot.plot_data import CLUSTER, Mark
+from exporters.report.charts.client_lines import client_lines
+from exporters.report.charts.time_chart import Annotations, TimePanel, node_lines, time_chart
+from exporters.report.report_blocks import Section
+from exporters.report.report_data import ReportData
+from exporters.report.report_texts import clock_text, shown
+from exporters.report.sections.events import events_of
+
+# The number of gaps that are described in words.
+_MAX_GAPS = 10
+
+
+def over_time(data: ReportData) -> Section:
+    run = data.merged
+    begin_s = run.times[0] - run.interval_s if run.times else 0.0
+    end_s = run.times[-1] if run.times else 0.0
+    client = client_lines(data.results, begin_s, end_s, run.interval_s)
+    server = node_lines(run, CLUSTER)
+    gaps = missing(run).gaps
+    panels = [
+        TimePanel("client throughput, operations/s", client[:1]),
+        TimePanel("client p99, ms", client[1:], log=True),
+        TimePanel("server throughput, operations/s", server[:2]),
+        TimePanel("server p99, ms", server[2:], log=True),
+    ]
+    texts = [
+        f"{gap.text(len(run.nodes))} from {clock_text(gap.begin_s, run.zone_s)} to {clock_text(gap.end_s, run.zone_s)}"
+        for gap in gaps
+    ]
+    marks = [Mark(mark.time_s, shown(mark.node), mark.kind, shown(mark.text)) for mark in events_of(data)]
+    chart = time_chart(
+        "over-time", "Throughput and p99 over time", run, panels, Annotations(gaps, marks), texts[:_MAX_GAPS]
+    )
+    return Section("Over time", [chart] if chart else [])

@@ -1,0 +1,88 @@
+"""The section with the figures of each phase, as the server and the clients measured them, and the cost."""
+
+from collections.abc import Sequence
+
+from exporters.report.report_blocks import Block, Paragraph, Section, Table
+from exporters.report.report_data import Cost, ReportData
+from exporters.report.report_texts import shown, value_text
+from exporters.report.sections.verdict import latency_text
+from exporters.summary.phase_summary import ERRORS, PhaseSummary
+from exporters.summary.summary_text import CLIENT_COLUMNS, OPERATION_COLUMNS, number_text
+
+_SECONDS_PER_HOUR, _MILLION = 3600, 1_000_000
+
+
+def phase_tables(data: ReportData) -> Section:
+    if not data.phases:
+        return Section("Results by phase", [])
+    blocks: list[Block] = [_server(data.phases), *_client(data.phases)]
+    if data.cost is not None:
+        blocks += _costs(data.phases, data.cost)
+    blocks.append(
+        Paragraph(
+            "Percentiles are computed from bucket counts summed over intervals and nodes. A phase covers the intervals"
+            " that lie completely inside it; warm-up and cool-down are not included. A dash means that a value is"
+            " unknown."
+        )
+    )
+    return Section("Results by phase", blocks)
+
+
+def _server(phases: Sequence[PhaseSummary]) -> Table:
+    rows = [
+        [
+            shown(phase.name),
+            f"{operation}s",
+            f"{phase.end_s - phase.begin_s:.0f} s",
+            *(number_text(phase.values.get(operation + name), digits) for name, _, digits in OPERATION_COLUMNS),
+            *(number_text(phase.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
+        ]
+        for phase in phases
+        for operation in ("read", "write")
+    ]
+    header = ["phase", "", "time", *(name for _, name, _ in OPERATION_COLUMNS), *ERRORS]
+    return Table("On the server; latencies in ms", header, rows, 2)
+
+
+def _client(phases: Sequence[PhaseSummary]) -> list[Block]:
+    """Return the table of client results; [] if there are none."""
+    rows = [
+        [
+            shown(phase.name),
+            latency_text(phase) if phase.values.get("client_latency") else "-",
+            *(number_text(phase.values.get(name), digits) for name, _, digits in CLIENT_COLUMNS),
+        ]
+        for phase in phases
+        if "client_ops_per_s" in phase.values
+    ]
+    if not rows:
+        return [Paragraph("The run has no client results.")]
+    return [
+        Table(
+            "As measured by the client; latencies in ms",
+            ["phase", "latency", *(h for _, h, _ in CLIENT_COLUMNS)],
+            rows,
+            2,
+        )
+    ]
+
+
+def _costs(phases: Sequence[PhaseSummary], cost: Cost) -> list[Block]:
+    rows = []
+    for phase in phases:
+        rate, source = _rate(phase)
+        per_million = cost.per_hour / _SECONDS_PER_HOUR / rate * _MILLION if rate else None
+        rows.append([shown(phase.name), source, number_text(rate, 0), number_text(per_million, 4)])
+    currency = shown(cost.currency)
+    header = ["phase", "measured by", "ops/s", f"{currency} per million operations"]
+    return [Table(f"Cost at {value_text(cost.per_hour)} {currency} per hour", header, rows, 2)]
+
+
+def _rate(phase: PhaseSummary) -> tuple[float | None, str]:
+    """Return the operations per second and where they were measured; None if they are unknown."""
+    completed = phase.values.get("client_ops_per_s")
+    if isinstance(completed, int | float):
+        return completed, "client"
+    rates = [phase.values.get(name) for name in ("reads_per_s", "writes_per_s")]
+    known = [rate for rate in rates if isinstance(rate, int | float)]
+    return (sum(known) if known else None), "server"

@@ -1,0 +1,47 @@
+"""The section with what is needed to repeat the run."""
+
+from shlex import join
+
+from collector.runs.run import Run
+from exporters.report.report_blocks import Block, Command, Paragraph, Section, Table
+from exporters.report.report_data import ReportData
+from exporters.report.report_texts import clock_text, shown
+
+
+def reproduction(data: ReportData) -> Section:
+    run = data.run
+    blocks: list[Block] = []
+    if run.command is not None:
+        words = [*_options(run), "--", *run.command.words]
+        blocks += [
+            Command(shown(f"casstat record NODE... {join(words)}")),
+            Paragraph(
+                "NODE... stands for the nodes' addresses. Options for access to nodes, --cool-down, --fail-if,"
+                " --client and --mark-regex are not part of a run's metadata."
+            ),
+        ]
+    blocks.append(Paragraph(f"Recorded with casstat {shown(run.casstat)}."))
+    phases = [
+        [
+            shown(phase.name),
+            clock_text(phase.begin_s, data.zone_s),
+            f"{phase.end_s - phase.begin_s:.1f} s",
+            "yes" if phase.measured else "no",
+        ]
+        for phase in run.phases
+    ]
+    if phases:
+        blocks.append(Table("Phases", ["phase", "begin", "time", "in the totals"], phases, 1))
+    tags = [[shown(key), shown(value)] for key, value in run.tags.items()]
+    if tags:
+        blocks.append(Table("Tags", ["tag", "value"], tags, 2))
+    return Section("How to reproduce the run", blocks)
+
+
+def _options(run: Run) -> list[str]:
+    """Return the options of `casstat record` that follow from the run's metadata."""
+    options = ["--name", run.name]
+    options += [word for key, value in run.tags.items() for word in ("--tag", f"{key}={value}")]
+    if run.warm_up_s:
+        options += ["--warm-up", f"{run.warm_up_s:g}s"]
+    return options

@@ -1,0 +1,156 @@
+"""A chart as HTML: one SVG per panel, so that texts keep their size at every width, and the data for hovering."""
+
+import json
+from collections.abc import Iterator
+from html import escape
+from itertools import pairwise
+
+from exporters.gnuplot.value_axis import Scale, short
+from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Span
+from exporters.report.charts.svg_shapes import y_of
+from exporters.report.report_texts import shown, significant
+
+_STRIP_PX, _EVENT_PX, _TICS_PX = 18, 10, 20
+_LEAST_TIC_PX = 14
+# How far a position may be from a value that is shown for it, as a multiple of the distance between two values.
+_NEAR = 0.75
+
+
+def escaped(text: str) -> str:
+    """Return external text for an element or a quoted attribute."""
+    return escape(shown(text))
+
+
+def figure(chart: Chart) -> str:
+    """Return the figure element."""
+    keys = "Arrow keys, Page Up, Page Down, Home and End move between values."
+    panels = "".join(_panel(chart, panel, number) for number, panel in enumerate(chart.panels))
+    texts = "".join(f"<li>{escaped(text)}</li>" for text in chart.texts)
+    return (
+        f'<figure data-chart="data-{chart.name}"><h3>{escaped(chart.title)}</h3>'
+        f'<div class="stage" tabindex="0" role="group" aria-label="{escaped(chart.title)}. {keys}">'
+        f"{_phase_strip(chart)}{panels}{_tics(chart)}</div>"
+        f'<p class="x-title">{escaped(chart.x_title)}</p><output></output>'
+        f'<ul class="texts">{texts}</ul>'
+        f'<script type="application/json" id="data-{chart.name}">{_data(chart)}</script></figure>\n'
+    )
+
+
+def _row(content: str) -> str:
+    return f'<div class="panel"><span></span>{content}</div>'
+
+
+def _phase_strip(chart: Chart) -> str:
+    """Return the names of the phases and the gaps; a name that does not fit is cut off."""
+    named = [span for span in chart.spans if span.name]
+    if not named:
+        return ""
+    texts = "".join(
+        f'<svg class="name" x="{_percent(span.begin)}" width="{_percent(span.end - span.begin)}" height="{_STRIP_PX}"'
+        f' overflow="hidden"><title>{escaped(span.name)}</title><text x="3" y="13">{escaped(span.name)}</text></svg>'
+        for span in named
+        if span.style != "alarm"
+    )
+    return _row(f'<svg class="strip" height="{_STRIP_PX}" aria-hidden="true">{texts}</svg>') if texts else ""
+
+
+def _panel(chart: Chart, panel: Panel, number: int) -> str:
+    name = f"{chart.name}-{number}"
+    height = panel.height
+    keys = "".join(_key(text, style, panel) for text, style in panel.legend.items())
+    tics = _y_tics(panel.scale, height)
+    labels = "".join(f'<text x="90%" y="{y + 4:.4g}">{label}</text>' for y, label in tics if label)
+    grid = "".join(f'<line class="grid" x2="100%" y1="{y:.4g}" y2="{y:.4g}"/>' for y, _ in tics)
+    texts = escaped("; ".join(chart.texts))
+    return (
+        f'<div class="panel"><p class="legend">{escaped(panel.title)}{keys}</p>'
+        f'<svg class="axis" height="{height}" aria-hidden="true">{labels}</svg>'
+        f'<svg class="plot" role="img" height="{height}" aria-labelledby="t-{name} d-{name}">'
+        f'<title id="t-{name}">{escaped(chart.title)}: {escaped(panel.title)}</title><desc id="d-{name}">{texts}</desc>'
+        f"{''.join(_span(span, height) for span in chart.spans)}{grid}"
+        f'<svg viewBox="0 0 {WIDTH:g} {height}" preserveAspectRatio="none" width="100%" height="{height}">'
+        f"{panel.content}</svg>{''.join(_event_lines(chart, height))}"
+        f'<rect class="frame" width="100%" height="{height}"/>'
+        f'<line class="cursor" y2="{height}"/></svg></div>'
+    )
+
+
+def _key(name: str, style: str, panel: Panel) -> str:
+    kind, width = ("dots", 0) if 'class="dots' in panel.content else ("line", 22)
+    sample = f'<svg width="26" height="8" aria-hidden="true"><path class="{kind} {style}" d="M2 4h{width}"/></svg>'
+    return f'<span class="key">{sample}{escaped(name)}</span>'
+
+
+def _y_tics(scale: Scale, height: int) -> list[tuple[float, str]]:
+    """Return the tics with their labels; a label too close to the one below it is empty."""
+    tics: list[tuple[float, str]] = []
+    last = float("inf")
+    for value in scale.tics:
+        y = y_of(scale, value, height)
+        if y is not None:
+            is_clear = last - y >= _LEAST_TIC_PX
+            tics.append((y, short(value) if is_clear else ""))
+            last = y if is_clear else last
+    return tics
+
+
+def _span(span: Span, height: int) -> str:
+    begin, width = _percent(span.begin), _percent(span.end - span.begin)
+    shape = f'<rect class="{span.style}" x="{begin}" width="{width}" height="{height}"/>'
+    edge = f'<line class="edge" x1="{begin}" x2="{begin}" y2="{height}"/>' if span.style != "alarm" else ""
+    return shape + edge
+
+
+def _event_lines(chart: Chart, height: int) -> Iterator[str]:
+    for event in chart.events:
+        x = _percent(event.x)
+        yield f'<line class="event-line" x1="{x}" x2="{x}" y2="{height}"/>'
+
+
+def _tics(chart: Chart) -> str:
+    """Return the ticks of events, with their texts as tooltips, and the labels of the horizontal axis."""
+    events = "".join(
+        f'<circle class="event" cx="{_percent(event.x)}" cy="{_EVENT_PX / 2:g}" r="4">'
+        f"<title>{escape(chr(10).join(map(shown, event.lines)))}</title></circle>"
+        for event in chart.events
+    )
+    top = _EVENT_PX if events else 0
+    labels = "".join(
+        f'<text class="tic{_end(tic.x)}{" minor" if tic.is_minor else ""}" x="{_percent(tic.x)}" y="{top + 14}">'
+        f"{escaped(tic.label)}</text>"
+        for tic in chart.tics
+    )
+    return _row(f'<svg class="strip" height="{top + _TICS_PX}" aria-hidden="true">{events}{labels}</svg>')
+
+
+def _end(x: float) -> str:
+    """Return the class of a label that would extend beyond the axis if it were centred."""
+    return " first" if x < WIDTH * 0.03 else " last" if x > WIDTH * 0.97 else ""
+
+
+def _percent(x: float) -> str:
+    return f"{100 * x / WIDTH:.5g}%"
+
+
+def _data(chart: Chart) -> str:
+    times = chart.times
+    content = {
+        "times": None if times is None else [round(times.begin_s, 3), round(times.end_s, 3), times.zone_s],
+        "sets": [_set(points) for points in chart.points],
+    }
+    # `<` could end the script element.
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _set(points: Points) -> dict[str, object]:
+    x = [round(at, 2) for at in points.x]
+    steps = sorted(after - before for before, after in pairwise(x))
+    return {
+        "x": x,
+        "near": round(_NEAR * steps[len(steps) // 2], 3) if steps else WIDTH,
+        "labels": [shown(label) for label in points.labels] or None,
+        "lines": [
+            [shown(name), points.units[name], [None if value is None else significant(value) for value in values]]
+            for name, values in points.values.items()
+        ],
+    }
