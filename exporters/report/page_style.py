@@ -31,6 +31,7 @@ figure{margin:1rem 0;break-inside:avoid}
 .key{white-space:nowrap;margin-left:.8rem}
 .key svg{vertical-align:middle;margin-right:.25rem}
 svg{display:block;overflow:visible}
+.name{overflow:hidden}
 .key svg{display:inline-block}
 .axis{width:3.5rem}
 .plot,.strip{width:100%}

@@ -1,0 +1,70 @@
+"""`casstat report` writes the report of a run, and `import` updates it."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from cli.runs.finish import finish
+from collector.runs.run import Run, RunCommand, RunNode, RunPhase
+from collector.runs.run_file import write_run
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+
+TICKS = 40
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A run with two nodes, of which one is missing, in `tmp_path`/run."""
+    folder = tmp_path / "run"
+    record(folder / "nodes" / "n1", busy("n1", TICKS))
+    nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0), RunNode("n2", "http://n2", problem="down"))
+    command = RunCommand(("./load.sh",), BEGIN_S, BEGIN_S + TICKS, 0)
+    phases = (RunPhase("main", BEGIN_S, BEGIN_S + TICKS),)
+    run = Run("load", BEGIN_S, BEGIN_S + TICKS, "0.1.0", nodes=nodes, command=command, phases=phases)
+    write_run(folder, run)
+    return run
+
+
+def test_the_report_is_written_to_the_run(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    assert main(["report", str(folder), "--cost-per-hour", "36", "--currency", "EUR"]) == 0
+    assert capsys.readouterr().out.split() == [str(folder / "report.html"), str(folder / "report.md")]
+    text = (folder / "report.md").read_text()
+    assert "The command ./load.sh ended with exit status 0. The cluster served 10 reads/s" in text
+    assert "**1 node missing: n2.**" in text
+    # 36 EUR buy 36,000 operations at 10 operations per second.
+    assert "| main | server | 10 | 1,000.0000 |" in text
+    assert "<figure" in (folder / "report.html").read_text()
+
+
+def test_the_report_is_written_to_another_directory(run: Run, tmp_path: Path) -> None:
+    assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "a" / "b")]) == 0
+    assert {path.name for path in (tmp_path / "a" / "b").iterdir()} == {"report.html", "report.md"}
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_directory_without_a_run_has_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"casstat: {tmp_path}: not a run directory\n"
+
+
+def test_a_completed_run_has_a_report_unless_it_is_omitted(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    finish(folder, run, (), quiet=True, has_report=False)
+    assert not (folder / "report.html").exists()
+    finish(folder, run, (), quiet=True)
+    assert (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize("has_report", [False, True])
+def test_import_updates_only_an_existing_report(run: Run, tmp_path: Path, has_report: bool) -> None:
+    folder, result = tmp_path / "run", tmp_path / "result.csv"
+    rows = (f"{BEGIN_S + second},1,7,0" for second in range(1, 30))
+    result.write_text("\n".join(["time_s,duration_s,operations,errors", *rows]) + "\n")
+    if has_report:
+        assert main(["report", str(folder)]) == 0
+    assert main(["import", str(folder), str(result)]) == 0
+    assert (folder / "report.md").exists() == has_report
+    if has_report:
+        assert "Clients completed 7 operations/s" in (folder / "report.md").read_text()

@@ -1,0 +1,113 @@
+"""The facts of a synthetic report; every text from outside is hostile."""
+
+import random
+from dataclasses import replace
+
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
+from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
+from exporters.report.report_data import Cost, ReportData
+from exporters.summary.phase_summary import Peak, PhaseSummary
+from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
+
+HOSTILE = "</script><img src=\"http://evil.example/x\" onerror='alert(1)'>\x1b]52;c;eA==\x07\u202e|`*&amp;"
+
+
+def hostile(kind: str) -> str:
+    return f"{kind} {HOSTILE}"
+
+
+def facts(seconds: int = 120) -> ReportData:
+    """Return facts with every kind of content: a missing node, events, client results, peaks and a cost."""
+    names = [hostile(f"node-{number}") for number in (1, 2, 3)]
+    merged = synthetic(names, seconds, missing=range(60, 70), values=10)
+    middle_s, end_s = BEGIN_S + seconds / 2, BEGIN_S + seconds
+    run_phases = (
+        RunPhase(hostile("warm-up"), BEGIN_S, BEGIN_S + 10, measured=False),
+        RunPhase(hostile("level 1"), BEGIN_S + 10, middle_s),
+        RunPhase(hostile("level 2"), middle_s, end_s),
+    )
+    clocks = (NodeClock(BEGIN_S, 0.0021, 0.0004),)
+    nodes = (
+        *(
+            RunNode(name, f"http://{name}", f"nodes/{name}", seconds, None, None, 1.0, "0.1.0", clocks)
+            for name in names
+        ),
+        RunNode("", hostile("10.0.0.9"), problem=hostile("refused")),
+    )
+    run = Run(
+        hostile("run"),
+        BEGIN_S,
+        end_s,
+        "0.1.0",
+        {hostile("key"): hostile("value")},
+        nodes,
+        RunCommand(("load", hostile("argument")), BEGIN_S, end_s, 3),
+        run_phases,
+        (RunMark(middle_s, hostile("mark")),),
+        (hostile("other"),),
+        10.0,
+        (ClientHost(hostile("client"), "", "client-hosts/c", seconds, interval_s=1.0, casstat="0.1.0"),),
+    )
+    values = {
+        **{f"{word}s_per_s": 900.0 for word in ("read", "write")},
+        **{f"read_{name}_ms": 1.25 for name in ("mean", "p50", "p95", "p99", "p999", "max")},
+        "read_timeouts": 4,
+        "client_ops_per_s": 1800.0,
+        "client_errors_per_s": 0.5,
+        "client_error_share": 0.00028,
+        "client_latency": "service",
+        "client_p99_ms": 2.5,
+    }
+    peak = Peak(97.0, names[0], BEGIN_S + 30)
+    process = {"process_cpu_pct": Peak(99.0, hostile("client"), BEGIN_S + 31, hostile("java"))}
+    summaries = [
+        PhaseSummary(phase.name, phase.begin_s, phase.end_s, values, {"cpu_busy_pct": peak}, process)
+        for phase in run_phases[1:]
+    ]
+    phases = tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run_phases)
+    marks = (Mark(BEGIN_S + 20, names[0], hostile("gc"), hostile("pause")),)
+    return ReportData(
+        run,
+        replace(merged, name=run.name, phases=phases, marks=marks, zone_s=3600),
+        dict.fromkeys(names, hostile("5.0.6")),
+        "one clock",
+        summaries,
+        {names[0]: 2, names[1]: 0},
+        (client_result(seconds),),
+        Cost(281, hostile("USD")),
+    )
+
+
+def client_result(seconds: int) -> ClientResult:
+    """Return a result with one interval per second and a gap of five seconds."""
+    chance = random.Random(1)  # noqa: S311
+    intervals = tuple(
+        ClientInterval(
+            BEGIN_S + second,
+            BEGIN_S + second + 1,
+            100,
+            service=Latency({chance.randrange(1_000_000, 9_000_000): 1 for _ in range(100)}),
+        )
+        for second in range(seconds)
+        if not 80 <= second < 85
+    )
+    return ClientResult(
+        "csv", hostile("tool"), hostile("file"), (Operation(hostile("get"), intervals),), notes=(hostile("note"),)
+    )
+
+
+def without_values() -> ReportData:
+    """Return facts in which every value is absent: no cluster rows, summary, client, command or event."""
+    full = facts(20)
+    nothing = [None] * 20
+    merged = replace(
+        full.merged,
+        rows=dict.fromkeys((CLUSTER, "n1"), nothing),
+        buckets={"read": nothing, "write": nothing},
+        marks=(),
+        phases=(),
+    )
+    run = Run("empty", BEGIN_S, BEGIN_S + 20, "0.1.0", nodes=(RunNode("n1", "n1", "nodes/n1", 20),))
+    return ReportData(run, merged, {}, "one clock", [])
