@@ -103,12 +103,12 @@ def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = HEIGHT_PX) -
 
 
 def time_tics(axis: TimeAxis) -> list[Tic]:
-    """Return labels at round local times; every other one is minor."""
+    """Return labels at round local times; two of three are minor."""
     step_s = max(axis.step(), 1.0)
     first, last = ceil((axis.begin_s + axis.zone_s) / step_s), floor((axis.end_s + axis.zone_s) / step_s)
     letters = 8 if step_s < 60 else 5
     return [
-        Tic(axis.px(number * step_s - axis.zone_s), clock_text(number * step_s, 0)[:letters], number % 2 == 1)
+        Tic(axis.px(number * step_s - axis.zone_s), clock_text(number * step_s, 0)[:letters], number % 3 != 0)
         for number in range(first, last + 1)
     ]
 
@@ -142,6 +142,6 @@ def _line_text(of: TimeLine, zone_s: int) -> str:
     values = [(value, time_s) for value, time_s in zip(of.values, of.times, strict=True) if value is not None]
     low, high = min(values), max(values, key=lambda pair: pair[0])
     absent = len(of.values) - len(values)
-    gaps = f"; no value in {absent} of {len(of.values)} intervals" if absent else ""
+    gaps = f"; no value at {absent} of {len(of.values)} points" if absent else ""
     at = f"{value_text(high[0], of.unit)} at {clock_text(high[1], zone_s)}"
     return f"{of.name}: {value_text(low[0])} to {at}{gaps}"

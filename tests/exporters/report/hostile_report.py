@@ -7,6 +7,7 @@ from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
+from exporters.line.columns import Cell
 from exporters.report.report_data import Cost, ReportData
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
@@ -50,7 +51,7 @@ def facts(seconds: int = 120) -> ReportData:
         10.0,
         (ClientHost(hostile("client"), "", "client-hosts/c", seconds, interval_s=1.0, casstat="0.1.0"),),
     )
-    values = {
+    values: dict[str, Cell] = {
         **{f"{word}s_per_s": 900.0 for word in ("read", "write")},
         **{f"read_{name}_ms": 1.25 for name in ("mean", "p50", "p95", "p99", "p999", "max")},
         "read_timeouts": 4,
