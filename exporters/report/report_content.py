@@ -7,7 +7,7 @@ from exporters.report.report_texts import shown
 from exporters.report.sections.each_node import each_node
 from exporters.report.sections.events import events
 from exporters.report.sections.highest_values import highest_values
-from exporters.report.sections.latency import latency
+from exporters.report.sections.latency_distribution import latency_distribution
 from exporters.report.sections.nodes_and_clocks import nodes_and_clocks
 from exporters.report.sections.over_time import over_time
 from exporters.report.sections.phase_tables import phase_tables
@@ -18,7 +18,7 @@ SECTIONS = (
     verdict,
     phase_tables,
     over_time,
-    latency,
+    latency_distribution,
     each_node,
     highest_values,
     events,

@@ -10,7 +10,7 @@ from exporters.report.report_data import ReportData
 from exporters.summary.client_values import combined_latency, total_within
 
 
-def latency(data: ReportData) -> Section:
+def latency_distribution(data: ReportData) -> Section:
     total = data.total
     begin_s, end_s = (total.begin_s, total.end_s) if total else (-inf, inf)
     totals = [total_within(operation, begin_s, end_s) for result in data.results for operation in result.operations]
