@@ -12,7 +12,17 @@ import pytest
 from cli.main import main
 from cli.runs import command_session
 
-COMPLETE_RUN = {"run.json", "summary.json", "command.log", "nodes", "client-hosts", "merged", "plots"}
+COMPLETE_RUN = {
+    "run.json",
+    "summary.json",
+    "command.log",
+    "nodes",
+    "client-hosts",
+    "merged",
+    "plots",
+    "report.html",
+    "report.md",
+}
 """The files and directories of a complete run."""
 
 

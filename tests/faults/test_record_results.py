@@ -41,7 +41,7 @@ def test_a_run_contains_recordings_tables_plots_and_a_summary(
     assert files_of(folder / host.folder)
     assert summaries(folder)["main"]["client_peaks"]["cpu_busy_pct"]["node"] == host.name
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")}
-    assert {"merged/rows.tsv", "plots/overview.png", "summary.json", "run.json"} <= names
+    assert {"merged/rows.tsv", "plots/overview.png", "summary.json", "report.html", "run.json"} <= names
     values = summaries(folder)["main"]["values"]
     assert values["reads_per_s"] == 2 * READS
     assert values["reads"] == 2 * READS * values["interval_s"]
