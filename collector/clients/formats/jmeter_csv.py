@@ -1,42 +1,24 @@
 """JMeter's JTL as CSV. Columns are found by name; a file without a header must have JMeter's default columns."""
 
-import csv
-import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from collector.clients.client_format import HEAD_BYTES, ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRUE, JmeterSamples
+from collector.clients.jmeter.jmeter_samples import JmeterSamples
+from collector.clients.jmeter.jtl_layout import BYTE_ORDER_MARK, Layout, check_columns, check_rows, layout_of
 from collector.clients.parsing.csv_blocks import blocks
 from collector.printable import one_line
 
 NAME = "jmeter-csv"
-REQUIRED = ("timeStamp", "elapsed", "success")
-DEFAULT_HEADER = (
-    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,"
-    "grpThreads,allThreads,URL,Latency,IdleTime,Connect"
-)
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_DELIMITER = re.compile(r'\w+([^\w"])')
 # In a field that lacks its closing quote because the file ends, there are no further rows.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The header as in the file (empty if there is none), the delimiter and the columns."""
-
-    header: bytes
-    delimiter: str
-    columns: tuple[str, ...]
-
-
 def recognises(head: str) -> bool:
-    layout = _layout(head.split("\n", 1)[0].encode())
+    layout = layout_of(head.split("\n", 1)[0].encode())
     return bool(layout.header) and {"timeStamp", "elapsed"} <= set(layout.columns)
 
 
@@ -50,8 +32,8 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         ) from None
     with path.open("rb") as file:
         first = file.readline(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
-        layout = _layout(first)
-        _check_columns(layout)
+        layout = layout_of(first)
+        check_columns(layout)
         if not layout.header:
             file.seek(0)
             file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
@@ -65,29 +47,6 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
                 check_rows(block, line, layout)
                 raise ClientFormatError(f"after line {line}: {one_line(error)}") from None
     return samples.result(NAME, path.name, notes)
-
-
-def _layout(first: bytes) -> Layout:
-    """Return the layout that the first line states."""
-    line = first.rstrip(b"\r\n")
-    text = line.decode(errors="replace")
-    match = _DELIMITER.match(text)
-    delimiter = match[1] if match and match[1].isascii() else ","
-    try:
-        columns = tuple(next(csv.reader([text], delimiter=delimiter), []))
-    except csv.Error:
-        columns = ()
-    if columns and columns[0].isdigit():
-        return Layout(b"", delimiter, tuple(DEFAULT_HEADER.split(",")))
-    return Layout(line, delimiter, columns)
-
-
-def _check_columns(layout: Layout) -> None:
-    missing = [name for name in REQUIRED if name not in layout.columns]
-    if missing:
-        raise ClientFormatError(f"not a JTL with the columns that are needed: {', '.join(missing)} missing")
-    if len(set(layout.columns)) < len(layout.columns):
-        raise ClientFormatError("two columns have the same name")
 
 
 def _rows(file: BinaryIO, layout: Layout, notes: list[str]) -> Iterator[tuple[int, bytes]]:
@@ -119,33 +78,3 @@ def _is_incomplete(row: bytes, line: int, layout: Layout) -> bool:
     except ClientFormatError:
         return True
     return False
-
-
-def check_rows(block: bytes, line: int, layout: Layout) -> None:
-    """Raise ClientFormatError if a row is malformed; `line` is the number of the block's first line."""
-    text = io.StringIO(block.decode(errors="replace"), newline="")
-    reader = csv.reader(text, delimiter=layout.delimiter, strict=True)
-    number = line
-    try:
-        for fields in reader:
-            if fields and (problem := _problem(dict(zip(layout.columns, fields, strict=False)), len(fields), layout)):
-                raise ClientFormatError(f"line {number}: {problem}")
-            number = line + reader.line_num
-    except csv.Error as error:
-        raise ClientFormatError(f"line {number}: {error}") from None
-
-
-def _problem(row: dict[str, Any], width: int, layout: Layout) -> str:
-    """Return why a row is malformed, "" if it is not."""
-    if width != len(layout.columns):
-        return f"{width} fields instead of {len(layout.columns)}"
-    for name, limit in (("timeStamp", MAX_TIME_MS), ("elapsed", MAX_ELAPSED_MS)):
-        if not (row[name].isdecimal() and row[name].isascii() and int(row[name][:19]) < limit):
-            return f"{name} is not a number of milliseconds: {one_line(row[name])[:40]}"
-    if row.get("SampleCount", "1") != "1":
-        return "a row stands for several samples (hint: set JMeter's property mode=Standard)"
-    return (
-        ""
-        if row["success"] in (*TRUE, *FALSE)
-        else f"success is neither true nor false: {one_line(row['success'])[:40]}"
-    )

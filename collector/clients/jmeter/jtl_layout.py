@@ -1,0 +1,82 @@
+"""The header of JMeter's CSV, and which rows are malformed."""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from collector.clients.client_format import ClientFormatError
+from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRUE
+from collector.printable import one_line
+
+REQUIRED = ("timeStamp", "elapsed", "success")
+DEFAULT_HEADER = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,"
+    "grpThreads,allThreads,URL,Latency,IdleTime,Connect"
+)
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_DELIMITER = re.compile(r'\w+([^\w"])')
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The header as in the file (empty if there is none), the delimiter and the columns."""
+
+    header: bytes
+    delimiter: str
+    columns: tuple[str, ...]
+
+
+def layout_of(first: bytes) -> Layout:
+    """Return the layout that the first line states."""
+    line = first.rstrip(b"\r\n")
+    text = line.decode(errors="replace")
+    match = _DELIMITER.match(text)
+    delimiter = match[1] if match and match[1].isascii() else ","
+    try:
+        columns = tuple(next(csv.reader([text], delimiter=delimiter), []))
+    except csv.Error:
+        columns = ()
+    if columns and columns[0].isdigit():
+        return Layout(b"", delimiter, tuple(DEFAULT_HEADER.split(",")))
+    return Layout(line, delimiter, columns)
+
+
+def check_columns(layout: Layout) -> None:
+    """Raise ClientFormatError if the columns do not describe samples."""
+    missing = [name for name in REQUIRED if name not in layout.columns]
+    if missing:
+        raise ClientFormatError(f"not a JTL with the columns that are needed: {', '.join(missing)} missing")
+    if len(set(layout.columns)) < len(layout.columns):
+        raise ClientFormatError("two columns have the same name")
+
+
+def check_rows(block: bytes, line: int, layout: Layout) -> None:
+    """Raise ClientFormatError if a row is malformed; `line` is the number of the block's first line."""
+    text = io.StringIO(block.decode(errors="replace"), newline="")
+    reader = csv.reader(text, delimiter=layout.delimiter, strict=True)
+    number = line
+    try:
+        for fields in reader:
+            if fields and (problem := _problem(dict(zip(layout.columns, fields, strict=False)), len(fields), layout)):
+                raise ClientFormatError(f"line {number}: {problem}")
+            number = line + reader.line_num
+    except csv.Error as error:
+        raise ClientFormatError(f"line {number}: {error}") from None
+
+
+def _problem(row: dict[str, Any], width: int, layout: Layout) -> str:
+    """Return why a row is malformed, "" if it is not."""
+    if width != len(layout.columns):
+        return f"{width} fields instead of {len(layout.columns)}"
+    for name, limit in (("timeStamp", MAX_TIME_MS), ("elapsed", MAX_ELAPSED_MS)):
+        if not (row[name].isdecimal() and row[name].isascii() and int(row[name][:19]) < limit):
+            return f"{name} is not a number of milliseconds: {one_line(row[name])[:40]}"
+    if row.get("SampleCount", "1") != "1":
+        return "a row stands for several samples (hint: set JMeter's property mode=Standard)"
+    return (
+        ""
+        if row["success"] in (*TRUE, *FALSE)
+        else f"success is neither true nor false: {one_line(row['success'])[:40]}"
+    )
