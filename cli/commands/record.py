@@ -137,6 +137,11 @@ class RecordCommand(click.Command):
     metavar="[FORMAT:]FILE",
     help="Result that COMMAND writes, or a pattern of several, to import at the end (repeatable).  [recognised output]",
 )
+@click.option(
+    "--serve",
+    metavar="[HOST:]PORT",
+    help="Serve what COMMAND writes to the files of --client on /metrics while it runs.  [HOST: 127.0.0.1]",
+)
 @click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded.")
 @click.option("--no-report", "report", is_flag=True, default=True, flag_value=False, help="Do not write a report.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the status line nor the summary.")

@@ -1,12 +1,10 @@
 """The load generator's Prometheus metrics: operations, errors and response times."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, start_http_server
 
-from exporters.prometheus.upper_bounds import DEFAULT_S
+from exporters.prometheus.load_series import READ, WRITE, LoadSeries
 
 CLIENT = "demo"
-READ, WRITE = "Read", "Write"
-_LABELS = ("cluster", "client", "operation")
 
 
 class LoadMetrics:
@@ -14,31 +12,20 @@ class LoadMetrics:
 
     def __init__(self, cluster: str) -> None:
         """Create the metrics, labelled with the cluster's name."""
-        self.registry = CollectorRegistry()
-        operations = Counter(
-            "casstat_load_operations", "Operations acknowledged by the cluster.", _LABELS, registry=self.registry
-        )
-        errors = Counter("casstat_load_errors", "Operations that failed.", _LABELS, registry=self.registry)
-        durations = Histogram(
-            "casstat_load_operation_duration_seconds",
-            "Response time of acknowledged operations, from the intended start, including the wait before sending.",
-            _LABELS,
-            registry=self.registry,
-            buckets=DEFAULT_S,
-        )
-        # Create all series at zero, because Prometheus does not count increases that precede a series' first sample.
-        self._operations = {operation: operations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
-        self._errors = {operation: errors.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
-        self._durations = {operation: durations.labels(cluster, CLIENT, operation) for operation in (READ, WRITE)}
+        self._series = LoadSeries(cluster)
+        self._series.begin(CLIENT, (READ, WRITE))
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        return self._series.registry
 
     def done(self, operation: str, seconds: float) -> None:
         """Count an operation acknowledged `seconds` after its intended start."""
-        self._operations[operation].inc()
-        self._durations[operation].observe(seconds)
+        self._series.completed(CLIENT, operation, seconds)
 
     def failed(self, operation: str) -> None:
         """Count a failed operation."""
-        self._errors[operation].inc()
+        self._series.failed(CLIENT, operation)
 
     def serve(self, address: str) -> None:
         """Serve the metrics at HOST:PORT. Raises ValueError for a malformed address, OSError if it cannot be bound."""

@@ -3,13 +3,15 @@
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from re import Pattern
+
+import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
@@ -24,7 +26,7 @@ from cli.runs.command_session import live_plan, run_command
 from cli.runs.finish import finish
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
-from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, nodes_of, ssh_addresses, with_peers
+from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
 from collector.runs.run import Run
@@ -57,6 +59,7 @@ class RecordSettings:
     quiet: bool = False
     report: bool = True
     clients: tuple[str, ...] = ()
+    serve: str | None = None
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
@@ -72,6 +75,8 @@ def record(settings: RecordSettings) -> int:
     clients = agent_clients(settings.agent)
     addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
     client_hosts = ssh_addresses(settings.client_hosts)
+    if settings.serve is not None and client_hosts:
+        raise click.UsageError("--serve reads files of this machine only, so it cannot be used with --client-host")
     begin_s = time.time()
     name = settings.name or accepted_name(Path(settings.command[0]).name)
     folder = settings.folder or run_folder.default_folder(name, begin_s)
@@ -93,6 +98,8 @@ def record(settings: RecordSettings) -> int:
         private = frozenset(agent for agent, journal in agents.journals.items() if journal)
         clients = replace(clients, private=private)
         nodes, other_runs = preflight(agents, clients, require_all=settings.require_all)
+        if settings.serve is not None:
+            _serve(settings.serve, settings.clients, folder, cluster_of(agents, clients), stack)
         planned = Run(
             name, begin_s, None, version("casstat"), dict(settings.tags), warm_up_s=settings.warm_up, nodes=nodes
         )
@@ -110,6 +117,14 @@ def record(settings: RecordSettings) -> int:
     if result.exit_code:
         return result.exit_code
     return CONDITION_MET if met else 0
+
+
+def _serve(listen: str, files: Sequence[str], folder: Path, cluster: str, stack: ExitStack) -> None:
+    """Serve what the client sees until `stack` is closed. Raises CasstatError."""
+    # Most runs need no web server, which takes long to import.
+    from cli.runs.clients.load_server import LoadServer
+
+    stack.enter_context(LoadServer(listen, files, folder, cluster))
 
 
 def _not_runnable(command: str) -> int:

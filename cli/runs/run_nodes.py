@@ -193,6 +193,22 @@ def _is_host(peer: object) -> bool:
         return False
 
 
+def cluster_of(agents: RunAgents, clients: AgentClients) -> str:
+    """Return the name of the cluster, as the first agent that has it states it; "" if none has it."""
+    for address in agents.journals:
+        client = clients.client(address)
+        try:
+            content = client.json("/api/v1/node")
+        except AgentError:
+            continue
+        finally:
+            client.close()
+        cluster = content.get("cluster") if isinstance(content, dict) else None
+        if cluster:
+            return one_line(cluster)
+    return ""
+
+
 @dataclass(frozen=True)
 class AgentState:
     """The state of an agent before a run.

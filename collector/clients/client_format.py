@@ -1,10 +1,13 @@
-"""What a module in `formats` defines: NAME, `recognises` and `read`. Each module reads one format."""
+"""What a module in `formats` defines: NAME, `recognises` and `read`. Each module reads one format.
+
+A module also defines `growing` if its format can be read while a load generator writes it.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from collector.clients.client_result import ClientResult
+from collector.clients.client_result import ClientResult, Operation
 
 HEAD_BYTES = 1 << 16
 """The number of bytes by which a format is recognised."""
@@ -36,3 +39,26 @@ class ClientFormat(Protocol):
 
     def read(self, path: Path, times: CommandTimes) -> ClientResult:
         """Read a file. `times` places a result without times of day. Raises ClientFormatError and OSError."""
+
+
+class GrowingResult(Protocol):
+    """A result that is being written, read in parts. Memory does not grow with the file."""
+
+    problem: str
+    """Why the first malformed line is malformed; "" if there is none."""
+
+    def add(self, data: bytes) -> int:
+        """Add the next bytes, and return the number of malformed lines, which are skipped.
+
+        An incomplete last line waits for the bytes that follow.
+        """
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the operations that were added since the last call, each as one total."""
+
+
+class GrowingFormat(ClientFormat, Protocol):
+    """A format that can be read while a load generator writes it."""
+
+    def growing(self, head: bytes) -> GrowingResult:
+        """Return a reader for a file that begins with `head`, without a byte order mark. Raises ClientFormatError."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from collector.clients import formats
-from collector.clients.client_format import HEAD_BYTES, ClientFormat, ClientFormatError
+from collector.clients.client_format import HEAD_BYTES, ClientFormat, ClientFormatError, GrowingFormat
 
 
 def client_formats() -> Mapping[str, ClientFormat]:
@@ -23,6 +23,28 @@ def recognised_format(path: Path) -> ClientFormat:
         head = file.read(HEAD_BYTES).decode(errors="replace").removeprefix("\ufeff")
     if not head.strip():
         raise ClientFormatError("empty")
+    return _matching_format(head)
+
+
+def growing_format(head: bytes, name: str, *, is_final: bool) -> GrowingFormat | None:
+    """Return the format `name` or, if it is "", the one of a file that begins with `head`.
+
+    Returns None if it is not recognised yet. Raises ClientFormatError if it cannot be recognised, or cannot be read
+    while the file is being written; `is_final` is whether `head` is all by which formats are recognised.
+    """
+    try:
+        form = client_formats()[name] if name else _matching_format(head.decode(errors="replace"))
+    except ClientFormatError:
+        if is_final:
+            raise
+        return None
+    if not hasattr(form, "growing"):
+        raise ClientFormatError(f"a result of the format {form.NAME} is read only after the command has ended")
+    return cast("GrowingFormat", form)
+
+
+def _matching_format(head: str) -> ClientFormat:
+    """Return the format of a file that begins with `head`. Raises ClientFormatError if none or several match."""
     known = client_formats()
     matching = [candidate for candidate in known.values() if candidate.recognises(head)]
     if len(matching) == 1:

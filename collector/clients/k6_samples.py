@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from collector.clients.client_format import ClientFormatError
-from collector.clients.client_result import ClientResult
+from collector.clients.client_result import ClientResult, Operation
 from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.field_values import latency_ns, rfc3339_s, unix_time_s
 from collector.clients.parsing.labels import MAX_LABELS, Labels
@@ -74,6 +74,10 @@ class K6Samples:
         if code and not is_error_status:
             return f"error code {code}"
         return f"status {status}" if status not in ("", "0") else ""
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the requests that were added since the last call by name, each as one total, and forget them."""
+        return self._times.take()
 
     def result(self, format_name: str, source: str, runs: int, notes: list[str]) -> ClientResult:
         """Return the result; `runs` is the number of k6's runs in the file. Raises ClientFormatError."""

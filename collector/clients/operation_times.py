@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, Operation
+from collector.clients.client_result import ClientInterval, Operation, total_of
 from collector.printable import count_text
 
 INTERVAL_S = 1.0
@@ -45,6 +45,20 @@ class OperationTimes:
             return ()
         grid = checked_seconds(min(seconds), max(seconds), len(names))
         return tuple(Operation(name, tuple(self._interval(name, second) for second in grid)) for name in names)
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the operations that were added since the last call by name, each as one total, and forget them."""
+        names = sorted(self._counts.keys() | self._errors.keys())
+        operations = tuple(
+            Operation(name, total=total_of([self._interval(name, second) for second in self._seconds_of(name)]))
+            for name in names
+        )
+        self._counts.clear()
+        self._errors.clear()
+        return operations
+
+    def _seconds_of(self, name: str) -> list[int]:
+        return sorted({*self._counts[name], *self._errors[name]})
 
     def _interval(self, name: str, second: int) -> ClientInterval:
         counts: Mapping[int, int] = self._counts[name].get(second, {})

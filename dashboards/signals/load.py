@@ -5,19 +5,19 @@ The series have no node labels, so only the cluster variable applies to them.
 
 from dashboards.expression import Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
+from exporters.prometheus.load_series import DURATION, ERRORS, OPERATIONS, READ, WRITE
 
 CLIENTS = ("client", "operation")
 """The labels that the series have in addition to `cluster`."""
 CLIENT = "Absent while no load generator exports its metrics to Prometheus."
-_DURATION = "casstat_load_operation_duration_seconds"
 
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
     description = (
-        "Response time from the intended start of the operation to the client's receipt of the response, including "
-        "the network and the client's queue."
+        "Time until the client's receipt of the response, including the network: from the intended start of the "
+        "operation, or from its actual start if the label `latency` is `service`."
     )
-    expression = Quantile(share, _DURATION, where(operation=operation))
+    expression = Quantile(share, DURATION, where(operation=operation))
     return Signal(name, title, expression, Unit.SECONDS, description, ("client",), CLIENT)
 
 
@@ -25,7 +25,7 @@ SIGNALS = (
     Signal(
         "load_operations",
         "Client operations",
-        Rate("casstat_load_operations_total"),
+        Rate(f"{OPERATIONS}_total"),
         Unit.PER_S,
         "Operations completed by the clients. The rate stays below the target while the cluster is not keeping up.",
         CLIENTS,
@@ -34,14 +34,14 @@ SIGNALS = (
     Signal(
         "load_errors",
         "Client errors",
-        Rate("casstat_load_errors_total"),
+        Rate(f"{ERRORS}_total"),
         Unit.PER_S,
         "Operations that failed from the client's point of view, including failures that no server counts.",
         CLIENTS,
         CLIENT,
     ),
-    _latency("load_read_p50", "Client read latency, p50", 0.5, "Read"),
-    _latency("load_read_p99", "Client read latency, p99", 0.99, "Read"),
-    _latency("load_write_p50", "Client write latency, p50", 0.5, "Write"),
-    _latency("load_write_p99", "Client write latency, p99", 0.99, "Write"),
+    _latency("load_read_p50", "Client read latency, p50", 0.5, READ),
+    _latency("load_read_p99", "Client read latency, p99", 0.99, READ),
+    _latency("load_write_p50", "Client write latency, p50", 0.5, WRITE),
+    _latency("load_write_p99", "Client write latency, p99", 0.99, WRITE),
 )

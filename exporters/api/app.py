@@ -51,24 +51,32 @@ class Endpoint:
 
 def build(agent: AgentApi, clock: Callable[[], float] = time.time) -> Starlette:
     """Return the application that serves an agent; `clock` returns the wall clock's time."""
+    return application(endpoints(agent, clock))
+
+
+def application(endpoints: Mapping[str, Endpoint]) -> Starlette:
+    """Return the application that serves these endpoints by path."""
     app = Starlette(
-        routes=[Route(path, endpoint) for path, endpoint in endpoints(agent, clock).items()],
+        routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
     app.router.redirect_slashes = False
     return app
 
 
+def plain(make: Callable[[Request], ASGIApp]) -> Endpoint:
+    """Return an endpoint that answers GET with what `make` returns."""
+
+    async def handler(request: Request) -> ASGIApp:
+        return make(request)
+
+    return Endpoint(GET=handler)
+
+
 def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint]:
     """Return the endpoint of each path."""
     samples = Samples(agent)
     openapi = description(version("casstat"))
-
-    def plain(make: Callable[[Request], ASGIApp]) -> Endpoint:
-        async def handler(request: Request) -> ASGIApp:
-            return make(request)
-
-        return Endpoint(GET=handler)
 
     return {
         "/": plain(lambda _: no_store(_page(), media_type="text/html")),

@@ -1,9 +1,10 @@
 """`/metrics`: the exposition in the format and encoding that the client prefers."""
 
+from typing import Protocol
+
 from starlette.requests import Request
 from starlette.responses import Response
 
-from exporters.api.agent_api import AgentApi
 from exporters.api.responses import accept_quality, parse_accept
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -22,8 +23,15 @@ def prefers_openmetrics(accept: str) -> bool:
     return openmetrics > text
 
 
-def exposition(agent: AgentApi, request: Request) -> Response:
-    """Return the exposition of the last tick."""
+class Page(Protocol):
+    """What has an exposition."""
+
+    def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
+        """Return the exposition, compressed with gzip if `compressed`."""
+
+
+def exposition(page: Page, request: Request) -> Response:
+    """Return the exposition of `page`."""
     openmetrics = prefers_openmetrics(request.headers.get("accept", ""))
     compressed = accept_quality(request.headers.get("accept-encoding", ""), "gzip") > 0
     headers = {
@@ -33,4 +41,4 @@ def exposition(agent: AgentApi, request: Request) -> Response:
     }
     if compressed:
         headers["content-encoding"] = "gzip"
-    return Response(agent.metrics(openmetrics=openmetrics, compressed=compressed), 200, headers)
+    return Response(page.metrics(openmetrics=openmetrics, compressed=compressed), 200, headers)

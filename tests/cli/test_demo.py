@@ -165,12 +165,13 @@ def test_failed_operations_count_only_as_errors() -> None:
             f"casstat_load_{name}", {"cluster": "c", "client": "demo", "operation": operation, **labels}
         )
 
+    response = {"latency": "response"}
     assert value("operations_total", "Read") == 2
-    assert value("errors_total", "Read") == 1
-    assert value("errors_total", "Write") == 0
-    assert value("operation_duration_seconds_count", "Read") == 2
-    assert value("operation_duration_seconds_sum", "Read") == pytest.approx(0.302)
-    counts = [value("operation_duration_seconds_bucket", "Read", le=repr(float(bound_s))) for bound_s in DEFAULT_S]
+    assert value("errors_total", "Read", error="") == 1
+    assert value("errors_total", "Write", error="") == 0
+    assert value("operation_duration_seconds_count", "Read", **response) == 2
+    assert value("operation_duration_seconds_sum", "Read", **response) == pytest.approx(0.302)
+    counts = [value("operation_duration_seconds_bucket", "Read", le=str(bound_s), **response) for bound_s in DEFAULT_S]
     assert counts == [sum(latency_s <= bound_s for latency_s in (0.002, 0.3)) for bound_s in DEFAULT_S]
 
 

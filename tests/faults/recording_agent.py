@@ -30,6 +30,7 @@ class RecordingAgent(Scripted):
 
     def node(self) -> Mapping[str, Any]:
         node = {"node": self.name, "interval_s": 1.0, "casstat": "0.1.0", "address": HOST, "peers": []}
+        node |= {"cluster": "c"}
         return {**node, "answers": self.answers, "tick_s": float(int(time.time()))}
 
 

@@ -10,10 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
+from collector.clients.parsing.growing_lines import GrowingLines
 from collector.clients.parsing.hdr_histogram import HdrError, decoded
 from collector.clients.parsing.labels import label_of
 
@@ -52,6 +53,12 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         raise ClientFormatError("the log has no intervals")
     notes = (*log.notes, "the values of the log are assumed to be nanoseconds")
     return ClientResult(NAME, "HdrHistogram log", path.name, log.operations(), log.is_estimated, notes)
+
+
+def growing(head: bytes) -> GrowingResult:
+    del head  # The times of intervals do not matter.
+    log = _Log(CommandTimes(0.0, 0.0))
+    return GrowingLines(log.add, log.take, MAX_LINE_CHARS)
 
 
 class _Log:
@@ -96,6 +103,15 @@ class _Log:
                 self._base_s = self._start_s if time_s < self._start_s - YEAR_S else 0.0
         return self._base_s + time_s
 
+    def take(self) -> tuple[Operation, ...]:
+        """Return what was added since the last call by operation, each as one total, and forget it.
+
+        The lines of an interval may have been added in several parts, so a total may lack response or service times.
+        """
+        operations = tuple(Operation(name, total=_total(of_name)) for name, of_name in sorted(self.latencies.items()))
+        self.latencies.clear()
+        return operations
+
     def operations(self) -> tuple[Operation, ...]:
         spans = [span for of_name in self.latencies.values() for span in of_name]
         begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
@@ -126,6 +142,16 @@ def _intervals(spans: dict[tuple[float, float], dict[str, Counter[int]]]) -> Ite
         response, service = kinds.get("rt"), kinds.get("st")
         completed = sum((service or response or Counter()).values())
         yield ClientInterval(begin_s, end_s, completed, {}, _latency(response), _latency(service))
+
+
+def _total(spans: dict[tuple[float, float], dict[str, Counter[int]]]) -> ClientInterval:
+    totals: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for kinds in spans.values():
+        for kind, counts in kinds.items():
+            totals[kind].update(counts)
+    begin_s, end_s = min(spans)[0], max(spans)[1]
+    completed = sum((totals["st"] or totals["rt"]).values())
+    return ClientInterval(begin_s, end_s, completed, {}, _latency(totals["rt"]), _latency(totals["st"]))
 
 
 def _latency(counts: Counter[int] | None) -> Latency | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from collector.clients.client_format import HEAD_BYTES, ClientFormatError, CommandTimes
+from collector.clients.client_format import HEAD_BYTES, ClientFormatError, CommandTimes, GrowingResult
 from collector.clients.client_result import ClientResult
 from collector.clients.jmeter.jmeter_samples import JmeterSamples
 from collector.clients.jmeter.jtl_layout import BYTE_ORDER_MARK, Layout, check_columns, check_rows, layout_of
@@ -13,6 +13,7 @@ from collector.clients.parsing.csv_blocks import blocks
 from collector.printable import one_line
 
 NAME = "jmeter-csv"
+REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install casstat[analysis])"
 # In a field that lacks its closing quote because the file ends, there are no further rows.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 
@@ -22,14 +23,22 @@ def recognises(head: str) -> bool:
     return bool(layout.header) and {"timeStamp", "elapsed"} <= set(layout.columns)
 
 
+def growing(head: bytes) -> GrowingResult:
+    try:
+        from collector.clients.jmeter.growing_rows import GrowingRows
+    except ImportError:
+        raise ClientFormatError(REQUIREMENT) from None
+    layout = layout_of(head.partition(b"\n")[0])
+    check_columns(layout)
+    return GrowingRows(layout)
+
+
 def read(path: Path, times: CommandTimes) -> ClientResult:
     del times  # The samples have the time of day.
     try:
         from collector.clients.jmeter.jmeter_table import JmeterTable, MalformedBlockError
     except ImportError:
-        raise ClientFormatError(
-            "reading JMeter's CSV requires numpy and pyarrow (hint: install casstat[analysis])"
-        ) from None
+        raise ClientFormatError(REQUIREMENT) from None
     with path.open("rb") as file:
         first = file.readline(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
         layout = layout_of(first)

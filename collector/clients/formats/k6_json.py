@@ -4,10 +4,11 @@ import json
 import re
 from pathlib import Path
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, GrowingResult
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import HTTP, METRICS, K6Samples
-from collector.clients.parsing.text_lines import read_lines
+from collector.clients.parsing.growing_lines import GrowingLines
+from collector.clients.parsing.text_lines import MAX_LINE_BYTES, read_lines
 
 NAME = "k6-json"
 _METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
@@ -23,6 +24,12 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     lines = _Lines()
     notes = read_lines(path, lines.add)
     return lines.samples.result(NAME, path.name, lines.runs, notes)
+
+
+def growing(head: bytes) -> GrowingResult:
+    del head  # Each line is complete in itself.
+    lines = _Lines()
+    return GrowingLines(lines.add, lines.samples.take, MAX_LINE_BYTES)
 
 
 class _Lines:

@@ -12,7 +12,7 @@ because other samples contain them or are contained in them.
 from collections.abc import Mapping
 
 from collector.clients.client_format import ClientFormatError
-from collector.clients.client_result import ClientResult
+from collector.clients.client_result import ClientResult, Operation
 from collector.clients.operation_times import OperationTimes, checked_seconds
 from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
@@ -58,6 +58,15 @@ class JmeterSamples:
             return self._transactions
         self._is_empty = False
         return self._operations
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the samples that were added since the last call by label, each as one total, and forget them.
+
+        Those of transaction controllers are returned as long as there have been no others.
+        """
+        self._seconds = None
+        transactions = self._transactions.take()
+        return transactions if self._is_empty else self._operations.take()
 
     def result(self, name: str, source: str, notes: list[str]) -> ClientResult:
         """Return the samples as a result of the format `name`. Raises ClientFormatError."""

@@ -22,7 +22,7 @@ def blocks(file: BinaryIO, line: int, delimiter: str) -> Iterator[tuple[int, byt
     rest = b""
     while data := file.read(BLOCK_BYTES):
         rest += data
-        end = _end_of_records(rest)
+        end = end_of_records(rest)
         if end:
             block, rest = rest[:end], rest[end:]
             _check_quotes(block, line, quoted)
@@ -34,7 +34,7 @@ def blocks(file: BinaryIO, line: int, delimiter: str) -> Iterator[tuple[int, byt
         yield line, rest
 
 
-def _end_of_records(data: bytes) -> int:
+def end_of_records(data: bytes) -> int:
     """Return the position after the last line break outside quotes, before which there is an even number of quotes."""
     end = data.rfind(b"\n")
     quotes = data.count(b'"', 0, max(end, 0))

@@ -1,0 +1,80 @@
+"""Serves what the clients of a run see on `/metrics`, while the run's command writes their results."""
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from cli.errors import CasstatError, note
+from cli.runs.client_results import expanded
+from cli.runs.command.command_log import LOG_FILE
+from collector.clients.client_format import ClientFormatError
+from collector.clients.format_registry import recognised_format
+from collector.clients.live.growing_results import GrowingResults
+from exporters.api.listen_address import ListenError, parse_address
+from exporters.api.load_app import load_app
+from exporters.api.server import Server
+from exporters.prometheus.load_series import LoadSeries
+
+EVERY_S = 1.0
+LOOPBACK = "127.0.0.1"
+
+
+class LoadServer:
+    """Serves the series from the beginning to the end of the `with` block, in threads."""
+
+    def __init__(self, listen: str, clients: Sequence[str], folder: Path, cluster: str) -> None:
+        """Serve at [HOST:]PORT what is added to the files that `--client` names, and to the command's log in `folder`.
+
+        Raises CasstatError.
+        """
+        self._clients, self._log_file = tuple(clients), folder / LOG_FILE
+        self._series = LoadSeries(cluster)
+        try:
+            self._server = Server(load_app(self._series), checked_listen(listen), None, note)
+        except ListenError as error:
+            raise CasstatError(f"--serve {error}") from None
+        self._results = GrowingResults(self._paths, note)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="client results")
+
+    def __enter__(self) -> "LoadServer":
+        host, port = self._server.address
+        note(f"serving the client's metrics on http://{f'[{host}]' if ':' in host else host}:{port}/metrics")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._results.close()
+        self._server.stop()
+
+    def _follow(self) -> None:
+        while not self._stopped.wait(EVERY_S):
+            for path, addition in self._results.step():
+                client = path.name if path == self._log_file else str(path)
+                if addition.restarts:
+                    self._series.begin(client)
+                if addition.malformed:
+                    self._series.skip(client, addition.malformed)
+                for operation in addition.operations:
+                    if operation.total is not None:
+                        self._series.add(client, operation.name, operation.total)
+
+    def _paths(self) -> Iterator[tuple[Path, str]]:
+        for text in self._clients:
+            # A file that does not exist yet may appear later.
+            with suppress(CasstatError):
+                yield from ((file.path, file.format) for file in expanded(text))
+        with suppress(ClientFormatError, OSError):
+            # The command's output is ignored unless it is a result.
+            yield self._log_file, recognised_format(self._log_file).NAME
+
+
+def checked_listen(text: str) -> str:
+    """Return HOST:PORT for [HOST:]PORT; the default host is the loopback address. Raises ListenError."""
+    listen = f"{LOOPBACK}:{text}" if re.fullmatch(r"\d+", text) else text
+    parse_address(listen)
+    return listen

@@ -1,0 +1,1 @@
+"""Reading results while load generators write them."""

@@ -1,0 +1,70 @@
+"""Follows the result files of a run while its command runs, in steps of bounded size and CPU time."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from collector.clients.live.result_follower import Addition, ResultFollower
+from collector.printable import one_line
+
+CHUNK_BYTES = 256 << 10
+MAX_STEP_BYTES = 16 << 20
+# A chunk that has been begun is completed.
+MAX_STEP_CPU_S = 0.25
+MAX_FILES = 50
+LAG_BYTES = 64 << 20
+"""The number of unread bytes from which a note states that reading lags behind."""
+
+PathsAndFormats = Callable[[], Iterable[tuple[Path, str]]]
+
+
+class GrowingResults:
+    """Follows the files that `paths` returns, each with the name of its format or ""; new ones may appear later.
+
+    What the files contained when the object was created is ignored. `log` takes notes of one line.
+    """
+
+    def __init__(
+        self,
+        paths: PathsAndFormats,
+        log: Callable[[str], None],
+        cpu_s: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._paths, self._log, self._cpu_s = paths, log, cpu_s
+        self._followers: dict[Path, ResultFollower] = {}
+        self._lagging: set[Path] = set()
+        self._add_followers(are_old=True)
+
+    def step(self) -> Iterator[tuple[Path, Addition]]:
+        """Yield what was added to the files since the last step, or a part of it; the next step continues."""
+        self._add_followers(are_old=False)
+        ends_s = self._cpu_s() + MAX_STEP_CPU_S
+        waiting, remaining = list(self._followers.items()), MAX_STEP_BYTES
+        while waiting and remaining > 0 and self._cpu_s() < ends_s:
+            path, follower = waiting.pop(0)
+            addition = follower.read(min(CHUNK_BYTES, remaining))
+            if addition is not None:
+                yield path, addition
+                waiting.append((path, follower))
+                remaining -= CHUNK_BYTES
+        # The files that this step has not reached are first in the next one.
+        self._followers = {**dict(waiting), **self._followers}
+        self._note_lag()
+
+    def close(self) -> None:
+        for follower in self._followers.values():
+            follower.close()
+
+    def _add_followers(self, *, are_old: bool) -> None:
+        for path, format_name in self._paths():
+            if path not in self._followers and len(self._followers) < MAX_FILES:
+                self._followers[path] = ResultFollower(path, format_name, self._log_of(path), is_old=are_old)
+
+    def _log_of(self, path: Path) -> Callable[[str], None]:
+        return lambda text: self._log(one_line(f"{path}: {text}"))
+
+    def _note_lag(self) -> None:
+        for path, follower in self._followers.items():
+            if path not in self._lagging and follower.unread_bytes() > LAG_BYTES:
+                self._lagging.add(path)
+                self._log_of(path)(f"grows faster than it is read; {LAG_BYTES >> 20} MiB are not served yet")

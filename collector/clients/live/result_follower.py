@@ -1,0 +1,132 @@
+"""Follows one result file while a load generator writes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.clients.client_format import HEAD_BYTES, ClientFormatError, GrowingResult
+from collector.clients.client_result import Operation
+from collector.clients.format_registry import growing_format
+from collector.growing_file import GrowingFile, NotRegularError
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What a step has read.
+
+    operations  the operations that were added, each as one total.
+    malformed   the number of lines that were skipped.
+    restarts    whether the file begins again, so that all counts before are void.
+    """
+
+    operations: tuple[Operation, ...] = ()
+    malformed: int = 0
+    restarts: bool = False
+
+
+class ResultFollower:
+    """Reads what is added to a file; content from before the follower was created is ignored if `is_old`."""
+
+    def __init__(self, path: Path, format_name: str, log: Callable[[str], None], *, is_old: bool) -> None:
+        """Read the format of this name; "" stands for the one that the content has. `log` takes notes."""
+        self._path = path
+        self._format_name = format_name
+        self._log = log
+        self._noted: set[str] = set()
+        self._file: GrowingFile | None = None
+        self._result: GrowingResult | None = None
+        self._is_ignored = self._skips_line = False
+        if is_old and (file := self._opened()):
+            file.seek(file.size())
+            self._skips_line = not file.seal.endswith(b"\n") and bool(file.seal)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = self._result = None
+        self._is_ignored = self._skips_line = False
+
+    def unread_bytes(self) -> int:
+        """Return the number of bytes that have not been read yet."""
+        return self._file.size() - self._file.position if self._file and not self._is_ignored else 0
+
+    def read(self, most_bytes: int) -> Addition | None:
+        """Read a part of what was added; return None if there is nothing to read now."""
+        try:
+            return self._read(most_bytes)
+        except OSError as error:
+            self._note(f"cannot be read: {error.strerror}")
+        except ClientFormatError as error:
+            self._note(str(error))
+            self._is_ignored = True
+        return None
+
+    def _read(self, most_bytes: int) -> Addition | None:
+        file = self._file or self._opened()
+        if file is None:
+            return None
+        # Check for a replacement before reading, so that lines appended before it are not lost.
+        is_replaced = self._is_replaced(file)
+        if file.is_rewritten():
+            return self._restarted(file)
+        chunk = file.read(most_bytes) if self._can_read(file) else b""
+        if chunk:
+            return self._added(chunk, is_first=file.position == len(chunk))
+        if is_replaced:
+            self.close()
+            return Addition(restarts=True)
+        return None
+
+    def _opened(self) -> GrowingFile | None:
+        try:
+            self._file = GrowingFile(self._path)
+        except FileNotFoundError:
+            return None
+        except NotRegularError as error:
+            self._note(str(error))
+            return None
+        return self._file
+
+    @staticmethod
+    def _is_replaced(file: GrowingFile) -> bool:
+        try:
+            return file.is_replaced()
+        except OSError:
+            # A file that was removed may still be written to.
+            return False
+
+    def _restarted(self, file: GrowingFile) -> Addition:
+        file.seek(0)
+        self._result = None
+        self._is_ignored = self._skips_line = False
+        return Addition(restarts=True)
+
+    def _can_read(self, file: GrowingFile) -> bool:
+        """Return whether there are bytes to read, in a format that can be read. Raises ClientFormatError."""
+        if self._is_ignored or file.size() == file.position:
+            return False
+        if self._result is None:
+            head = file.head(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
+            is_whole = b"\n" in head or len(head) >= HEAD_BYTES - len(BYTE_ORDER_MARK)
+            form = growing_format(head, self._format_name, is_final=file.size() >= HEAD_BYTES) if is_whole else None
+            self._result = form.growing(head) if form else None
+        return self._result is not None
+
+    def _added(self, chunk: bytes, *, is_first: bool) -> Addition:
+        assert self._result is not None  # noqa: S101 - `_can_read` has set it
+        if is_first:
+            chunk = chunk.removeprefix(BYTE_ORDER_MARK)
+        if self._skips_line:
+            _, end, chunk = chunk.partition(b"\n")
+            self._skips_line = not end
+        malformed = self._result.add(chunk)
+        if malformed or self._result.problem:
+            self._note(f"malformed lines are skipped, such as this one: {self._result.problem}", kind="malformed")
+        return Addition(self._result.take(), malformed)
+
+    def _note(self, text: str, kind: str = "") -> None:
+        if (kind or text) not in self._noted:
+            self._noted.add(kind or text)
+            self._log(text)
