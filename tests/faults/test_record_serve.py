@@ -10,7 +10,7 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.runs.clients.load_server import LoadServer
+from cli.runs.load_server import LoadServer
 from tests.exporters.prometheus.parsed import Parsed, parsed
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import Node
