@@ -10,6 +10,8 @@ from exporters.report.report_texts import list_text, shown, value_text
 from exporters.summary.phase_summary import ERRORS, PhaseSummary
 from exporters.summary.summary_text import number_text
 
+_WORDS = ("read", "write")
+
 
 def verdict(data: ReportData) -> Section:
     problems = [Paragraph(text, is_problem=True) for text in _problems(data)]
@@ -50,7 +52,7 @@ def latency_text(summary: PhaseSummary) -> str:
 
 def _server(total: PhaseSummary) -> str:
     parts = []
-    for word in ("read", "write"):
+    for word in _WORDS:
         rate, p99 = total.values.get(f"{word}s_per_s"), total.values.get(f"{word}_p99_ms")
         if isinstance(rate, int | float):
             tail = f" (p99 {number_text(p99, 2)} ms)" if isinstance(p99, int | float) else ""
@@ -91,7 +93,7 @@ def _errors(total: PhaseSummary) -> Iterator[str]:
 
 def _server_errors(total: PhaseSummary) -> dict[str, float]:
     """Return the known numbers of errors by kind, such as `read timeouts`."""
-    values = {f"{word} {name}": total.values.get(f"{word}_{name}") for word in ("read", "write") for name in ERRORS}
+    values = {f"{word} {name}": total.values.get(f"{word}_{name}") for word in _WORDS for name in ERRORS}
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
 
 
@@ -101,11 +103,10 @@ def _good(data: ReportData) -> Iterator[str]:
     if total is not None and total.values.get("client_errors_per_s") == 0:
         yield "Clients saw no errors."
     counts = _server_errors(total) if total else {}
-    if counts and not any(counts.values()):
-        yield f"No {', '.join(ERRORS)} on the server."
+    if len(counts) == len(_WORDS) * len(ERRORS) and not any(counts.values()):
+        *first, last = ERRORS
+        yield f"No {', '.join(first)} or {last} on the server."
     if data.lost and not any(data.lost.values()):
-        yield "No samples lost."
+        yield "No samples were lost."
     if data.run.nodes and all(node.folder for node in data.run.nodes):
-        yield (
-            f"All {count_text(len(data.run.nodes), 'node')} recorded." if len(data.run.nodes) > 1 else "Node recorded."
-        )
+        yield f"All {number} nodes were recorded." if (number := len(data.run.nodes)) > 1 else "The node was recorded."
