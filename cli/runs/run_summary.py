@@ -32,7 +32,7 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     A summary covers the ticks whose intervals lie completely inside its phase. A run without phases is summarised as a
     whole. Phases without data are left out. Raises CasstatError and click.UsageError.
     """
-    phases = _phases(run)
+    phases = measured_phases(run)
     summary = _summary(folder, run, phases)
     if len(phases) < 2:
         return summary
@@ -40,7 +40,7 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     return RunSummary([*summary.phases, *total.phases], total.lost)
 
 
-def _phases(run: Run) -> list[RunPhase]:
+def measured_phases(run: Run) -> list[RunPhase]:
     """Return the measured phases, or the whole run if it has no phases."""
     if run.phases:
         return [phase for phase in run.phases if phase.measured]

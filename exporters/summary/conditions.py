@@ -1,4 +1,4 @@
-"""Conditions on the columns of a summary, such as `read_p99_ms > 10`."""
+"""Conditions on the columns of a summary, such as `read_p99_ms > 10`, and on differences, such as `> +5%`."""
 
 import operator
 import re
@@ -43,3 +43,30 @@ def condition_of(text: str) -> Condition:
     if match is None:
         raise ValueError("expected COLUMN OPERATOR NUMBER, such as 'read_p99_ms > 10'")
     return Condition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]))
+
+
+_RELATIVE = re.compile(
+    r"\s*(?P<column>[a-z][a-z0-9_]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[-+](?:\d{1,9}\.?\d{0,9}|\.\d{1,9}))\s*%\s*"
+)
+
+
+@dataclass(frozen=True)
+class RelativeCondition:
+    """A comparison of the difference between two groups with a limit, which is a share of the first group's value."""
+
+    text: str
+    column: str
+    operator: str
+    limit: float
+
+    def holds(self, low: float, high: float) -> bool:
+        """Return whether the condition holds for all differences in a confidence interval."""
+        return OPERATORS[self.operator](low if self.operator.startswith(">") else high, self.limit)
+
+
+def relative_condition_of(text: str) -> RelativeCondition:
+    """Parse a condition such as `client_read_p99_ms > +5%`. Raises ValueError."""
+    match = _RELATIVE.fullmatch(text)
+    if match is None:
+        raise ValueError("expected COLUMN OPERATOR SIGN NUMBER%, such as 'client_p99_ms > +5%'")
+    return RelativeCondition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]) / 100)

@@ -1,0 +1,73 @@
+"""Compare two groups of runs"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.parameters.read_limit_options import memory_limit
+from collector.journal.read_limits import MAX_MEMORY_BYTES
+
+WITH = "--with"
+
+
+class RelativeConditionType(click.ParamType["Any"]):
+    """The parameter type of --fail-if."""
+
+    name = "condition"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from exporters.summary.conditions import RelativeCondition, relative_condition_of
+
+        if isinstance(value, RelativeCondition):
+            return value
+        try:
+            return relative_condition_of(str(value))
+        except ValueError as error:
+            self.fail(f"'{value}': {error}", param, ctx)
+
+
+class CompareCommand(click.Command):
+    """A click command whose option --with takes all words up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat --with before each of its words."""
+        words: list[str] = []
+        is_with, is_first = False, False
+        for word in args:
+            if word.startswith("-"):
+                is_with = is_first = word == WITH
+            elif is_with and not is_first:
+                words.append(WITH)
+            else:
+                is_first = False
+            words.append(word)
+        return super().parse_args(ctx, words)
+
+
+@click.command(cls=CompareCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("a", nargs=-1, metavar="A...")
+@click.option(WITH, "b", multiple=True, metavar="B...", help="Runs to compare with A.")
+@click.option("--baseline", metavar="tag:KEY=VALUE", help="Use all runs with this tag as A.")
+@click.option(
+    "--fail-if",
+    type=RelativeConditionType(),
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit with status 1 if a difference such as 'client_p99_ms > +5%' is certain in a phase (repeatable).",
+)
+@click.option("--json", is_flag=True, help="Print JSON.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML to FILE.")
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Compare two groups of runs
+
+    A and B are run directories, or names of runs in casstat-runs. For each phase and the total, prints throughput,
+    errors, latency and resources of both groups, the relative difference with its 95% confidence interval, the effect
+    size, and whether the difference is significant after correction for the number of comparisons.
+    """
+    from cli.runs.compare_program import CompareSettings, compare
+
+    with memory_limit(MAX_MEMORY_BYTES):
+        status = compare(CompareSettings(**options))
+    context.exit(status)

@@ -1,0 +1,233 @@
+"""Compares two groups of runs, for `casstat compare`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.errors import CasstatError, note
+from cli.install_hint import install_command
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.run_defaults import read_run_in
+from cli.runs.client_results import results_in
+from cli.runs.run_folder import RUNS_FOLDER
+from cli.runs.run_summary import measured_phases
+from cli.safe_echo import echo
+from collector.atomic_file import replace_file
+from collector.clients.client_result import ClientResult
+from collector.cluster.grid import SpanGrid
+from collector.printable import one_line
+from collector.runs.run import Run, RunPhase
+from collector.runs.run_file import RunFileError, is_run, read_run
+from exporters.summary.client_values import client_values
+from exporters.summary.conditions import RelativeCondition
+from exporters.summary.phase_summary import NEEDS
+
+if TYPE_CHECKING:
+    from exporters.comparison.comparison import ComparedRun
+    from exporters.comparison.comparison_report import Report
+
+MAX_INTERVALS = 1000
+"""Longer phases are divided into fewer, longer intervals, which hardly changes the result."""
+DEFAULT_INTERVAL_S = 1.0
+_TAG = "tag:"
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """The runs to compare, as directories or names, or A's as a tag; the conditions, and the output."""
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    baseline: str | None = None
+    fail_if: tuple[RelativeCondition, ...] = ()
+    json: bool = False
+    junit: Path | None = None
+
+
+@dataclass(frozen=True)
+class _LoadedRun:
+    """A run, its directory, its client results and its measured phases."""
+
+    folder: Path
+    run: Run
+    results: Sequence[ClientResult]
+    phases: Sequence[RunPhase]
+
+
+def compare(settings: CompareSettings) -> int:
+    """Print the comparison and return the exit status, which is 1 if a condition is met or cannot be checked.
+
+    Raises CasstatError and click.UsageError.
+    """
+    if find_spec("numpy") is None:
+        raise CasstatError(f"compare requires numpy (hint: run '{install_command('numpy', 'orjson')}')")
+    from exporters.comparison.comparison_json import comparison_json
+    from exporters.comparison.comparison_text import comparison_lines
+    from exporters.comparison.junit import junit_xml
+
+    a, b = _sides(settings)
+    report = _report(settings, [_loaded(folder) for folder in a], [_loaded(folder) for folder in b])
+    for warning in report.warnings:
+        note(warning)
+    for line in [comparison_json(report)] if settings.json else comparison_lines(report):
+        echo(line)
+    for checked in report.conditions:
+        for failure in checked.failures:
+            note(f"--fail-if '{checked.condition.text}': {failure}")
+    if settings.junit is not None:
+        try:
+            replace_file(settings.junit, junit_xml(report))
+        except OSError as error:
+            raise CasstatError(f"{settings.junit}: {error.strerror}") from None
+    return int(report.is_failed)
+
+
+def _sides(settings: CompareSettings) -> tuple[list[Path], list[Path]]:
+    """Return the directories of both sides' runs. Raises CasstatError and click.UsageError."""
+    if bool(settings.a) == (settings.baseline is not None):
+        raise click.UsageError("give either runs A or --baseline")
+    if not settings.b:
+        raise click.UsageError("no runs to compare with (hint: use 'casstat compare A... --with B...')")
+    a = [_folder(text) for text in settings.a] if settings.baseline is None else _tagged(settings.baseline)
+    b = [_folder(text) for text in settings.b]
+    known: dict[tuple[str, float], Path] = {}
+    for folder in (*a, *b):
+        run = read_run_in(folder)
+        # A copy of a run has the same name and beginning.
+        other = known.setdefault((run.name, run.begin_s), folder)
+        if other is not folder:
+            raise click.UsageError(f"{folder} is the same run as {other}")
+    return a, b
+
+
+def _folder(text: str) -> Path:
+    """Return the directory of a run, given by its path or name. Raises CasstatError."""
+    path = Path(text)
+    if is_run(path):
+        return path
+    named = [folder for folder, run in _runs() if text in (run.name, folder.name)]
+    if len(named) > 1:
+        raise CasstatError(f"'{one_line(text)}' names {len(named)} runs (hint: give their directories)")
+    if not named:
+        raise CasstatError(f"{one_line(text)}: no such run (hint: run 'casstat runs' for a list)")
+    return named[0]
+
+
+def _tagged(baseline: str) -> list[Path]:
+    """Return the directories of the runs with the tag in `tag:KEY=VALUE`. Raises CasstatError and click.UsageError."""
+    key, equals, value = baseline.removeprefix(_TAG).partition("=")
+    if not baseline.startswith(_TAG) or not key or not equals:
+        raise click.BadParameter(f"'{baseline}': expected tag:KEY=VALUE", param_hint="--baseline")
+    folders = [folder for folder, run in _runs() if run.tags.get(key) == value]
+    if not folders:
+        raise CasstatError(f"no run in {RUNS_FOLDER} has the tag {one_line(key)}={one_line(value)}")
+    return folders
+
+
+def _runs() -> Iterator[tuple[Path, Run]]:
+    """Yield the runs in the default directory; those that cannot be read are left out."""
+    try:
+        folders = sorted(filter(is_run, RUNS_FOLDER.iterdir()))
+    except OSError:
+        return
+    for folder in folders:
+        try:
+            yield folder, read_run(folder)
+        except (OSError, RunFileError) as error:
+            note(f"{folder}: {one_line(error)}")
+
+
+def _loaded(folder: Path) -> _LoadedRun:
+    """Return a run. Raises CasstatError."""
+    run = read_run_in(folder)
+    if run.end_s is None:
+        raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
+    return _LoadedRun(folder, run, results_in(folder), measured_phases(run))
+
+
+def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_LoadedRun]) -> "Report":
+    """Return the comparison. Raises CasstatError and click.UsageError."""
+    from exporters.comparison.checked_conditions import checked
+    from exporters.comparison.client_amounts import latency_kind
+    from exporters.comparison.comparison import comparisons
+    from exporters.comparison.comparison_report import Report
+    from exporters.comparison.differing_settings import differing_settings
+
+    loaded = [*a, *b]
+    common = {phase.name for phase in loaded[0].phases}.intersection(
+        *({phase.name for phase in one.phases} for one in loaded)
+    )
+    if not common:
+        raise CasstatError("no phase is in every run (hint: see 'casstat runs show DIR')")
+    step_s = _step_s(loaded)
+    kind = latency_kind(result for one in loaded for result in one.results)
+    side_a, side_b = ([_compared(one, common, kind, step_s) for one in side] for side in (a, b))
+    made = comparisons(side_a, side_b, [condition.column for condition in settings.fail_if])
+    return Report(
+        [_name(one) for one in a],
+        [_name(one) for one in b],
+        [
+            *differing_settings([one.run for one in a], [one.run for one in b]),
+            *_missing_phases(loaded, common),
+            *_missing_data((*side_a, *side_b), common),
+        ],
+        made,
+        [checked(condition, made) for condition in settings.fail_if],
+    )
+
+
+def _step_s(loaded: Iterable[_LoadedRun]) -> float:
+    """Return the interval into which all phases are divided."""
+    intervals_s = [node.interval_s or DEFAULT_INTERVAL_S for one in loaded for node in one.run.nodes]
+    lengths_s = [phase.end_s - phase.begin_s for one in loaded for phase in one.phases]
+    shortest_s = max(intervals_s, default=DEFAULT_INTERVAL_S)
+    return shortest_s * ceil(max(max(lengths_s) / MAX_INTERVALS / shortest_s, 1.0))
+
+
+def _name(one: _LoadedRun) -> str:
+    return one.folder.resolve().name
+
+
+def _missing_phases(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[str]:
+    """Yield a warning for each phase that some runs do not have."""
+    names = dict.fromkeys(phase.name for one in loaded for phase in one.phases if phase.name not in common)
+    for name in names:
+        without = [_name(one) for one in loaded if name not in {phase.name for phase in one.phases}]
+        yield one_line(f"phase '{one_line(name)}' is not compared: it is not in {', '.join(without)}")
+
+
+def _missing_data(runs: Iterable["ComparedRun"], common: set[str]) -> Iterator[str]:
+    """Yield a warning for each run without client results if others have them."""
+    has_client = {run.name: any(run.phases[phase].client for phase in common) for run in runs}
+    if any(has_client.values()):
+        for name in (name for name, has in has_client.items() if not has):
+            yield one_line(f"client results are not compared: {name} has none")
+
+
+def _compared(one: _LoadedRun, common: set[str], kind: str, step_s: float) -> "ComparedRun":
+    """Return the data of a run's phases. Raises CasstatError and click.UsageError."""
+    from exporters.comparison.client_amounts import client_bins
+    from exporters.comparison.comparison import ComparedRun, PhaseData
+    from exporters.comparison.server_amounts import server_intervals
+
+    phases = [phase for phase in one.phases if phase.name in common]
+    grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    try:
+        run, choice = merged(MergeSettings((one.folder,)), lambda *_: None, NEEDS, grid=grid, quiet=True)
+    except NoDataError as error:
+        raise CasstatError(f"{one.folder}: {error}") from None
+    data: dict[str, PhaseData] = {}
+    for number, phase in enumerate(phases):
+        samples = [sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number]
+        data[phase.name] = PhaseData(
+            server_intervals(choice, samples, len(run.nodes)),
+            client_bins(one.results, kind, phase.begin_s, phase.end_s, step_s),
+            client_values(one.results, phase.begin_s, phase.end_s),
+        )
+    return ComparedRun(_name(one), data)

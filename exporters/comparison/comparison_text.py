@@ -1,0 +1,70 @@
+"""A comparison of runs as a table of at most 100 columns."""
+
+from collections.abc import Iterator, Sequence
+
+from collector.printable import count_text, one_line
+from exporters.comparison.comparison import Comparison
+from exporters.comparison.comparison_report import Report
+
+WIDTHS = (33, 10, 10, 8, 18, 6)
+"""The widths of all columns but the last, which is `significant` or the reason why there is no test."""
+HEADERS = ("", "A", "B", "diff", "95% interval", "effect", "")
+MAX_CHARS = 100
+
+
+def comparison_lines(report: Report) -> Iterator[str]:
+    """Yield the lines of a comparison."""
+    yield f"A: {_runs_text(report.a)}"
+    yield f"B: {_runs_text(report.b)}"
+    if report.is_within_runs:
+        yield "within-run variation only: differences may be those between any two runs"
+    phase = None
+    for one in report.comparisons:
+        if one.phase != phase:
+            phase = one.phase
+            yield ""
+            yield _line((f"phase {one_line(phase)}"[: WIDTHS[0]], *HEADERS[1:]))
+        yield _line(_cells(one))
+
+
+def _runs_text(names: Sequence[str]) -> str:
+    return one_line(f"{count_text(len(names), 'run')} ({', '.join(names)})")[: MAX_CHARS - 3]
+
+
+def _line(cells: Sequence[str]) -> str:
+    texts = [
+        cells[0].ljust(WIDTHS[0]),
+        *(cell.rjust(width) for cell, width in zip(cells[1:], WIDTHS[1:], strict=False)),
+    ]
+    return " ".join((*texts, cells[-1])).rstrip()
+
+
+def _cells(one: Comparison) -> tuple[str, ...]:
+    found = one.difference
+    interval = "-"
+    if found.low is not None and found.high is not None:
+        interval = f"{_percent(found.low)} to {_percent(found.high)}"
+    return (
+        " ".join(filter(None, (one.column, one.bound)))[: WIDTHS[0]],
+        _number(found.value_a),
+        _number(found.value_b),
+        "-" if found.relative is None else _percent(found.relative),
+        interval,
+        "-" if found.effect is None else _bounded(f"{found.effect:+.1f}", WIDTHS[5]),
+        "yes" if one.is_significant else found.reason[:9] if found.p is None else "no",
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def _percent(share: float) -> str:
+    """Return a share as a percentage of at most seven characters."""
+    return f"{100 * share:+.1f}%" if abs(share) < 10 else f"{100 * share:+.0f}%" if abs(share) < 1000 else "huge"
+
+
+def _bounded(text: str, width: int) -> str:
+    return text if len(text) <= width else text.partition(".")[0][:width]

@@ -1,0 +1,40 @@
+"""A comparison of runs as JUnit XML, for build servers."""
+
+from xml.etree import ElementTree as Xml
+
+from collector.printable import one_line
+from exporters.comparison.comparison import Comparison
+from exporters.comparison.comparison_report import Report
+
+
+def junit_xml(report: Report) -> bytes:
+    """Return a test suite with a case per condition or, if there are none, per comparison.
+
+    A condition that is met or cannot be checked is a failure. A comparison is never a failure, but it is skipped if it
+    has no test.
+    """
+    suite = Xml.Element("testsuite", name="casstat compare")
+    for checked in report.conditions:
+        case = Xml.SubElement(suite, "testcase", classname="casstat.compare", name=one_line(checked.condition.text))
+        if checked.failures:
+            message = one_line("; ".join(checked.failures))
+            Xml.SubElement(case, "failure", message=message).text = "\n".join(map(one_line, checked.failures))
+    if not report.conditions:
+        for one in report.comparisons:
+            _add(suite, one)
+    for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
+        suite.set(name, str(len(suite.findall(tag))))
+    suite.set("errors", "0")
+    text: bytes = Xml.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _add(suite: Xml.Element, one: Comparison) -> None:
+    """Add the case of a comparison."""
+    case = Xml.SubElement(suite, "testcase", classname=f"casstat.compare.{one_line(one.phase)}", name=one.column)
+    found = one.difference
+    if found.p is None:
+        Xml.SubElement(case, "skipped", message=found.reason or "no test")
+        return
+    result = "significant" if one.is_significant else "not significant"
+    Xml.SubElement(case, "system-out").text = f"A {found.value_a:.6g}, B {found.value_b:.6g}: {result}"

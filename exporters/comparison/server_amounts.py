@@ -1,0 +1,124 @@
+"""The amounts in a cluster's intervals from which server throughput, errors, latency and resources are compared."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, log
+
+import numpy as np
+
+from collector.cluster.cluster_sample import ClusterSample
+from collector.model import histogram
+from collector.model.histogram import GROWTH, Buckets
+from exporters.comparison.resampling import Array
+from exporters.files.merged_rows import OPERATIONS, Choice, Row, table_of
+from exporters.line.columns import MS
+from exporters.summary.phase_summary import ERRORS, phase_values
+
+RESOURCES = ("cpu_busy_pct", "gc_pct", "disk_util_pct", "net_rx_kbit_per_s", "net_tx_kbit_per_s")
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+"""The pooled percentiles whose nearest bucket bounds divide fast requests from slow ones."""
+
+
+@dataclass(frozen=True)
+class ServerInterval:
+    """The cluster's row in an interval, and its latency histograms by operation."""
+
+    row: Row
+    buckets: dict[str, Buckets]
+
+
+def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: int) -> list[ServerInterval]:
+    """Return the intervals in which as many nodes answered as in any other; in the others, the sums would be lower."""
+    most = max((sample.answered for sample in samples), default=0)
+    operations = table_of(choice).view.operations
+    return [
+        ServerInterval(
+            phase_values(choice, sample, nodes),
+            {name: found for name, _ in OPERATIONS if (found := operations.buckets(sample.sample, name)) is not None},
+        )
+        for sample in samples
+        if sample.answered == most
+    ]
+
+
+@dataclass(frozen=True)
+class RowRatio:
+    """A column as a quotient of two sums over rows.
+
+    parts   the columns that are added to give the numerator.
+    weight  the column that is the denominator.
+    scaled  whether the numerator is multiplied by the weight, because the column is a mean or a rate.
+    """
+
+    column: str
+    parts: tuple[str, ...]
+    weight: str
+    scaled: bool
+
+    def amounts(self, intervals: Iterable[ServerInterval]) -> Array:
+        """Return the numerator and the denominator of each interval that has both."""
+        rows = [
+            (sum(parts) * (weight if self.scaled else 1.0), weight)
+            for interval in intervals
+            if (weight := _number(interval.row, self.weight))
+            and len(parts := [part for name in self.parts if (part := _number(interval.row, name)) is not None])
+            == len(self.parts)
+        ]
+        return np.array(rows, dtype=float).reshape(len(rows), 2)
+
+
+def _number(row: Row, name: str) -> float | None:
+    cell = row.get(name)
+    return float(cell) if isinstance(cell, int | float) else None
+
+
+def row_ratios() -> Iterator[RowRatio]:
+    """Yield the columns other than latency percentiles, in the order of output."""
+    words = [(name.lower(), plural) for name, plural in OPERATIONS]
+    for _, plural in words:
+        yield RowRatio(f"{plural}_per_s", (f"{plural}_per_s",), "interval_s", True)
+    for word, plural in words:
+        yield RowRatio(f"{word}_error_share", tuple(f"{word}_{error}" for error in ERRORS), plural, False)
+    for word, plural in words:
+        yield RowRatio(f"{word}_mean_ms", (f"{word}_mean_ms",), plural, True)
+    for name in RESOURCES:
+        yield RowRatio(name, (name,), "interval_s", True)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bucket bound that divides requests: the column of the share above it, and the bound in milliseconds."""
+
+    operation: str
+    column: str
+    bound_s: float
+
+    def amounts(self, intervals: Iterable[ServerInterval]) -> Array:
+        """Return the number of requests above the bound, and the number of all requests, in each interval."""
+        rows = [
+            (found.total - found.cumulative[found.upper_bounds.index(self.bound_s)], found.total)
+            for interval in intervals
+            if (found := interval.buckets.get(self.operation)) is not None
+        ]
+        return np.array(rows, dtype=float).reshape(len(rows), 2)
+
+    @property
+    def text(self) -> str:
+        return f">{self.bound_s * MS:.3g}ms"
+
+
+def bounds(intervals: Sequence[ServerInterval]) -> Iterator[Bound]:
+    """Yield the bounds nearest to the percentiles of all intervals; none if the bucket layouts have no such bounds."""
+    for operation, _ in OPERATIONS:
+        parts = [found for interval in intervals if (found := interval.buckets.get(operation)) is not None]
+        if not sum(part.total for part in parts):
+            continue
+        layouts = {part.upper_bounds for part in parts}
+        common = [bound for bound in set.intersection(*map(set, layouts)) if 0 < bound < inf]
+        pooled = histogram.merge(parts)
+        for name, share in SHARES.items():
+            quantile_s = histogram.quantile(pooled, share) or 0.0
+            near = [bound for bound in common if quantile_s / GROWTH <= bound <= quantile_s * GROWTH]
+            if near:
+                bound_s = min(near, key=lambda bound: abs(log(bound / quantile_s)))
+                yield Bound(operation, f"{operation.lower()}_above_{name}_share", bound_s)
