@@ -3,9 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor
 
 import numpy as np
+import numpy.typing as npt
 
 from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
@@ -29,24 +31,53 @@ class ClientBin:
     counts: Mapping[int, int] | None
 
 
+@dataclass(frozen=True, eq=False)
+class ClientBins:
+    """The bins of a phase of a run."""
+
+    bins: tuple[ClientBin, ...]
+
+    @cached_property
+    def has_counts(self) -> bool:
+        """Whether the latencies of all bins have counts."""
+        return all(part.counts is not None for part in self.bins)
+
+    @cached_property
+    def values_ns(self) -> npt.NDArray[np.int64]:
+        """The latencies that occurred, in ascending order."""
+        return np.array(sorted({value for part in self.bins for value in part.counts or ()}), dtype=np.int64)
+
+    @cached_property
+    def _counts(self) -> npt.NDArray[np.int64]:
+        """The bin, the latency and the number of operations of each count, as three columns."""
+        rows = [(row, *pair) for row, part in enumerate(self.bins) for pair in (part.counts or {}).items()]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+    def counts_of(self, values_ns: npt.NDArray[np.int64]) -> Array:
+        """Return the number of operations by bin and by the given latencies, which include those that occurred."""
+        counts = np.zeros((len(self.bins), len(values_ns)))
+        rows, latencies_ns, numbers = self._counts.T
+        counts[rows, np.searchsorted(values_ns, latencies_ns)] = numbers
+        return counts
+
+
 @dataclass(frozen=True)
 class ClientColumn:
-    """A column and its quantity; the amounts of `amounts` are those of the quantity."""
+    """A column and its quantity; `values_ns` are the latencies that a percentile counts."""
 
     name: str
     quantity: Quantity
-    needs_counts: bool = False
+    values_ns: npt.NDArray[np.int64] | None = None
 
-    def amounts(self, bins: Sequence[ClientBin]) -> Array:
-        """Return the amounts of each bin."""
-        if isinstance(self.quantity, Percentile):
-            index = {value: position for position, value in enumerate(self.quantity.values)}
-            dense = np.zeros((len(bins), len(index)))
-            for row, part in zip(dense, bins, strict=True):
-                for value, count in (part.counts or {}).items():
-                    row[index[value * _MS_PER_NS]] += count
-            return dense
-        rows = [self._ratio(part) for part in bins]
+    @property
+    def needs_counts(self) -> bool:
+        return self.name.endswith("_ms")
+
+    def amounts(self, phase: ClientBins) -> Array:
+        """Return the amounts of each bin; those of a percentile are the counts of `values_ns`."""
+        if self.values_ns is not None:
+            return phase.counts_of(self.values_ns)
+        rows = [self._ratio(part) for part in phase.bins]
         return np.array(rows, dtype=float).reshape(len(rows), 2)
 
     def _ratio(self, part: ClientBin) -> tuple[float, float]:
@@ -58,17 +89,14 @@ class ClientColumn:
         return sum(value * count for value, count in counts.items()) * _MS_PER_NS, sum(counts.values())
 
 
-def client_columns(prefix: str, bins: Iterable[ClientBin]) -> Iterator[ClientColumn]:
-    """Yield the columns of all operations or of one; `bins` are those of all runs."""
-    yield ClientColumn(f"{prefix}_ops_per_s", Ratio())
-    yield ClientColumn(f"{prefix}_error_share", Ratio())
-    yield ClientColumn(f"{prefix}_mean_ms", Ratio(), needs_counts=True)
-    values_ns: set[int] = set()
-    for part in bins:
-        values_ns.update(part.counts or ())
-    values = tuple(value * _MS_PER_NS for value in sorted(values_ns))
+def client_columns(prefix: str, phases: Sequence[ClientBins]) -> Iterator[ClientColumn]:
+    """Yield the columns of all operations or of one; `phases` are those of all runs."""
+    for suffix in ("ops_per_s", "error_share", "mean_ms"):
+        yield ClientColumn(f"{prefix}_{suffix}", Ratio())
+    values_ns = np.unique(np.concatenate([phase.values_ns for phase in phases]))
+    values_ms = tuple((values_ns * _MS_PER_NS).tolist())
     for name, percentage in PERCENTILES.items():
-        yield ClientColumn(f"{prefix}_{name}_ms", Percentile(percentage, values), needs_counts=True)
+        yield ClientColumn(f"{prefix}_{name}_ms", Percentile(percentage, values_ms), values_ns)
 
 
 def latency_kind(results: Iterable[ClientResult]) -> str:
@@ -81,7 +109,7 @@ def latency_kind(results: Iterable[ClientResult]) -> str:
 
 def client_bins(
     results: Sequence[ClientResult], kind: str, begin_s: float, end_s: float, step_s: float
-) -> dict[str, list[ClientBin]]:
+) -> dict[str, ClientBins]:
     """Return the bins of a time range, by the prefix of their columns; they are at least `step_s` long.
 
     A bin has the intervals whose middle is in it. Only intervals that lie completely inside the time range count.
@@ -94,14 +122,16 @@ def client_bins(
                 name = column_name(operation.name)
                 for prefix in (ALL, f"{ALL}_{name}") if name else (ALL,):
                     inside[prefix].append(intervals)
-    return {prefix: _bins(operations, kind, begin_s, step_s) for prefix, operations in inside.items()}
+    return {prefix: ClientBins(_bins(operations, kind, begin_s, step_s)) for prefix, operations in inside.items()}
 
 
 def _intervals(operation: Operation) -> tuple[ClientInterval, ...]:
     return operation.intervals or tuple(filter(None, [operation.total]))
 
 
-def _bins(operations: Sequence[Sequence[ClientInterval]], kind: str, begin_s: float, step_s: float) -> list[ClientBin]:
+def _bins(
+    operations: Sequence[Sequence[ClientInterval]], kind: str, begin_s: float, step_s: float
+) -> tuple[ClientBin, ...]:
     """Return the bins of operations that ran at the same time."""
     step_s = max(step_s, *(part.end_s - part.begin_s for intervals in operations for part in intervals))
     parts: defaultdict[int, list[ClientInterval]] = defaultdict(list)
@@ -114,7 +144,7 @@ def _bins(operations: Sequence[Sequence[ClientInterval]], kind: str, begin_s: fl
             parts[index].append(part)
         for index, total_s in length_s.items():
             lengths_s[index].append(total_s)
-    return [_bin(parts[index], kind, max(lengths_s[index])) for index in sorted(parts)]
+    return tuple(_bin(parts[index], kind, max(lengths_s[index])) for index in sorted(parts))
 
 
 def _bin(parts: Sequence[ClientInterval], kind: str, length_s: float) -> ClientBin:

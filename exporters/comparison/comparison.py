@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from collector.runs.phases import TOTAL
-from exporters.comparison.client_amounts import ALL, ClientBin, ClientColumn, client_columns
+from exporters.comparison.client_amounts import ALL, ClientBins, ClientColumn, client_columns
 from exporters.comparison.inference import LEVEL, Difference, RunAmounts, difference
 from exporters.comparison.quantities import Ratio
 from exporters.comparison.server_amounts import Bound, RowRatio, ServerInterval, bounds, row_ratios
@@ -21,7 +21,7 @@ class PhaseData:
     """
 
     server: Sequence[ServerInterval] = ()
-    client: Mapping[str, Sequence[ClientBin]] = field(default_factory=dict)
+    client: Mapping[str, ClientBins] = field(default_factory=dict)
     stated: Mapping[str, Cell] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ def _client(
     present = [set(run.phases[phase].client) for run in (*a, *b) for phase in phases]
     prefixes = sorted(set.intersection(*present))
     for prefix in prefixes:
-        bins = [part for run in (*a, *b) for phase in phases for part in run.phases[phase].client[prefix]]
+        bins = [run.phases[phase].client[prefix] for run in (*a, *b) for phase in phases]
         for column in client_columns(prefix, bins):
             if prefix == ALL or len(prefixes) > 2 or column.name in wanted:
                 yield column.name, _client_difference(column, a, b, phases, prefix), ""
@@ -105,8 +105,7 @@ def _client_difference(
     column: ClientColumn, a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str], prefix: str
 ) -> Difference:
     bins = [[[run.phases[phase].client[prefix] for phase in phases] for run in side] for side in (a, b)]
-    parts = [part for side in bins for run in side for phase in run for part in phase]
-    if column.needs_counts and any(part.counts is None for part in parts):
+    if column.needs_counts and not all(phase.has_counts for side in bins for run in side for phase in run):
         return Difference(_stated(a, phases, column.name), _stated(b, phases, column.name), reason="no distribution")
     first, second = ([[column.amounts(phase) for phase in run] for run in side] for side in bins)
     return difference(column.quantity, first, second)

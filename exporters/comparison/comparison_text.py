@@ -7,8 +7,8 @@ from exporters.comparison.comparison import Comparison
 from exporters.comparison.comparison_report import Report
 
 WIDTHS = (33, 10, 10, 8, 18, 6)
-"""The widths of all columns but the last, which is `significant` or the reason why there is no test."""
-HEADERS = ("", "A", "B", "diff", "95% interval", "effect", "")
+"""The widths of all columns but the last, which states whether the difference is significant."""
+HEADERS = ("", "A", "B", "diff", "95% interval", "effect", "differs")
 MAX_CHARS = 100
 
 
@@ -41,7 +41,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def _cells(one: Comparison) -> tuple[str, ...]:
     found = one.difference
-    interval = "-"
+    interval = found.reason or "-"
     if found.low is not None and found.high is not None:
         interval = f"{_percent(found.low)} to {_percent(found.high)}"
     return (
@@ -51,7 +51,7 @@ def _cells(one: Comparison) -> tuple[str, ...]:
         "-" if found.relative is None else _percent(found.relative),
         interval,
         "-" if found.effect is None else _bounded(f"{found.effect:+.1f}", WIDTHS[5]),
-        "yes" if one.is_significant else found.reason[:9] if found.p is None else "no",
+        "yes" if one.is_significant else "-" if found.p is None else "no",
     )
 
 

@@ -118,14 +118,15 @@ def _group(quantity: Quantity, runs: Sequence[RunAmounts], sums: Array) -> _Grou
         return _Group(value, len(runs), deleted, np.empty(0), 1.0, 1.0)
     generator = np.random.default_rng(SEED)
     lengths = [block_length(quantity.influence(part, part.sum(axis=0))) if len(part) else 1 for part in parts]
+    narrow, starts = quantity.narrowed(total)
     resampled = sum(
-        resampled_sums(generator, part, length, RESAMPLES)
+        resampled_sums(generator, np.add.reduceat(part, starts, axis=1), length, RESAMPLES)
         for part, length in zip(parts, lengths, strict=True)
         if len(part)
     )
     blocks = sum(count / length for count, length in zip(counts, lengths, strict=True))
     factor = sum(counts) / max(sum(counts) - sum(lengths), 1)
-    return _Group(value, len(runs), deleted, quantity.value(np.asarray(resampled)), factor, BLOCK_DEGREES * blocks)
+    return _Group(value, len(runs), deleted, narrow.value(np.asarray(resampled)), factor, BLOCK_DEGREES * blocks)
 
 
 def _tested(a: _Group, b: _Group, resolution: float, relative: float | None) -> Difference:

@@ -1,0 +1,71 @@
+"""`casstat compare` reads two groups of runs, and rejects runs that cannot be compared."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from cli.main import main
+from collector.runs.run import Run, RunNode, RunPhase
+from collector.runs.run_file import write_run
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+
+TICKS = 60
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs `a` and `b` in the default directory; `b` has three times as many reads."""
+    monkeypatch.chdir(tmp_path)
+    for number, (name, reads) in enumerate((("a", 10), ("b", 30))):
+        folder = tmp_path / "casstat-runs" / name
+        many = reads
+        record(folder / "nodes" / "n1", busy("n1", TICKS, lambda tick, many=many: [500] * (many + tick % 3)))
+        nodes = (RunNode("n1", "n1", "nodes/n1", TICKS, interval_s=1.0),)
+        phases = (RunPhase("main", BEGIN_S, BEGIN_S + TICKS), RunPhase(name, BEGIN_S + TICKS, BEGIN_S + TICKS + 1))
+        run = Run(name, BEGIN_S + number / 10, BEGIN_S + TICKS + 1, "1", {"side": name}, nodes, phases=phases)
+        write_run(folder, run)
+    return tmp_path
+
+
+def test_a_difference_meets_a_condition(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--with", "b", "--baseline", "tag:side=a", "--json", "--junit", "out.xml")
+    assert main(("compare", *words, "--fail-if", "reads_per_s > +100%", "--fail-if", "reads_per_s < -1%")) == 1
+    printed = capsys.readouterr()
+    content = json.loads(printed.out)
+    rate = next(one for one in content["comparisons"] if one["column"] == "reads_per_s")
+    assert rate["significant"]
+    assert rate["relative"] == pytest.approx(20 / 11, rel=0.01)
+    assert [one["met"] for one in content["conditions"]] == [True, False]
+    assert "phase 'b' is not compared: it is not in a" in printed.err
+    suite = Xml.parse(runs / "out.xml").getroot()  # noqa: S314 - our own file
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+
+def test_the_table_fits_100_columns(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(("compare", "a", "--with", "b")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "within-run variation only: differences may be those between any two runs" in lines
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("a", "--with", "casstat-runs/a"), 2, "is the same run as"),
+        (("a", "--with", "x\x1b[2J"), 1, "no such run"),
+        (("a",), 2, "no runs to compare with"),
+        (("--with", "b"), 2, "give either runs A or --baseline"),
+        (("--baseline", "side", "--with", "b"), 2, "expected tag:KEY=VALUE"),
+        (("--baseline", "tag:side=c", "--with", "b"), 1, "no run in casstat-runs has the tag side=c"),
+        (("a", "--with", "b", "--fail-if", "reads_per_s > 5%"), 2, "expected COLUMN OPERATOR SIGN"),
+    ],
+)
+def test_invalid_input_is_rejected(
+    runs: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int, message: str
+) -> None:
+    assert main(("compare", *words)) == code
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert "\x1b" not in errors

@@ -1,0 +1,68 @@
+"""Intervals cover differences that are due to chance, and find those that are not."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from exporters.comparison.inference import Difference, RunAmounts, difference
+from exporters.comparison.quantities import Percentile, Ratio
+from exporters.comparison.student_t import critical_value
+
+INTERVALS, PAIRS = 300, 60
+PHI, NOISE, DRIFT = 0.7, 0.05, 0.02
+
+
+def simulated(seed: int, runs: int, spread: float, effect: float = 0.0) -> list[RunAmounts]:
+    """Return runs whose throughput is autocorrelated, with a slow drift and a spread between runs."""
+    random = np.random.default_rng(seed)
+    noise = random.normal(size=(INTERVALS + 50, runs)) * NOISE * np.sqrt(1 - PHI**2)
+    values = np.zeros_like(noise)
+    for row in range(1, len(noise)):
+        values[row] = PHI * values[row - 1] + noise[row]
+    times = np.arange(INTERVALS)[:, np.newaxis] / INTERVALS
+    drift = DRIFT * np.sin(2 * np.pi * (times + random.random(runs))) - DRIFT * (times - 0.5)
+    rates = 1000 * np.exp(spread * random.normal(size=runs) + effect) * (1 + values[50:] + drift)
+    return [[np.column_stack([rate, np.ones(INTERVALS)])] for rate in rates.T]
+
+
+def alarms(runs: int, spread: float, effect: float = 0.0) -> int:
+    """Return how many of PAIRS comparisons find a difference."""
+    a, b = simulated(1, runs * PAIRS, spread), simulated(2, runs * PAIRS, spread, effect)
+    pairs = [slice(number * runs, (number + 1) * runs) for number in range(PAIRS)]
+    found = [difference(Ratio(), a[pair], b[pair]).p for pair in pairs]
+    return sum(p is not None and p < 0.05 for p in found)
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(1, 0.0), (2, 0.02), (3, 0.0), (3, 0.02)])
+def test_runs_without_a_difference_rarely_seem_to_differ(runs: int, spread: float) -> None:
+    # 37 of 500 are 4.4 of 60; eight are exceeded with a probability of 0.2 % at a rate of 5 %.
+    assert alarms(runs, spread) <= 8
+
+
+def test_a_difference_of_5_percent_is_found() -> None:
+    assert alarms(3, 0.01, effect=float(np.log(1.05))) >= 0.8 * PAIRS
+
+
+def test_a_result_is_reproducible() -> None:
+    a, b = simulated(1, 1, 0.0), simulated(2, 1, 0.0)
+    assert difference(Ratio(), a, b) == difference(Ratio(), a, b)
+
+
+def test_percentiles_come_from_the_counts_of_all_intervals() -> None:
+    quantity = Percentile(99.0, (1.0, 100.0))
+    fast, slow = np.array([[1000.0, 0.0]]), np.array([[0.0, 5.0]])
+    found = difference(quantity, [[fast], [fast]], [[fast], [fast, slow]])
+    assert (found.value_a, found.value_b) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("numerator", "reason"), [(0.0, "both zero"), (1.0, "no variation")], ids=("zero", "constant"))
+def test_constant_values_have_no_interval(numerator: float, reason: str) -> None:
+    runs: list[RunAmounts] = [[np.full((50, 2), (numerator, 1.0))]] * 2
+    found: Difference = difference(Ratio(), runs, runs)
+    assert (found.low, found.p, found.reason) == (None, None, reason)
+
+
+def test_critical_values_are_those_of_tables() -> None:
+    table: Callable[[float], float] = lambda degrees: round(critical_value(0.05, degrees), 3)  # noqa: E731
+    assert [table(degrees) for degrees in (1, 2, 4, 30)] == [12.706, 4.303, 2.776, 2.042]
