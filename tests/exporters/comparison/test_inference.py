@@ -8,27 +8,14 @@ import pytest
 from exporters.comparison.inference import Difference, RunAmounts, difference
 from exporters.comparison.quantities import Percentile, Ratio
 from exporters.comparison.student_t import critical_value
+from tests.exporters.comparison.simulated_runs import simulated
 
 INTERVALS, PAIRS = 300, 60
-PHI, NOISE, DRIFT = 0.7, 0.05, 0.02
-
-
-def simulated(seed: int, runs: int, spread: float, effect: float = 0.0) -> list[RunAmounts]:
-    """Return runs whose throughput is autocorrelated, with a slow drift and a spread between runs."""
-    random = np.random.default_rng(seed)
-    noise = random.normal(size=(INTERVALS + 50, runs)) * NOISE * np.sqrt(1 - PHI**2)
-    values = np.zeros_like(noise)
-    for row in range(1, len(noise)):
-        values[row] = PHI * values[row - 1] + noise[row]
-    times = np.arange(INTERVALS)[:, np.newaxis] / INTERVALS
-    drift = DRIFT * np.sin(2 * np.pi * (times + random.random(runs))) - DRIFT * (times - 0.5)
-    rates = 1000 * np.exp(spread * random.normal(size=runs) + effect) * (1 + values[50:] + drift)
-    return [[np.column_stack([rate, np.ones(INTERVALS)])] for rate in rates.T]
 
 
 def alarms(runs: int, spread: float, effect: float = 0.0) -> int:
     """Return how many of PAIRS comparisons find a difference."""
-    a, b = simulated(1, runs * PAIRS, spread), simulated(2, runs * PAIRS, spread, effect)
+    a, b = simulated(1, runs * PAIRS, spread, INTERVALS), simulated(2, runs * PAIRS, spread, INTERVALS, effect)
     pairs = [slice(number * runs, (number + 1) * runs) for number in range(PAIRS)]
     found = [difference(Ratio(), a[pair], b[pair]).p for pair in pairs]
     return sum(p is not None and p < 0.05 for p in found)
@@ -45,7 +32,7 @@ def test_a_difference_of_5_percent_is_found() -> None:
 
 
 def test_a_result_is_reproducible() -> None:
-    a, b = simulated(1, 1, 0.0), simulated(2, 1, 0.0)
+    a, b = simulated(1, 1, 0.0, INTERVALS), simulated(2, 1, 0.0, INTERVALS)
     assert difference(Ratio(), a, b) == difference(Ratio(), a, b)
 
 
