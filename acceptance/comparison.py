@@ -1,8 +1,8 @@
 """Measure how often `casstat compare` finds a difference between simulated runs, without and with a difference.
 
-Runs have 600 intervals of autocorrelated throughput with a slow drift. Without a difference, at most 37 of 500 pairs may
-differ, except for one run per side with a spread between runs, which cannot be known. A difference of 5% must be found in
-at least 80% of pairs of three runs per side if runs spread by 1%. Takes about a minute.
+Runs have 600 intervals of autocorrelated throughput with a slow drift. Without a difference, at most 37 of 500 pairs
+may differ, except for one run per side with a spread between runs, which cannot be known. A difference of 5% must be
+found in at least 80% of pairs of three runs per side if runs spread by 1%. Takes about a minute.
 """
 
 import sys
@@ -37,7 +37,7 @@ def main() -> int:
         power = alarms(3, spread, DIFFERENCE) / PAIRS
         status |= spread == 0.01 and power < MIN_POWER
         print(
-            f"3 runs per side, spread {spread:.0%}: a difference of {DIFFERENCE:.0%} is found in {power:.0%}",
+            f"3 runs per side, spread {spread:.0%}: {DIFFERENCE:.0%} is found in {power:.0%}",
             flush=True,
         )
     return int(status)

@@ -1,6 +1,7 @@
 """`casstat compare` reads two groups of runs, and rejects runs that cannot be compared."""
 
 import json
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -14,14 +15,18 @@ from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 TICKS = 60
 
 
+def reads_of(number: int, tick: int) -> list[int]:
+    return [500] * (number + tick % 3)
+
+
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Runs `a` and `b` in the default directory; `b` has three times as many reads."""
     monkeypatch.chdir(tmp_path)
     for number, (name, reads) in enumerate((("a", 10), ("b", 30))):
         folder = tmp_path / "casstat-runs" / name
-        many = reads
-        record(folder / "nodes" / "n1", busy("n1", TICKS, lambda tick, many=many: [500] * (many + tick % 3)))
+        ticks = busy("n1", TICKS, partial(reads_of, reads))
+        record(folder / "nodes" / "n1", ticks)
         nodes = (RunNode("n1", "n1", "nodes/n1", TICKS, interval_s=1.0),)
         phases = (RunPhase("main", BEGIN_S, BEGIN_S + TICKS), RunPhase(name, BEGIN_S + TICKS, BEGIN_S + TICKS + 1))
         run = Run(name, BEGIN_S + number / 10, BEGIN_S + TICKS + 1, "1", {"side": name}, nodes, phases=phases)
