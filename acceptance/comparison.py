@@ -1,7 +1,8 @@
 """Measure how often `casstat compare` finds a difference between simulated runs, without and with a difference.
 
-Runs have 600 intervals of autocorrelated throughput with a slow drift. Without a difference, at most 37 of 500 pairs
-may differ, except for one run per side with a spread between runs, which cannot be known. A difference of 5% must be
+Runs have 600 intervals of autocorrelated throughput with a slow drift; some have 120 intervals or no drift. Without a
+difference, at most 37 of 500 pairs may differ, except for one run per side with a spread between runs, which cannot be
+known. A difference of 5% must be
 found in at least 80% of pairs of three runs per side if runs spread by 1%. Takes about a minute.
 """
 
@@ -10,16 +11,16 @@ from math import log
 
 from exporters.comparison.inference import LEVEL, difference
 from exporters.comparison.quantities import Ratio
-from tests.exporters.comparison.simulated_runs import simulated
+from tests.exporters.comparison.simulated_runs import DRIFT, simulated
 
 PAIRS, MAX_ALARMS, MIN_POWER = 500, 37, 0.8
 INTERVALS, DIFFERENCE = 600, 0.05
 
 
-def alarms(runs: int, spread: float, effect: float = 0.0) -> int:
+def alarms(runs: int, spread: float, effect: float = 0.0, intervals: int = INTERVALS, drift: float = DRIFT) -> int:
     """Return how many of PAIRS comparisons find a difference."""
-    a = simulated(1, runs * PAIRS, spread, INTERVALS)
-    b = simulated(2, runs * PAIRS, spread, INTERVALS, log(1 + effect))
+    a = simulated(1, runs * PAIRS, spread, intervals, drift=drift)
+    b = simulated(2, runs * PAIRS, spread, intervals, log(1 + effect), drift)
     pairs = [slice(number * runs, (number + 1) * runs) for number in range(PAIRS)]
     return sum((difference(Ratio(), a[pair], b[pair]).p or 0.0) < LEVEL for pair in pairs)
 
@@ -33,6 +34,10 @@ def main() -> int:
             is_bound = runs > 1 or not spread
             status |= is_bound and count > MAX_ALARMS
             print(f"{runs} runs per side, spread {spread:.0%}: {count} alarms of {PAIRS}", flush=True)
+    for intervals in (120, INTERVALS):
+        count = alarms(1, 0.0, intervals=intervals, drift=0.0)
+        status |= count > MAX_ALARMS
+        print(f"1 run per side, no spread, no drift, {intervals} intervals: {count} alarms of {PAIRS}", flush=True)
     for spread in (0.01, 0.02):
         power = alarms(3, spread, DIFFERENCE) / PAIRS
         status |= spread == 0.01 and power < MIN_POWER

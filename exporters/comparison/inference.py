@@ -20,10 +20,8 @@ from exporters.comparison.student_t import critical_value, p_value
 LEVEL = 0.05
 RESAMPLES = 400
 SEED = 1
-MIN_INTERVALS = 20
-"""The minimum number of intervals of a run without which its variance is not estimated from blocks."""
-# A variance from overlapping blocks has as many degrees of freedom as 1.5 times the blocks without overlap.
-BLOCK_DEGREES = 1.5
+MIN_INTERVALS = 100
+"""With fewer intervals in a run, its variance is not estimated from blocks, because it would be far too low."""
 _ROUNDING = 1e-12
 
 RunAmounts = Sequence[Array]
@@ -59,7 +57,7 @@ class _Group:
     deleted  the values without one run each; none if there is one run.
     blocks   the values of block resamples; none if there are too few intervals.
     factor   the correction of the variance of `blocks` for the finite number of blocks.
-    degrees  the degrees of freedom of that variance.
+    degrees  the degrees of freedom of that variance: the number of blocks.
     """
 
     value: float
@@ -126,7 +124,7 @@ def _group(quantity: Quantity, runs: Sequence[RunAmounts], sums: Array) -> _Grou
     )
     blocks = sum(count / length for count, length in zip(counts, lengths, strict=True))
     factor = sum(counts) / max(sum(counts) - sum(lengths), 1)
-    return _Group(value, len(runs), deleted, narrow.value(np.asarray(resampled)), factor, BLOCK_DEGREES * blocks)
+    return _Group(value, len(runs), deleted, narrow.value(np.asarray(resampled)), factor, blocks)
 
 
 def _tested(a: _Group, b: _Group, resolution: float, relative: float | None) -> Difference:

@@ -12,7 +12,7 @@ from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 
-TICKS = 60
+TICKS = 120
 
 
 def reads_of(number: int, tick: int) -> list[int]:
