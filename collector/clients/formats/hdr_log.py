@@ -22,6 +22,8 @@ NAME = "hdr-log"
 MAX_LINE_CHARS = 8 << 20
 # Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
 YEAR_S = 365.0 * 86400
+# In a log without a header, times from this one on (in 2001) are seconds since the epoch.
+MIN_ABSOLUTE_S = 1e9
 # Times are rounded to milliseconds, so intervals without a gap may seem to have one.
 MIN_GAP_S = 0.01
 _BASE_TIME = re.compile(r"#\[BaseTime: ([\d.]+)")
@@ -69,15 +71,17 @@ class _Log:
         self.notes: list[str] = []
         self.is_estimated = False
         self._command = times
-        self._base_s: float | None = None
+        self._stated_base_s: float | None = None
+        self._deduced_base_s: float | None = None
         self._start_s: float | None = None
 
     def add(self, line: str) -> None:
         """Add a line. Raises ValueError."""
         if match := _BASE_TIME.match(line):
-            self._base_s = float(match[1])
+            self._stated_base_s = float(match[1])
         elif match := _START_TIME.match(line):
-            self._start_s = float(match[1])
+            # Logs that were concatenated have several starts.
+            self._start_s, self._deduced_base_s = float(match[1]), None
         elif line and not line.startswith(("#", '"')):
             self._add_interval(line)
 
@@ -95,13 +99,20 @@ class _Log:
 
     def _absolute_s(self, time_s: float) -> float:
         """Return a time in seconds since the epoch, as HdrHistogram's reader does."""
-        if self._base_s is None:
-            if self._start_s is None:
-                self.is_estimated = True
-                self._base_s = self._command.begin_s
-            else:
-                self._base_s = self._start_s if time_s < self._start_s - YEAR_S else 0.0
-        return self._base_s + time_s
+        if self._stated_base_s is not None:
+            return self._stated_base_s + time_s
+        if self._deduced_base_s is None:
+            self._deduced_base_s = self._base_of(time_s)
+        return self._deduced_base_s + time_s
+
+    def _base_of(self, time_s: float) -> float:
+        """Return what to add to the times of a log that does not state it, given its first time."""
+        if self._start_s is not None:
+            return self._start_s if time_s < self._start_s - YEAR_S else 0.0
+        if time_s >= MIN_ABSOLUTE_S:
+            return 0.0
+        self.is_estimated = True
+        return self._command.begin_s
 
     def take(self) -> tuple[Operation, ...]:
         """Return what was added since the last call by operation, each as one total, and forget it.
