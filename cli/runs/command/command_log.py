@@ -33,10 +33,11 @@ class CommandLog:
             note(f"{self._path}: the command's output is incomplete: {self._error}")
 
     def write(self, data: bytes) -> None:
-        """Append output; nothing is written after the first error."""
+        """Append output at once, so that the file's time is that of the last output; nothing after the first error."""
         if self._file is None or self._error:
             return
         try:
             self._file.write(data)
+            self._file.flush()
         except OSError as error:
             self._error = str(error.strerror)

@@ -52,15 +52,21 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         raise ClientFormatError("not the output of wrk")
     run.check()
     notes = run.notes()
-    begin_s = times.begin_s
     if earlier:
         notes.append(
             f"{count_text(earlier, 'earlier run')} of wrk in the output left out; the result is the last one's"
         )
-        begin_s = max(begin_s, times.end_s - run.length_s)
     tool = "wrk2" if run.is_wrk2 else "wrk"
-    operation = Operation("", total=run.total(begin_s, times.end_s))
+    end_s = _end_s(path, times, run.length_s)
+    # Times are rounded, so the run may seem to begin before the command.
+    operation = Operation("", total=run.total(max(end_s - run.length_s, times.begin_s), end_s))
     return ClientResult(NAME, tool, path.name, (operation,), estimated_clock=True, notes=tuple(notes))
+
+
+def _end_s(path: Path, times: CommandTimes, length_s: float) -> float:
+    """Return when the last line was written or, if the file was last changed at another time, the command's end."""
+    changed_s = path.stat().st_mtime
+    return changed_s if times.begin_s + length_s <= changed_s <= times.end_s else times.end_s
 
 
 class _Run:
@@ -68,8 +74,8 @@ class _Run:
 
     def __init__(self) -> None:
         self.requests: int | None = None
-        self.length_s = 0.0
         self.is_wrk2 = False
+        self._stated_length_s = 0.0
         self._precision_s = 0.0
         self._rate: float | None = None
         self._errors = {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}
@@ -112,7 +118,7 @@ class _Run:
 
     def _take_requests(self, requests: str, length: str, unit: str) -> None:
         self.requests = int(requests)
-        self.length_s, self._precision_s = float(length) * UNITS_S[unit], 0.01 * UNITS_S[unit]
+        self._stated_length_s, self._precision_s = float(length) * UNITS_S[unit], 0.01 * UNITS_S[unit]
 
     def _take_socket_errors(self, *counts: str) -> None:
         self._errors.update(zip(("connect", "read", "write", "timeout"), map(int, counts), strict=True))
@@ -127,11 +133,16 @@ class _Run:
         """Raise ClientFormatError if the run is incomplete, or its figures contradict each other."""
         if self.requests is None or self._rate is None:
             raise ClientFormatError("the last run has no total (hint: wrk prints it when it ends)")
-        tolerance = self._rate * self._precision_s + 0.01 * self.length_s + 1
-        if abs(self._rate * self.length_s - self.requests) > tolerance:
+        tolerance = self._rate * self._precision_s + 0.01 * self._stated_length_s + 1
+        if abs(self._rate * self._stated_length_s - self.requests) > tolerance:
             raise ClientFormatError("the number of requests contradicts the requests per second")
         if self._failed_responses > self.requests:
             raise ClientFormatError("more responses failed than there are requests")
+
+    @property
+    def length_s(self) -> float:
+        """How long wrk measured, in seconds: the requests by their rate, which has more digits than the duration."""
+        return self.requests / self._rate if self.requests and self._rate else self._stated_length_s
 
     @property
     def _failed_responses(self) -> int:

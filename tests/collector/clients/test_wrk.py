@@ -1,5 +1,6 @@
 """wrk's captures are those of wrk 4.1.0 from Debian; the text of wrk2 follows its documentation and is no capture."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -79,10 +80,45 @@ def test_a_capture_has_the_counts_and_percentiles_that_wrk_prints(
     assert (result.tool, operation.name, total.completed, total.errors) == ("wrk", "", completed, errors)
     assert total.service is not None
     assert total.service.stated_s == pytest.approx({key: value * 1e-6 for key, value in stated_us.items()})
-    assert (total.begin_s, total.end_s) == (TIMES.begin_s, TIMES.end_s)
+    assert total.end_s == TIMES.end_s
     assert result.has_only_service_time
     assert result.estimated_clock
     assert ("failed requests" in " ".join(result.notes)) == (capture == "status")
+
+
+@pytest.mark.parametrize(
+    ("changed_s", "end_s"),
+    [
+        # When the last line was written is known only if the file was not copied or changed after the command.
+        (100.0, 100.0),
+        (3600.0, 3600.0),
+        (7200.0, 3600.0),
+        (5.0, 3600.0),
+        (-9.0, 3600.0),
+    ],
+)
+def test_the_rate_is_that_which_wrk_prints_however_long_the_command_is(
+    tmp_path: Path, changed_s: float, end_s: float
+) -> None:
+    path = tmp_path / "command.log"
+    path.write_bytes((CAPTURES / "wrk-latency.log").read_bytes())
+    os.utime(path, (TIMES.begin_s, TIMES.begin_s + changed_s))
+    times = CommandTimes(TIMES.begin_s, TIMES.begin_s + 3600)
+    total = recognised_format(path).read(path, times).operations[0].total
+    assert total is not None
+    assert total.completed / (total.end_s - total.begin_s) == pytest.approx(49_986.35)
+    assert total.end_s == TIMES.begin_s + end_s
+
+
+def test_a_run_without_requests_has_the_stated_length(tmp_path: Path) -> None:
+    text = "Running 4s test @ http://a/\n  0 requests in 4.00s, 0.00B read\nRequests/sec:      0.00\n"
+    _, total = total_of_text(tmp_path / "command.log", text)
+    assert (total.begin_s, total.end_s, total.completed) == (TIMES.end_s - 4, TIMES.end_s, 0)
+
+
+def test_a_run_does_not_begin_before_the_command(tmp_path: Path) -> None:
+    _, total = total_of_text(tmp_path / "command.log", WRK2)
+    assert (total.begin_s, total.end_s) == (TIMES.begin_s, TIMES.end_s)
 
 
 def test_wrk2_states_response_times_and_a_spectrum(tmp_path: Path) -> None:
@@ -112,7 +148,7 @@ def test_of_several_runs_the_last_one_counts(tmp_path: Path) -> None:
     text = STATUS.read_text() + (CAPTURES / "wrk-latency.log").read_text()
     result, total = total_of_text(tmp_path / "command.log", text)
     assert (total.completed, total.end_s) == (300_384, TIMES.end_s)
-    assert total.begin_s == pytest.approx(TIMES.end_s - 6.01)
+    assert total.begin_s == pytest.approx(TIMES.end_s - 300_384 / 49_986.35)
     assert "1 earlier run" in result.notes[-1]
 
 
