@@ -30,10 +30,15 @@ class DecimalMarks:
         if match is None:
             raise ValueError(f"not a number: {one_line(text) or '(empty)'}")
         mark = match["mark"]
+        if mark == "," and self._has_comma_columns:
+            raise ValueError(
+                f"a comma in the number {text} (hint: omit it if it separates thousands; with decimal commas, separate "
+                "columns by semicolons)"
+            )
         if mark and self._mark not in ("", mark):
             raise ValueError(f"decimal points and decimal commas in one file: {text}")
         self._mark = mark or self._mark
-        if _DOUBTFUL.fullmatch(text) and not (mark == "." and self._has_comma_columns):
+        if _DOUBTFUL.fullmatch(text) and not self._has_comma_columns:
             self._doubtful = self._doubtful or text
         elif mark or len(text) >= _MIN_DIGITS_OF_THOUSANDS:
             self._has_no_thousands = True
