@@ -9,7 +9,6 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TypeVar
-from zlib import crc32
 
 from cli.errors import CasstatError, note
 from cli.runs.clients.result_files import FILES_FOLDER
@@ -200,16 +199,20 @@ def _clock_s(folder: Path, run: Run, path: Path, result: ClientResult) -> float:
 
 def _source(folder: Path, path: Path) -> str:
     """Return the path of a file in the run's directory relative to that directory, or the name of another file."""
-    resolved, run_folder = path.resolve(), folder.resolve()
-    return one_line(resolved.relative_to(run_folder) if resolved.is_relative_to(run_folder) else path.name)
+    relative = _path_from(folder, path)
+    return one_line(path.name if relative.is_absolute() else relative)
 
 
 def _target(folder: Path, path: Path) -> Path:
-    """Return the file for the result of a path; other files with the same name have other targets."""
-    source, resolved = _source(folder, path), path.resolve()
-    # The source of a file in the run may be shortened.
-    suffix = "" if folder.resolve() / source == resolved else f"~{crc32(os.fsencode(resolved)):08x}"
-    return folder / result_file.FOLDER / f"{folder_name(source)}{suffix}{SUFFIX}"
+    """Return the file for the result of a path; other paths have other targets, even if their sources are equal."""
+    digest = hashlib.blake2b(os.fsencode(_path_from(folder, path)), digest_size=8).hexdigest()
+    return folder / result_file.FOLDER / f"{folder_name(_source(folder, path))}~{digest}{SUFFIX}"
+
+
+def _path_from(folder: Path, path: Path) -> Path:
+    """Return the path of a file in a directory relative to that directory, or the absolute path of another file."""
+    resolved, root = path.resolve(), folder.resolve()
+    return resolved.relative_to(root) if resolved.is_relative_to(root) else resolved
 
 
 def _checksum(path: Path) -> str:

@@ -169,6 +169,33 @@ def test_collected_files_with_long_paths_have_results_of_their_own(tmp_path: Pat
     assert len(results_in(folder)) == 2
 
 
+@pytest.mark.parametrize(
+    "names", [("a b", "a  b"), ("x" * 199 + "12", "x" * 199 + "13"), ("a\u00a0b", "a b"), ("\x1ba", "\x1fa")]
+)
+@pytest.mark.parametrize("is_in_run", [True, False])
+def test_files_whose_names_are_shown_alike_have_results_of_their_own(
+    tmp_path: Path, names: tuple[str, str], is_in_run: bool
+) -> None:
+    folder = run_in(tmp_path / "run")
+    content = json.loads(LATTE.read_text())
+    paths = [(folder if is_in_run else tmp_path) / name for name in names]
+    for path in paths:
+        content["conf"]["tags"] = [path.name]
+        path.write_text(json.dumps(content))
+    for _ in range(2):
+        assert main(["import", str(folder), *map(str, paths)]) == 0
+        assert len(results_in(folder)) == 2
+
+
+def test_a_run_that_was_moved_replaces_the_results_of_its_own_files(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run")
+    written(folder / "files" / "a  b.json", LATTE)
+    for target in ("run", "moved"):
+        folder = folder.rename(tmp_path / target)
+        assert main(["import", str(folder), str(folder / "files" / "a  b.json")]) == 0
+    assert len(results_in(folder)) == 1
+
+
 def test_times_that_come_from_the_run_are_not_corrected_by_a_client_hosts_clock(tmp_path: Path) -> None:
     ahead_s = 3600.0
     host = ClientHost("gen1", "ssh://gen1", clocks=(NodeClock(BEGIN_S, ahead_s, 0.001),), results="results/1-gen1")
