@@ -1,6 +1,7 @@
 """The work of `casstat import`."""
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from collector.clients.client_result import ClientResult
 def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | None) -> None:
     """Import files, each FILE or FORMAT:FILE, into the run in a directory; print and update its summary.
 
-    Raises CasstatError and click.UsageError.
+    The files before one that fails are imported. Raises CasstatError and click.UsageError.
     """
     if run_at([folder]) is None:
         raise CasstatError(f"{folder}: not a run directory")
@@ -28,10 +29,9 @@ def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | Non
     run = read_run_in(folder)
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run is incomplete (hint: run 'casstat fetch --recover {folder}')")
-    files = [file for text in texts for file in expanded(text)]
     results: list[ClientResult] = []
     try:
-        for file in files:
+        for file in chain.from_iterable(map(expanded, texts)):
             results.append(imported(folder, run, file, client_clock_s))
     finally:
         for line in result_lines(results):

@@ -138,13 +138,16 @@ def test_a_commands_output_is_imported_if_no_file_has_a_result(
         assert capsys.readouterr().err == f"casstat: --client {tmp_path}/absent: no such file\n"
 
 
-def test_the_summary_has_the_files_that_were_imported_before_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("name", "reason"), [("other", "not the result"), ("absent", "no such file")])
+def test_files_that_were_imported_before_an_error_are_printed_and_in_the_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
 ) -> None:
     folder = run_in(tmp_path / "run")
     (tmp_path / "other").write_text("other\n")
-    assert main(["import", str(folder), str(LATTE), str(tmp_path / "other")]) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"casstat: {tmp_path}/other: not the result")
+    assert main(["import", str(folder), str(LATTE), str(tmp_path / name)]) == 1
+    printed = capsys.readouterr()
+    assert f"{OPERATIONS:,} operations" in printed.out
+    assert printed.err.splitlines()[-1].startswith(f"casstat: {tmp_path}/{name}: {reason}")
     assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
 
 
