@@ -73,7 +73,7 @@ def total_size(runs: Mapping[str, StoredRun]) -> int:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the remaining lines of a file; of a line that is too long, yield only the end. Raises OSError."""
+    """Yield the remaining lines of a file; if a line is too long, yield only its end. Raises OSError."""
     while line := file.readline(MAX_LINE_BYTES):
         if line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
             yield line

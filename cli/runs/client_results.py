@@ -126,7 +126,7 @@ def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -
         return
     if _have_files(folder, results, hosts):
         command = f"casstat import {folder} {output}"
-        note(f"{output}: not imported, because a file has the result (hint: '{command}' counts it in addition)")
+        note(f"{output}: not imported, because a file contains the result (hint: '{command}' imports it as well)")
         return
     _import_recognised(folder, run, output)
 

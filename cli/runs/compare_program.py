@@ -91,7 +91,7 @@ def compare(settings: CompareSettings) -> int:
 def _sides(settings: CompareSettings) -> tuple[list[Path], list[Path]]:
     """Return the directories of both sides' runs. Raises CasstatError and click.UsageError."""
     if bool(settings.a) == (settings.baseline is not None):
-        raise click.UsageError("give either runs A or --baseline")
+        raise click.UsageError("specify either runs A or --baseline")
     if not settings.b:
         raise click.UsageError("no runs to compare with (hint: use 'casstat compare A... --with B...')")
     a = [_folder(text) for text in settings.a] if settings.baseline is None else _tagged(settings.baseline)
@@ -113,9 +113,9 @@ def _folder(text: str) -> Path:
         return path
     named = [folder for folder, run in _runs() if text in (run.name, folder.name)]
     if len(named) > 1:
-        raise CasstatError(f"'{one_line(text)}' names {len(named)} runs (hint: give their directories)")
+        raise CasstatError(f"'{one_line(text)}' is the name of {len(named)} runs (hint: specify their directories)")
     if not named:
-        raise CasstatError(f"{one_line(text)}: no such run (hint: run 'casstat runs' for a list)")
+        raise CasstatError(f"{one_line(text)}: no such run (hint: 'casstat runs' lists runs)")
     return named[0]
 
 
@@ -164,7 +164,7 @@ def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_Loa
         *({phase.name for phase in one.phases} for one in loaded)
     )
     if not common:
-        raise CasstatError("no phase is in every run (hint: see 'casstat runs show DIR')")
+        raise CasstatError("the runs have no phase in common (hint: see 'casstat runs show DIR')")
     step_s = _step_s(loaded)
     kind = latency_kind(result for one in loaded for result in one.results)
     side_a, side_b = ([_compared(one, common, kind, step_s) for one in side] for side in (a, b))

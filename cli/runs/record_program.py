@@ -76,7 +76,7 @@ def record(settings: RecordSettings) -> int:
     addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
     client_hosts = ssh_addresses(settings.client_hosts)
     if settings.serve is not None and client_hosts:
-        raise click.UsageError("--serve reads files of this machine only, so it cannot be used with --client-host")
+        raise click.UsageError("--serve reads only files on this machine, so it cannot be used with --client-host")
     begin_s = time.time()
     name = settings.name or accepted_name(Path(settings.command[0]).name)
     folder = settings.folder or run_folder.default_folder(name, begin_s)

@@ -40,7 +40,7 @@ def report(settings: ReportSettings) -> list[Path]:
     run = read_run_in(settings.run)
     summary = completed_summary(settings.run, run)
     if summary is None:
-        raise CasstatError(f"{settings.run}: no report without a summary")
+        raise CasstatError(f"{settings.run}: cannot write a report without a summary")
     cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
     return write_report(settings.run, run, summary, settings.folder or settings.run, cost)
 

@@ -39,7 +39,7 @@ def growing_format(head: bytes, name: str, *, is_final: bool) -> GrowingFormat |
             raise
         return None
     if not hasattr(form, "growing"):
-        raise ClientFormatError(f"a result of the format {form.NAME} is read only after the command has ended")
+        raise ClientFormatError(f"results in the format {form.NAME} are read only after the command has ended")
     return cast("GrowingFormat", form)
 
 
@@ -50,6 +50,6 @@ def _matching_format(head: str) -> ClientFormat:
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        raise ClientFormatError(f"not the result of a known load generator (known formats: {', '.join(known)})")
+        raise ClientFormatError(f"unknown format (known formats: {', '.join(known)})")
     names = ", ".join(candidate.NAME for candidate in matching)
-    raise ClientFormatError(f"may be in several formats: {names} (hint: name one, as FORMAT:FILE)")
+    raise ClientFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

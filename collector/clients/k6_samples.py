@@ -43,7 +43,7 @@ class K6Samples:
         """Add a sample of one of METRICS. Raises ValueError."""
         if metric in TOTALS:
             if not 0 <= value <= MAX_COUNT:
-                raise ValueError(f"not a count: {value:g}")
+                raise ValueError(f"not an operation count: {value:g}")
             self._totals[metric] += round(value)
             return
         second = int(rfc3339_s(time) if "T" in time else unix_time_s(time))
@@ -83,7 +83,7 @@ class K6Samples:
         """Return the result; `runs` is the number of k6's runs in the file. Raises ClientFormatError."""
         operations = self._times.operations()
         if not operations:
-            raise ClientFormatError(f"there are no requests ({HTTP} or {GRPC})")
+            raise ClientFormatError(f"no requests ({HTTP} or {GRPC})")
         return ClientResult(format_name, "k6", source, operations, notes=(*notes, *self._notes(runs)))
 
     def _notes(self, runs: int) -> list[str]:

@@ -24,9 +24,9 @@ def require_sound(result: ClientResult) -> None:
 
 def _require_values(interval: ClientInterval) -> None:
     if not 0 <= interval.begin_s <= interval.end_s < MAX_TIME_S:
-        raise ClientFormatError(f"not a time range since 1970: {interval.begin_s:.3f} s to {interval.end_s:.3f} s")
+        raise ClientFormatError(f"invalid time range: {interval.begin_s:.3f} s to {interval.end_s:.3f} s")
     if min(interval.completed, *interval.errors.values(), 0) < 0:
-        raise ClientFormatError(f"a negative number of operations at {interval.begin_s:.3f} s")
+        raise ClientFormatError(f"negative number of operations at {interval.begin_s:.3f} s")
 
 
 def _require_order(operation: Operation) -> None:

@@ -92,7 +92,7 @@ class StressRun:
         stated_s = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else 0
         length_s = max(self.totals[-1].time_s, float(stated_s))
         if length_s > MAX_INTERVALS:
-            raise ClientFormatError(f"the run has {length_s / 86400:.0f} days (hint: check its times)")
+            raise ClientFormatError(f"the run lasts {length_s / 86400:.0f} days (hint: check the times in the file)")
         return length_s
 
     def operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
@@ -155,10 +155,12 @@ class StressRun:
             notes.append("the last rows are incomplete and are ignored")
         missing = self.completed - sum(rows[-1].operations for rows in self._singles.values())
         if self._singles and missing:
-            notes.append(f"the rows of single operations differ from their total by {count_text(missing, 'operation')}")
+            notes.append(
+                f"the rows of the individual operations differ from the total row by {count_text(missing, 'operation')}"
+            )
         notes += self._rate_notes()
         if "total errors" not in self._results:
-            notes.append("there is no total of the run (hint: cassandra-stress prints it when it ends)")
+            notes.append("the totals of the run are missing (hint: cassandra-stress prints them when it ends)")
         return notes
 
     def _rate_notes(self) -> list[str]:
@@ -177,9 +179,11 @@ def _append(rows: list[Row], row: Row) -> None:
     last = rows[-1] if rows else _START
     count, length_s = row.operations - last.operations, row.time_s - last.time_s
     if count < 0 or length_s < 0:
-        raise ClientFormatError(f"line {row.line}: its time or number of operations is below that of the row before")
+        raise ClientFormatError(
+            f"line {row.line}: the time or the number of operations is lower than in the previous row"
+        )
     if row.rate_per_s is not None and count > MAX_EXCESS * (row.rate_per_s + 1) * (length_s + RESOLUTION_S) + 1:
-        raise ClientFormatError(f"line {row.line}: its number of operations contradicts its rate")
+        raise ClientFormatError(f"line {row.line}: the number of operations contradicts the rate")
     if rows and not length_s:
         rows[-1] = Row(row.line, row.time_s, row.operations, None, last.errors + row.errors, {})
     else:

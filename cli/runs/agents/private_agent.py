@@ -116,7 +116,7 @@ def _last_line(output: bytes) -> str:
 _AGENT_VARIABLES = frozenset(
     f"CASSTAT_{name}" for name in ("LISTEN", "JOURNAL_DIR", "JOURNAL_LIMIT", "WEB_CONFIG_FILE", "TO", "CONFIG")
 )
-# These describe one node, which may be another one than that with the URL given as --jolokia.
+# These describe one node, which may not be the one whose URL is given with --jolokia.
 _NODE_VARIABLES = frozenset(
     f"CASSTAT_{name}"
     for name in (

@@ -86,7 +86,7 @@ class _Log:
         match = _ROW.fullmatch(line.text)
         if match is None:
             if line.is_whole:
-                raise ClientFormatError(f"line {line.number}: a damaged row")
+                raise ClientFormatError(f"line {line.number}: malformed row")
             return
         name, count, rate, _, _, _, *latencies, time_s, errors = match.groups()
         stated_s = {
@@ -118,15 +118,15 @@ class _Log:
             operations = count_text(self._earlier_operations, "operation")
             threads = f", with {count_text(int(self._running['threads']), 'thread')}" if self._running else ""
             earlier = count_text(self._earlier_runs, "earlier run")
-            notes.append(f"{earlier} with {operations} left out; the result is that of the last run{threads}")
+            notes.append(f"{earlier} with {operations} ignored; only the last run{threads} is imported")
         if self._has_warm_up:
-            notes.append("operations that warm up are not counted, because cassandra-stress prints no rows of them")
+            notes.append("warm-up operations are not counted, because cassandra-stress prints no rows for them")
         if self._is_limited and not self.is_fixed:
-            notes.append("the rate was limited: if it was with fixed=, the latencies are response times")
+            notes.append("the rate was limited; if the limit was set with fixed=, the latencies are response times")
         if self._has_failed:
             notes.append("cassandra-stress ended with FAILURE")
         if self._is_cut:
-            notes.append("the output ends within a line, which is ignored if it is a row or a result")
+            notes.append("the output ends in the middle of a line; if that line is a row or a result, it is ignored")
         return notes
 
 

@@ -52,7 +52,11 @@ class _File:
             return
         fields = csv_fields(line, self._delimiter)
         if len(fields) != len(self._columns):
-            hint = " (hint: with decimal commas, separate columns by semicolons)" if self._delimiter == "," else ""
+            hint = (
+                " (hint: if numbers have decimal commas, separate columns with semicolons)"
+                if self._delimiter == ","
+                else ""
+            )
             raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}{hint}")
         row = {column: field.strip() for column, field in zip(self._columns, fields, strict=True)}
         self._rows.add(row, self._time_s(row))
@@ -63,7 +67,7 @@ class _File:
         self._columns = _columns(header, self._delimiter)
         present = [column for column in TIMES if column in self._columns]
         if len(present) != 1:
-            raise ValueError("missing column: time_s or time" if not present else "both columns time_s and time")
+            raise ValueError("missing column: time_s or time" if not present else "both time_s and time are present")
         self._time_column = present[0]
         self._numbers = DecimalMarks(self._delimiter)
         has_intervals = not set(self._columns).isdisjoint(csv_intervals.REQUIRED)
@@ -71,7 +75,7 @@ class _File:
         self._rows = form(self._columns, self._numbers)
         known = {*self._rows.known, self._time_column}
         if repeated := sorted({column for column in known if self._columns.count(column) > 1}):
-            raise ValueError(f"several columns {', '.join(repeated)}")
+            raise ValueError(f"duplicate columns: {', '.join(repeated)}")
         self._unknown = [column for column in self._columns if column not in known]
         self._header = header
 
@@ -83,7 +87,7 @@ class _File:
         """Return the result. Raises ClientFormatError."""
         operations = self._rows.operations() if self._header else ()
         if not operations:
-            raise ClientFormatError("there are no rows")
+            raise ClientFormatError("no rows")
         self._numbers.check()
         rows = self._rows
         further = {

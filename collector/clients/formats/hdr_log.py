@@ -53,7 +53,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
                 log.notes.append(f"the last line is incomplete and is ignored: {error}")
     if not log.latencies:
         raise ClientFormatError("the log has no intervals")
-    notes = (*log.notes, "the values of the log are assumed to be nanoseconds")
+    notes = (*log.notes, "the log's values are assumed to be nanoseconds")
     return ClientResult(NAME, "HdrHistogram log", path.name, log.operations(), log.is_estimated, notes)
 
 
@@ -128,7 +128,9 @@ class _Log:
         begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
         if end_s - begin_s > MAX_INTERVALS:
             days = (end_s - begin_s) / SECONDS_PER_DAY
-            raise ClientFormatError(f"its intervals are up to {days:.0f} days apart (hint: check its times)")
+            raise ClientFormatError(
+                f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
+            )
         # What an incomplete log lacks at its end is unknown.
         known_until_s = begin_s if self.notes else end_s
         return tuple(

@@ -66,7 +66,7 @@ def _rows(file: BinaryIO, layout: Layout, notes: list[str]) -> Iterator[tuple[in
         if header and layout.header in block:
             rows, repeated = header.subn(b"", block)
             if repeated:
-                notes.append("the header is repeated; the file may consist of several results")
+                notes.append("the header is repeated; the file may contain several results")
         if _is_last(block) and _is_incomplete(rows, line, layout):
             notes.append("the last row is incomplete and is ignored")
             continue
@@ -81,7 +81,7 @@ def _is_last(block: bytes) -> bool:
 
 def _is_incomplete(row: bytes, line: int, layout: Layout) -> bool:
     if row.count(b'"') % 2 and _FURTHER_ROW.search(row):
-        raise ClientFormatError(f"line {line}: a quote is not closed")
+        raise ClientFormatError(f"line {line}: unclosed quote")
     try:
         check_rows(row, line, layout)
     except ClientFormatError:

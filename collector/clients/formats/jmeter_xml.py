@@ -40,7 +40,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         if not document.is_finished():
             file.seek(document.position)
             if b"\n<" in file.read(MAX_TOKEN_BYTES)[1:]:
-                raise ClientFormatError(f"line {document.line}: not closed")
+                raise ClientFormatError(f"line {document.line}: unclosed element")
             notes.append("the file is incomplete; its last samples may be missing")
     return document.samples.result(NAME, path.name, notes)
 
@@ -91,6 +91,8 @@ class _Document:
             self._parser.Parse(data, False)
         except expat.ExpatError as error:
             raise ClientFormatError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
+        except LookupError:
+            raise ClientFormatError(f"line {self.line}: unknown encoding") from None
         self._bytes += len(data)
         if self._bytes - self.position > MAX_TOKEN_BYTES:
             raise ClientFormatError(f"line {self.line}: longer than {MAX_TOKEN_BYTES >> 20} MiB")
@@ -103,14 +105,14 @@ class _Document:
         return True
 
     def _refuse(self, *_: object) -> None:
-        raise ClientFormatError(f"line {self.line}: a document type is not allowed")
+        raise ClientFormatError(f"line {self.line}: document type declarations are not allowed")
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag not in SAMPLES:
             return
         if self._open and not self._parser.CurrentColumnNumber:
             # JMeter indents samples within others; otherwise the end of a sample is missing.
-            raise ClientFormatError(f"line {self.line}: the sample before it is not closed")
+            raise ClientFormatError(f"line {self.line}: the previous sample is not closed")
         if len(self._open) == MAX_DEPTH:
             raise ClientFormatError(f"line {self.line}: nested too deeply")
         is_transaction = attributes.get("rm", "").startswith(TRANSACTION)
@@ -129,7 +131,7 @@ class _Document:
         second = (self._number(attributes, "ts", MAX_TIME_MS) + elapsed_ms) // MS_PER_S
         if attributes.get("sc", "1") != "1":
             raise ClientFormatError(
-                f"line {self.line}: it stands for several samples (hint: set JMeter's property mode=Standard)"
+                f"line {self.line}: the element represents several samples (hint: set JMeter's property mode=Standard)"
             )
         label = attributes.get("lb", "").encode(errors="replace")
         self.samples.extend(second, second)

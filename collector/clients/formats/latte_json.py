@@ -62,7 +62,7 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
     if failed:
         notes.append(f"latte's latencies include those of {count_text(failed, 'failed request')}")
     if not samples:
-        notes.append("there are no samples over time (hint: run latte without --drop-sampling-log)")
+        notes.append("the report contains no periodic samples (hint: run latte without --drop-sampling-log)")
     return ClientResult(NAME, "latte", source, tuple(operations), notes=tuple(notes))
 
 

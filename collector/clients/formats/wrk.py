@@ -47,15 +47,13 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         if _RUN.match(line.text):
             run, earlier = _Run(), earlier + 1
         elif earlier >= 0 and not run.add(line.text):
-            raise ClientFormatError(f"line {line.number}: not a line that wrk prints")
+            raise ClientFormatError(f"line {line.number}: not a line of wrk's output")
     if earlier < 0:
         raise ClientFormatError("not the output of wrk")
     run.check()
     notes = run.notes()
     if earlier:
-        notes.append(
-            f"{count_text(earlier, 'earlier run')} of wrk in the output left out; the result is the last one's"
-        )
+        notes.append(f"{count_text(earlier, 'earlier run')} of wrk ignored; only the last one is imported")
     tool = "wrk2" if run.is_wrk2 else "wrk"
     end_s = _end_s(path, times, run.length_s)
     # Times are rounded, so the run may seem to begin before the command.
@@ -132,12 +130,12 @@ class _Run:
     def check(self) -> None:
         """Raise ClientFormatError if the run is incomplete, or its figures contradict each other."""
         if self.requests is None or self._rate is None:
-            raise ClientFormatError("the last run has no total (hint: wrk prints it when it ends)")
+            raise ClientFormatError("the totals of the last run are missing (hint: wrk prints them when it ends)")
         tolerance = self._rate * self._precision_s + 0.01 * self._stated_length_s + 1
         if abs(self._rate * self._stated_length_s - self.requests) > tolerance:
             raise ClientFormatError("the number of requests contradicts the requests per second")
         if self._failed_responses > self.requests:
-            raise ClientFormatError("more responses failed than there are requests")
+            raise ClientFormatError("more failed responses than requests")
 
     @property
     def length_s(self) -> float:
@@ -163,13 +161,13 @@ class _Run:
         if not self._stated_s:
             notes.append("there are no percentiles (hint: run wrk with --latency)")
         elif not self.is_wrk2:
-            notes.append("wrk adds estimated latencies of requests that slow ones delayed")
+            notes.append("wrk adds estimated latencies for requests that were delayed by slow ones")
         else:
-            notes.append("wrk2's latencies are those after its calibration, which takes about ten seconds")
+            notes.append("wrk2's latencies do not include its calibration, about the first ten seconds")
         if self._errors["status"] and self._stated_s:
             notes.append(f"the latencies include those of {count_text(self._errors['status'], 'failed request')}")
         if self.is_wrk2 and self._errors["timeout"]:
             notes.append(
-                "wrk2 counts a request as a timeout each time it checks, so timeouts are not numbers of requests"
+                "wrk2 counts a slow request as a timeout at each check, so one request may be several timeouts"
             )
         return notes

@@ -37,7 +37,7 @@ class IntervalRows:
             if match := PERCENTILE.fullmatch(column):
                 key = "response" if match["response"] else "service", float(match["percentage"])
                 if key in self._percentiles or key[1] > 100:
-                    raise ValueError(f"not a percentile, or one that occurs twice: {column}")
+                    raise ValueError(f"invalid or repeated percentile: {column}")
                 self._percentiles[key] = column, UNITS_NS[match["unit"]]
         self.known = {*COLUMNS, *(column for column, _ in self._percentiles.values())}
 
@@ -45,7 +45,7 @@ class IntervalRows:
         """Add an interval. Raises ValueError."""
         length_s = self._numbers.number(row["duration_s"])
         if not 0 < length_s <= SECONDS_PER_DAY:
-            raise ValueError(f"not the duration of an interval: {length_s:g} s")
+            raise ValueError(f"invalid interval duration: {length_s:g} s")
         completed, failed = _count(row["operations"]), _count(row.get("errors") or "0")
         response, service = self._latency(row, "response"), self._latency(row, "service")
         self._count += 1
@@ -63,19 +63,21 @@ class IntervalRows:
                 stated_s[percentage] = self._numbers.number(row[column]) * unit_ns / NS_PER_S
         values_s = list(stated_s.values())
         if values_s != sorted(values_s) or any(value_s > MAX_LATENCY_NS / NS_PER_S for value_s in values_s):
-            raise ValueError("the percentiles do not ascend, or exceed a day")
+            raise ValueError("the percentiles are not in ascending order, or exceed one day")
         return Latency(stated_s=stated_s) if stated_s else None
 
     def operations(self) -> tuple[Operation, ...]:
         """Return the operations by name. Raises ClientFormatError."""
         if self.names.omitted:
-            raise ClientFormatError("too many operations (hint: intervals of one operation cannot be added to others)")
+            raise ClientFormatError("too many operations (hint: use fewer operation names)")
         intervals = [interval for of_name in self._intervals.values() for interval in of_name]
         if not intervals:
             return ()
         days = (max(row.end_s for row in intervals) - min(row.begin_s for row in intervals)) / SECONDS_PER_DAY
         if days > MAX_INTERVALS / SECONDS_PER_DAY:
-            raise ClientFormatError(f"its intervals are up to {days:.0f} days apart (hint: check its times)")
+            raise ClientFormatError(
+                f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
+            )
         return tuple(
             Operation(name, tuple(_without_gaps(name, sorted(of_name, key=lambda row: row.begin_s))))
             for name, of_name in sorted(self._intervals.items())

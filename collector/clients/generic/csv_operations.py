@@ -27,7 +27,7 @@ class OperationRows:
         for column in columns:
             if match := LATENCY.fullmatch(column):
                 if match["kind"] in self._latencies:
-                    raise ValueError(f"several columns {match['kind']}_…")
+                    raise ValueError(f"more than one column {match['kind']}_…")
                 self._latencies[match["kind"]] = column, UNITS_NS[match["unit"]]
         if not self._latencies:
             raise ValueError("missing column: latency_ms, latency_us, latency_s or response_ms")

@@ -36,7 +36,7 @@ class DecimalMarks:
                 "columns by semicolons)"
             )
         if mark and self._mark not in ("", mark):
-            raise ValueError(f"decimal points and decimal commas in one file: {text}")
+            raise ValueError(f"both decimal points and decimal commas in one file: {text}")
         self._mark = mark or self._mark
         if _DOUBTFUL.fullmatch(text) and not self._has_comma_columns:
             self._doubtful = self._doubtful or text
@@ -48,5 +48,5 @@ class DecimalMarks:
         """Raise ClientFormatError if the numbers of the file could be read in two ways."""
         if self._doubtful and not self._has_no_thousands:
             raise ClientFormatError(
-                f"{self._doubtful} may have a decimal mark or separate thousands (hint: write more or fewer decimals)"
+                f"ambiguous number {self._doubtful}: decimal mark or thousands separator (hint: add or remove decimals)"
             )

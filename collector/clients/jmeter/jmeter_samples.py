@@ -79,14 +79,15 @@ class JmeterSamples:
     def _notes(self) -> list[str]:
         notes = []
         if self._transaction_count:
-            transactions = count_text(self._transaction_count, "sample")
+            transactions = count_text(self._transaction_count, "transaction controller sample")
             notes.append(
-                f"{transactions} of transaction controllers are the operations, because the file has no others"
+                f"{transactions} counted as operations, because the file has no other samples"
                 if self._is_empty
-                else f"{transactions} of transaction controllers are not counted, only the samples in them"
+                else f"{transactions} not counted; the samples inside them are counted instead"
             )
         if self.sub_results:
-            notes.append(f"{count_text(self.sub_results, 'sub-result')} are not counted, only the samples they are in")
+            sub_results = count_text(self.sub_results, "sub-result")
+            notes.append(f"{sub_results} not counted; the samples that contain them are counted instead")
         if self._labels.omitted:
             notes.append(f"samples beyond the first {MAX_LABELS} labels are counted without a name")
         return notes

@@ -125,7 +125,7 @@ class _Rows:
         _check_range(self.begins, MAX_TIME_MS)
         _check_range(self.elapsed, MAX_ELAPSED_MS)
         if "SampleCount" in table.column_names and (table.column("SampleCount").to_numpy() != 1).any():
-            raise MalformedBlockError("a row stands for several samples")
+            raise MalformedBlockError("a row represents several samples")
         self.ends = self.begins + self.elapsed
         self.seconds = self.ends // MS_PER_S
         self.first = int(self.seconds.min())

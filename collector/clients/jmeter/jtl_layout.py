@@ -47,7 +47,7 @@ def check_columns(layout: Layout) -> None:
     """Raise ClientFormatError if the columns do not describe samples."""
     missing = [name for name in REQUIRED if name not in layout.columns]
     if missing:
-        raise ClientFormatError(f"not a JTL with the columns that are needed: {', '.join(missing)} missing")
+        raise ClientFormatError(f"not a usable JTL file: missing columns: {', '.join(missing)}")
     if len(set(layout.columns)) < len(layout.columns):
         raise ClientFormatError("two columns have the same name")
 
@@ -74,7 +74,7 @@ def _problem(row: dict[str, Any], width: int, layout: Layout) -> str:
         if not (row[name].isdecimal() and row[name].isascii() and int(row[name][:19]) < limit):
             return f"{name} is not a number of milliseconds: {one_line(row[name])[:40]}"
     if row.get("SampleCount", "1") != "1":
-        return "a row stands for several samples (hint: set JMeter's property mode=Standard)"
+        return "a row represents several samples (hint: set JMeter's property mode=Standard)"
     return (
         ""
         if row["success"] in (*TRUE, *FALSE)

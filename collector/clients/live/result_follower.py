@@ -123,7 +123,7 @@ class ResultFollower:
             self._skips_line = not end
         malformed = self._result.add(chunk)
         if malformed or self._result.problem:
-            self._note(f"malformed lines are skipped, such as this one: {self._result.problem}", kind="malformed")
+            self._note(f"malformed lines are skipped, for example: {self._result.problem}", kind="malformed")
         return Addition(self._result.take(), malformed)
 
     def _note(self, text: str, kind: str = "") -> None:

@@ -29,7 +29,7 @@ def blocks(file: BinaryIO, line: int, delimiter: str) -> Iterator[tuple[int, byt
             yield line, block
             line += block.count(b"\n")
         elif len(rest) > MAX_RECORD_BYTES:
-            raise ClientFormatError(f"line {line}: longer than {MAX_RECORD_BYTES >> 20} MiB, or a quote is not closed")
+            raise ClientFormatError(f"line {line}: longer than {MAX_RECORD_BYTES >> 20} MiB, or unclosed quote")
     if rest:
         yield line, rest
 
@@ -56,4 +56,4 @@ def _check_quotes(block: bytes, line: int, quoted: re.Pattern[bytes]) -> None:
         return
     unquoted = quoted.sub(lambda match: b"\n" * match[0].count(b"\n"), block)
     line += unquoted.count(b"\n", 0, unquoted.index(b'"'))
-    raise ClientFormatError(f"line {line}: a quote inside a field")
+    raise ClientFormatError(f"line {line}: unexpected quote inside a field")

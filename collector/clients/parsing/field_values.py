@@ -20,7 +20,7 @@ def rfc3339_s(text: str) -> float:
     """Return a time such as 2026-11-23T10:00:00.123+01:00 in seconds since the epoch."""
     match = _RFC_3339.fullmatch(text)
     if match is None:
-        raise ValueError(f"not a time as in RFC 3339: {one_line(text)}")
+        raise ValueError(f"not an RFC 3339 time: {one_line(text)}")
     if match["zone"] is None:
         raise ValueError(f"the time has no time zone: {one_line(text)}")
     zone = match["zone"].upper().replace("Z", "+00:00")
@@ -44,7 +44,7 @@ def unix_time_s(text: str) -> float:
 def checked_time_s(time_s: float) -> float:
     """Return a time if it is one."""
     if not 0 <= time_s < MAX_TIME_S:
-        raise ValueError(f"not a time since 1970: {time_s:g} s")
+        raise ValueError(f"time out of range: {time_s:g} s since 1970")
     return time_s
 
 

@@ -35,9 +35,7 @@ def decoded(text: str) -> dict[int, int]:
     except (ValueError, struct.error):
         raise HdrError("not a base64-encoded HdrHistogram") from None
     if cookie & _COOKIE_MASK == COMPRESSED_V1 & _COOKIE_MASK:
-        raise HdrError(
-            "HdrHistogram's format V1 is not supported (hint: write the log with HdrHistogram 2.1.9 or later)"
-        )
+        raise HdrError("HdrHistogram format V1 is not supported (hint: write the log with HdrHistogram 2.1.9 or later)")
     if cookie & _COOKIE_MASK != COMPRESSED_V2 & _COOKIE_MASK:
         raise HdrError("not a compressed HdrHistogram")
     if len(raw) - 8 < length:

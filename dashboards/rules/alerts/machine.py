@@ -23,7 +23,7 @@ ALERTS = (
         # The time until the disk is full if the linear trend of the last six hours continues.
         f"{aggregate('sum', _FREE, (*NODE_LABELS, *_MOUNT))} / "
         f"({aggregate('sum', f'deriv({_FREE}[6h])', (*NODE_LABELS, *_MOUNT))} < 0) * -1",
-        "A disk of {{ $labels.node }} is filling up",
+        "A disk on {{ $labels.node }} is filling up",
         f"At the current rate, {{{{ $labels.mountpoint }}}} of {WHERE} will be full in "
         "{{ $value | humanizeDuration }}.",
         by=(*NODE_LABELS, *_MOUNT),

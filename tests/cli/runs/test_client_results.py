@@ -122,7 +122,7 @@ def test_a_commands_output_is_not_imported_if_a_file_has_its_result(
     for texts in ([] if results else [str(file)], []):
         import_after_run(folder, read_run(folder), texts)
         assert [result.format for result in results_in(folder)] == ["latte"]
-        assert f"{output}: not imported, because a file has the result" in capsys.readouterr().err
+        assert f"{output}: not imported, because a file contains the result" in capsys.readouterr().err
     assert main(["import", str(folder), str(output)]) == 0
     assert sorted(result.format for result in results_in(folder)) == ["latte", "wrk"]
 
@@ -138,7 +138,7 @@ def test_a_commands_output_is_imported_if_no_file_has_a_result(
         assert capsys.readouterr().err == f"casstat: --client {tmp_path}/absent: no such file\n"
 
 
-@pytest.mark.parametrize(("name", "reason"), [("other", "not the result"), ("absent", "no such file")])
+@pytest.mark.parametrize(("name", "reason"), [("other", "unknown format"), ("absent", "no such file")])
 def test_files_that_were_imported_before_an_error_are_printed_and_in_the_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
 ) -> None:
@@ -245,7 +245,7 @@ def test_times_of_a_file_from_a_client_host_are_corrected_by_its_clock(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(None, "no such file"), (b"", "empty"), (b"hello\n", "not the result of a known")]
+    ("content", "message"), [(None, "no such file"), (b"", "empty"), (b"hello\n", "unknown format")]
 )
 def test_a_file_that_cannot_be_imported_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str

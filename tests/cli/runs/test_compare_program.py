@@ -61,7 +61,7 @@ def test_the_table_fits_100_columns(runs: Path, capsys: pytest.CaptureFixture[st
         (("a", "--with", "casstat-runs/a"), 2, "is the same run as"),
         (("a", "--with", "x\x1b[2J"), 1, "no such run"),
         (("a",), 2, "no runs to compare with"),
-        (("--with", "b"), 2, "give either runs A or --baseline"),
+        (("--with", "b"), 2, "specify either runs A or --baseline"),
         (("--baseline", "side", "--with", "b"), 2, "expected tag:KEY=VALUE"),
         (("--baseline", "tag:side=c", "--with", "b"), 1, "no run in casstat-runs has the tag side=c"),
         (("a", "--with", "b", "--fail-if", "reads_per_s > 5%"), 2, "expected COLUMN OPERATOR SIGN"),

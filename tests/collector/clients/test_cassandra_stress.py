@@ -148,10 +148,10 @@ def test_only_the_last_of_several_runs_counts(path: Path) -> None:
     result = read(path, lines)
     assert [operation.intervals[-1].completed for operation in result.operations] == [1000, 1600]
     notes = " ".join(result.notes)
-    assert "1 earlier run with 500 operations left out; the result is that of the last run with 8 threads" in (
+    assert "1 earlier run with 500 operations ignored; only the last run with 8 threads is imported" in (
         notes.replace(", with", " with")
     )
-    assert "warm up" in notes
+    assert "warm-up" in notes
 
 
 def test_decimal_commas_older_layouts_and_terminal_codes_do_not_matter(path: Path) -> None:
@@ -180,7 +180,7 @@ def _with_commas(line: str, thousands: str) -> str:
         (single(row("total", 9, 9, 1.0).replace("1.5", "1.x")), "line 3"),
         (single(row("total", 9, 9, 2.0), row("total", 9, 9, 1.0)), "line 4"),
         (single(row("total", 9, 9, 1.0), row("total", 8, 9, 2.0)), "line 4"),
-        (single(row("total", 9_000_000, 9, 1.0)), "contradicts its rate"),
+        (single(row("total", 9_000_000, 9, 1.0)), "contradicts the rate"),
         (single(row("total", 9, 9, 99_999_999.0)), "days"),
         (single(*(row(f"op {n}", 1, 1, 1.0) for n in range(60))), "line 53: more than 50 operations"),
         ([*single(row("total", 9, 9, 1.0)), HEADER], "no rows"),
@@ -196,7 +196,7 @@ def test_an_incomplete_last_row_is_ignored_with_a_note(path: Path) -> None:
     path.write_text(text[:-30])
     result = recognised_format(path).read(path, TIMES)
     assert [interval.completed for interval in result.operations[0].intervals] == [9]
-    assert "ends within a line" in result.notes[-1]
+    assert "middle of a line" in result.notes[-1]
 
 
 def test_hostile_names_are_short_and_printable(path: Path) -> None:

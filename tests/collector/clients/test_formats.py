@@ -114,7 +114,7 @@ def test_an_incomplete_last_line_of_an_hdr_log_is_ignored_with_a_note(tmp_path: 
         result_of(path)
 
 
-@pytest.mark.parametrize(("content", "reason"), [("", "empty"), (" \n", "empty"), ("hello", "not the result")])
+@pytest.mark.parametrize(("content", "reason"), [("", "empty"), (" \n", "empty"), ("hello", "unknown format")])
 def test_other_files_are_not_recognised(tmp_path: Path, content: str, reason: str) -> None:
     path = tmp_path / "file"
     path.write_text(content)

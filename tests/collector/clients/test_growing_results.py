@@ -119,7 +119,7 @@ def test_k6_is_read_and_other_formats_are_left_to_the_import(tmp_path: Path) -> 
     assert other.write(k6_output.csv_text(k6_output.run())) == 0
     assert other.write("more\n") == 0
     assert [note.partition(": ")[2] for note in other.notes] == [
-        "a result of the format k6-csv is read only after the command has ended"
+        "results in the format k6-csv are read only after the command has ended"
     ]
 
 

@@ -94,8 +94,8 @@ def test_the_capture_has_the_counts_and_latencies_that_jmeter_states() -> None:
             assert summary.service.percentile_s(0) == pytest.approx(expected["minResTime"] / 1000)
     assert result.has_only_service_time
     assert result.notes == (
-        "56 samples of transaction controllers are not counted, only the samples in them",
-        "162 sub-results are not counted, only the samples they are in",
+        "56 transaction controller samples not counted; the samples inside them are counted instead",
+        "162 sub-results not counted; the samples that contain them are counted instead",
     )
 
 
@@ -156,7 +156,7 @@ def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
 def test_a_file_without_a_header_is_read_if_it_is_named(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1])
-    with pytest.raises(ClientFormatError, match="not the result"):
+    with pytest.raises(ClientFormatError, match="unknown format"):
         recognised_format(path)
     assert jmeter_csv.read(path, TIMES).operations == jmeter_csv.read(CAPTURE, TIMES).operations
     path.write_text(f"{ROW}\n{ROW}\n")
@@ -167,7 +167,7 @@ def test_a_file_without_a_header_is_read_if_it_is_named(tmp_path: Path) -> None:
 def test_concatenated_files_are_read_with_a_note(tmp_path: Path) -> None:
     result = result_of(tmp_path / "file", f"{HEADER}\n{ROW}\n" * 3)
     assert total(result) == 3
-    assert result.notes == ("the header is repeated; the file may consist of several results",)
+    assert result.notes == ("the header is repeated; the file may contain several results",)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_an_incomplete_last_row_is_ignored_with_a_note(tmp_path: Path, end: str)
     ("rows", "reason"),
     [
         (f'{ROW}\n1700000000000,1,"a\nb",200,true\n1700000000000,1\n', "line 5: 2 fields instead of 5"),
-        (f'{ROW}\n1700000000000,1,"a\n{ROW}\n{ROW}\n', "line 3: a quote is not closed"),
-        (f'{ROW}\n1700000000000,1,a"b,200,true\n{ROW}"\n', "line 3: a quote inside a field"),
+        (f'{ROW}\n1700000000000,1,"a\n{ROW}\n{ROW}\n', "line 3: unclosed quote"),
+        (f'{ROW}\n1700000000000,1,a"b,200,true\n{ROW}"\n', "line 3: unexpected quote inside a field"),
         (f"1700000000000,1,5,read,200,true\n{ROW}\n", "line 2: 6 fields"),
         ("2023/11/14 22:13:20,1,read,200,true\n", "line 2: timeStamp is not a number of milliseconds: 2023/11/14"),
         ("1700000000000,-1,read,200,true\n", "line 2: elapsed is not"),
@@ -202,7 +202,7 @@ def test_malformed_rows_are_errors_that_name_their_line(tmp_path: Path, rows: st
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (f"timeStamp,elapsed,label\n{ROW}\n", "success missing"),
+        (f"timeStamp,elapsed,label\n{ROW}\n", "missing columns: success"),
         (f"{HEADER},label\n{ROW},x\n", "same name"),
         (f"{HEADER},SampleCount,ErrorCount\n{ROW},7,1\n", "several samples"),
     ],
@@ -224,7 +224,7 @@ def test_samples_of_transaction_controllers_are_operations_if_there_are_no_other
     rows = f"{ROW},{TRANSACTION}2\n1700000000000,12,read,500,false,{TRANSACTION}2\n"
     result = result_of(tmp_path / "file", f"{HEADER},responseMessage\n{rows}")
     assert total(result) == 2
-    assert "are the operations" in result.notes[0]
+    assert "counted as operations" in result.notes[0]
 
 
 def test_many_or_long_labels_are_bounded(tmp_path: Path) -> None:

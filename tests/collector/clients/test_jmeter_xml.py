@@ -79,9 +79,9 @@ def test_an_incomplete_file_is_read_with_a_note(tmp_path: Path, end: str) -> Non
         ),
         (SAMPLE.replace("17000", "x") + END, "line 3: the attribute ts is not"),
         (SAMPLE.replace("true", "yes") + END, "line 3: the attribute s is neither"),
-        (SAMPLE.replace("/>", ' sc="5" ec="1"/>') + END, "line 3: it stands for several samples"),
-        (SAMPLE.replace("/>", ">") + SAMPLE * 2, "line 4: the sample before it is not closed"),
-        (f"<!-- {SAMPLE}{SAMPLE}", "line 3: not closed"),
+        (SAMPLE.replace("/>", ' sc="5" ec="1"/>') + END, "line 3: the element represents several samples"),
+        (SAMPLE.replace("/>", ">") + SAMPLE * 2, "line 4: the previous sample is not closed"),
+        (f"<!-- {SAMPLE}{SAMPLE}", "line 3: unclosed element"),
         (SAMPLE + END + HEAD + SAMPLE + END, "line 6: "),
         (SAMPLE.replace("lb", "t") + END, "line 3: duplicate attribute"),
         (SAMPLE + SAMPLE.replace("17000", "00000") + END, "days apart"),
@@ -105,7 +105,7 @@ def test_samples_of_transaction_controllers_are_operations_if_there_are_no_other
     transaction = SAMPLE.replace("OK", f"{TRANSACTION}2")
     result = result_of(tmp_path / "file", HEAD + transaction * 2 + END)
     assert total(result) == 2
-    assert "are the operations" in result.notes[0]
+    assert "counted as operations" in result.notes[0]
 
 
 @settings(max_examples=300, deadline=None)
@@ -134,3 +134,8 @@ def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
     with suppress(ClientFormatError):
         result = recognised_format(path).read(path, TIMES)
         assert total(result) <= path.read_bytes().count(b"<sample ")
+
+
+def test_an_unknown_encoding_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ClientFormatError, match="line 1: unknown encoding"):
+        result_of(tmp_path / "file", HEAD.replace("UTF-8", "TF-8") + SAMPLE + END)
