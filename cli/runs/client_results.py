@@ -15,7 +15,7 @@ from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
 from collector.clients import result_file
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientResult, shifted
+from collector.clients.client_result import ClientInterval, ClientResult, shifted
 from collector.clients.format_registry import client_formats, recognised_format
 from collector.clients.result_file import ResultFileError, read_result, write_result
 from collector.clients.sound_results import require_sound
@@ -27,6 +27,7 @@ from exporters.summary.client_values import total_within
 Result = TypeVar("Result")
 SUFFIX = ".json"
 CHUNK_BYTES = 1 << 20
+PERCENTAGES = (50, 95, 99)
 
 
 @dataclass(frozen=True)
@@ -254,27 +255,35 @@ def result_lines(results: Sequence[ClientResult]) -> list[str]:
     """Return a description of the results: a line for each operation, followed by notes."""
     lines = []
     for result in results:
-        kind = "service time" if result.has_only_service_time else "response time"
         for operation in result.operations:
             total = total_within(operation, -inf, inf)
-            if total is None:
-                continue
-            latency = total.response or total.service
-            percentiles = latency.percentiles_s((50, 95, 99)) if latency else [None, None, None]
-            values = (
-                f"p{name} {value_s * 1000:.2f} ms"
-                for name, value_s in zip((50, 95, 99), percentiles, strict=True)
-                if value_s is not None
-            )
-            length_s = max(total.end_s - total.begin_s, 0.001)
-            parts = (
-                f"{total.completed:,} operations in {length_s:.0f} s ({total.completed / length_s:,.0f}/s)",
-                f"{total.failed:,} errors",
-                ", ".join(values),
-            )
-            name = f"{result.source}: {operation.name}".removesuffix(": ")
-            lines.append(one_line(f"{name}: {'; '.join(filter(None, parts))} ({kind})"))
+            if total is not None:
+                name = f"{result.source}: {operation.name}".removesuffix(": ")
+                lines.append(one_line(f"{name}: {_total_text(total)}"))
         if result.has_only_service_time:
             lines.append(f"{one_line(result.source)}: coordinated omission possible: only the service time is known")
         lines += [one_line(f"{result.source}: {text}") for text in result.notes]
     return lines
+
+
+def _total_text(total: ClientInterval) -> str:
+    """Return the throughput, errors and latencies of an operation; latencies that are unknown are left out."""
+    length_s = max(total.end_s - total.begin_s, 0.001)
+    parts = (
+        f"{total.completed:,} operations in {length_s:.0f} s ({total.completed / length_s:,.0f}/s)",
+        f"{total.failed:,} errors",
+        _latency_text(total),
+    )
+    return "; ".join(filter(None, parts))
+
+
+def _latency_text(total: ClientInterval) -> str:
+    """Return the percentiles of the response time or, if it is unknown, of the service time; "" if there are none."""
+    latency = total.response or total.service
+    percentiles = latency.percentiles_s(PERCENTAGES) if latency else ()
+    values = ", ".join(
+        f"p{name} {value_s * 1000:.2f} ms"
+        for name, value_s in zip(PERCENTAGES, percentiles, strict=False)
+        if value_s is not None
+    )
+    return f"{values} ({'response' if total.response else 'service'} time)" if values else ""

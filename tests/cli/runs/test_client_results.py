@@ -12,8 +12,10 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.runs.client_results import import_after_run, results_in
+from cli.runs.client_results import import_after_run, result_lines, results_in
 from cli.runs.finish import summarise
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.collector.cluster.recorded_nodes import busy, record
@@ -149,6 +151,24 @@ def test_files_that_were_imported_before_an_error_are_printed_and_in_the_summary
     assert f"{OPERATIONS:,} operations" in printed.out
     assert printed.err.splitlines()[-1].startswith(f"casstat: {tmp_path}/{name}: {reason}")
     assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
+
+
+def test_latencies_are_described_by_their_own_kind() -> None:
+    latency = Latency(stated_s={50.0: 0.001})
+    totals = {
+        "read": ClientInterval(0.0, 10.0, 20, response=latency, service=latency),
+        "write": ClientInterval(0.0, 10.0, 20, service=latency),
+        "scan": ClientInterval(0.0, 10.0, 20),
+        "list": ClientInterval(0.0, 10.0, 20, response=Latency(stated_s={42.0: 0.001})),
+    }
+    result = ClientResult("csv", "", "a.csv", tuple(Operation(name, total=total) for name, total in totals.items()))
+    rate = "20 operations in 10 s (2/s); 0 errors"
+    assert result_lines([result]) == [
+        f"a.csv: read: {rate}; p50 1.00 ms (response time)",
+        f"a.csv: write: {rate}; p50 1.00 ms (service time)",
+        f"a.csv: scan: {rate}",
+        f"a.csv: list: {rate}",
+    ]
 
 
 def test_a_run_whose_recorder_died_must_be_completed_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
