@@ -3,6 +3,7 @@
 import glob
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,6 +67,7 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
     """
     path = file.path
     try:
+        _require_regular(path)
         form = client_formats()[file.format] if file.format else recognised_format(path)
         result = form.read(path, _command_times(run))
         require_sound(result)
@@ -81,6 +83,12 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
     except OSError as error:
         raise CasstatError(f"{error.filename or path}: {error.strerror}") from None
     return result
+
+
+def _require_regular(path: Path) -> None:
+    """Raise ClientFormatError for a pipe, which can be read only once, and OSError if there is no file."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ClientFormatError("not a regular file (hint: write the result to a file)")
 
 
 def import_after_run(folder: Path, run: Run, texts: Sequence[str]) -> None:

@@ -282,6 +282,21 @@ def test_a_file_that_cannot_be_imported_is_a_one_line_error(
     assert "not a run directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("prefix", ["", "latte:"])
+def test_a_pipe_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str], prefix: str) -> None:
+    folder = run_in(tmp_path / "run")
+    reader, writer = os.pipe()
+    os.write(writer, b"hello\n")
+    os.close(writer)
+    try:
+        assert main(["import", str(folder), f"{prefix}/dev/fd/{reader}"]) == 1
+        assert os.read(reader, 9) == b"hello\n"
+    finally:
+        os.close(reader)
+    hint = "(hint: write the result to a file)"
+    assert capsys.readouterr().err == f"casstat: /dev/fd/{reader}: not a regular file {hint}\n"
+
+
 def test_a_name_that_is_too_long_is_a_one_line_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_in(tmp_path / "run")
     assert main(["import", str(folder), "x" * 300]) == 1
