@@ -1,9 +1,9 @@
-"""Measure how often `casstat compare` finds a difference between simulated runs, without and with a difference.
+"""Measure how often `casstat compare` reports a difference between simulated runs, with and without one.
 
 Runs have 600 intervals of autocorrelated throughput with a slow drift; some have 120 intervals or no drift. Without a
-difference, at most 37 of 500 pairs may differ, except for one run per side with a spread between runs, which cannot be
-known. A difference of 5% must be
-found in at least 80% of pairs of three runs per side if runs spread by 1%. Takes about a minute.
+difference, at most 37 of 500 comparisons may be significant; with one run per side, the spread between runs is unknown,
+so these comparisons have no limit if runs spread. A difference of 5% must be found in at least 80% of comparisons of
+three runs per side that spread by 1%. Takes about a minute.
 """
 
 import sys
@@ -17,8 +17,8 @@ PAIRS, MAX_ALARMS, MIN_POWER = 500, 37, 0.8
 INTERVALS, DIFFERENCE = 600, 0.05
 
 
-def alarms(runs: int, spread: float, effect: float = 0.0, intervals: int = INTERVALS, drift: float = DRIFT) -> int:
-    """Return how many of PAIRS comparisons find a difference."""
+def significant(runs: int, spread: float, effect: float = 0.0, intervals: int = INTERVALS, drift: float = DRIFT) -> int:
+    """Return how many of PAIRS comparisons are significant."""
     a = simulated(1, runs * PAIRS, spread, intervals, drift=drift)
     b = simulated(2, runs * PAIRS, spread, intervals, log(1 + effect), drift)
     pairs = [slice(number * runs, (number + 1) * runs) for number in range(PAIRS)]
@@ -30,16 +30,19 @@ def main() -> int:
     status = 0
     for spread in (0.0, 0.02):
         for runs in (1, 2, 3, 5):
-            count = alarms(runs, spread)
-            is_bound = runs > 1 or not spread
-            status |= is_bound and count > MAX_ALARMS
-            print(f"{runs} runs per side, spread {spread:.0%}: {count} alarms of {PAIRS}", flush=True)
+            count = significant(runs, spread)
+            is_limited = runs > 1 or not spread
+            status |= is_limited and count > MAX_ALARMS
+            print(f"{runs} runs per side, spread {spread:.0%}: {count} of {PAIRS} are significant", flush=True)
     for intervals in (120, INTERVALS):
-        count = alarms(1, 0.0, intervals=intervals, drift=0.0)
+        count = significant(1, 0.0, intervals=intervals, drift=0.0)
         status |= count > MAX_ALARMS
-        print(f"1 run per side, no spread, no drift, {intervals} intervals: {count} alarms of {PAIRS}", flush=True)
+        print(
+            f"1 run per side, no spread, no drift, {intervals} intervals: {count} of {PAIRS} are significant",
+            flush=True,
+        )
     for spread in (0.01, 0.02):
-        power = alarms(3, spread, DIFFERENCE) / PAIRS
+        power = significant(3, spread, DIFFERENCE) / PAIRS
         status |= spread == 0.01 and power < MIN_POWER
         print(
             f"3 runs per side, spread {spread:.0%}: {DIFFERENCE:.0%} is found in {power:.0%}",

@@ -9,7 +9,7 @@ SEAL_BYTES = 64
 
 
 class NotRegularError(Exception):
-    """A path is not that of a regular file; the message is the kind of file."""
+    """A path does not refer to a regular file; the message states what it is."""
 
 
 class GrowingFile:
@@ -49,13 +49,13 @@ class GrowingFile:
         self.position = position
         self.seal = self._sealed()
 
-    def head(self, most_bytes: int) -> bytes:
-        """Return the file's first bytes, wherever the position is. Raises OSError."""
-        return os.pread(self._descriptor, most_bytes, 0)
+    def head(self, max_bytes: int) -> bytes:
+        """Return the file's first bytes, regardless of the position. Raises OSError."""
+        return os.pread(self._descriptor, max_bytes, 0)
 
-    def read(self, most_bytes: int) -> bytes:
-        """Return the next bytes; none at the current end of the file. Raises OSError."""
-        chunk = os.pread(self._descriptor, most_bytes, self.position)
+    def read(self, max_bytes: int) -> bytes:
+        """Return the next bytes; b"" at the current end of the file. Raises OSError."""
+        chunk = os.pread(self._descriptor, max_bytes, self.position)
         self.position += len(chunk)
         self.seal = (self.seal + chunk[-SEAL_BYTES:])[-SEAL_BYTES:]
         return chunk

@@ -54,7 +54,8 @@ class CompareCommand(click.Command):
     type=RelativeConditionType(),
     multiple=True,
     metavar="CONDITION",
-    help="Exit with status 1 if a difference such as 'client_p99_ms > +5%' is certain in a phase (repeatable).",
+    help="Exit with status 1 if CONDITION, such as 'client_p99_ms > +5%', holds for the whole confidence interval of a "
+    "difference in a phase, or if it cannot be checked (repeatable).",
 )
 @click.option("--json", is_flag=True, help="Print JSON.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML to FILE.")

@@ -140,7 +140,7 @@ class RecordCommand(click.Command):
 @click.option(
     "--serve",
     metavar="[HOST:]PORT",
-    help="Serve what COMMAND writes to the files of --client on /metrics while it runs.  [HOST: 127.0.0.1]",
+    help="Serve the results that COMMAND writes on /metrics while it runs.  [HOST: 127.0.0.1]",
 )
 @click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded.")
 @click.option("--no-report", "report", is_flag=True, default=True, flag_value=False, help="Do not write a report.")

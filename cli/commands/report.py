@@ -22,7 +22,7 @@ from cli.safe_echo import echo
     "--cost-per-hour",
     type=click.FloatRange(min=0, max=1e12, min_open=True),
     metavar="AMOUNT",
-    help="Cost of the cluster per hour; the report then has the cost per million operations.",
+    help="Cost of the cluster per hour; the report then includes the cost per million operations.",
 )
 @click.option("--currency", default="USD", metavar="NAME", help="Currency of --cost-per-hour.  [USD]")
 def command(**options: Any) -> None:

@@ -141,9 +141,10 @@ def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -
 
 
 def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
-    """Return whether a file of a client host's command has been imported; `results` is "" for this machine's.
+    """Return whether a file with the result of a command has been imported.
 
-    `hosts` are the directories of all client hosts' results. Raises CasstatError.
+    `results` is the directory of the results of the command's client host, "" for this machine; `hosts` are those of
+    all client hosts. Raises CasstatError.
     """
     sources = [result.source for result in results_in(folder)]
     if results:

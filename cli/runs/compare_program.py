@@ -131,7 +131,7 @@ def _tagged(baseline: str) -> list[Path]:
 
 
 def _runs() -> Iterator[tuple[Path, Run]]:
-    """Yield the runs in the default directory; those that cannot be read are left out."""
+    """Yield the runs in the default directory; print a note for those that cannot be read."""
     try:
         folders = sorted(filter(is_run, RUNS_FOLDER.iterdir()))
     except OSError:
@@ -161,44 +161,48 @@ def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_Loa
 
     loaded = [*a, *b]
     common = {phase.name for phase in loaded[0].phases}.intersection(
-        *({phase.name for phase in one.phases} for one in loaded)
+        *({phase.name for phase in loaded_run.phases} for loaded_run in loaded)
     )
     if not common:
         raise CasstatError("the runs have no phase in common (hint: see 'casstat runs show DIR')")
     step_s = _step_s(loaded)
-    kind = latency_kind(result for one in loaded for result in one.results)
-    side_a, side_b = ([_compared(one, common, kind, step_s) for one in side] for side in (a, b))
-    made = comparisons(side_a, side_b, [condition.column for condition in settings.fail_if])
+    kind = latency_kind(result for loaded_run in loaded for result in loaded_run.results)
+    side_a, side_b = ([_compared(loaded_run, common, kind, step_s) for loaded_run in side] for side in (a, b))
+    compared = comparisons(side_a, side_b, [condition.column for condition in settings.fail_if])
     return Report(
-        [_name(one) for one in a],
-        [_name(one) for one in b],
+        [_name(loaded_run) for loaded_run in a],
+        [_name(loaded_run) for loaded_run in b],
         [
-            *differing_settings([one.run for one in a], [one.run for one in b]),
+            *differing_settings([loaded_run.run for loaded_run in a], [loaded_run.run for loaded_run in b]),
             *_missing_phases(loaded, common),
             *_missing_data((*side_a, *side_b), common),
         ],
-        made,
-        [checked(condition, made) for condition in settings.fail_if],
+        compared,
+        [checked(condition, compared) for condition in settings.fail_if],
     )
 
 
 def _step_s(loaded: Iterable[_LoadedRun]) -> float:
-    """Return the interval into which all phases are divided."""
-    intervals_s = [node.interval_s or DEFAULT_INTERVAL_S for one in loaded for node in one.run.nodes]
-    lengths_s = [phase.end_s - phase.begin_s for one in loaded for phase in one.phases]
+    """Return the length of the intervals into which phases are divided."""
+    intervals_s = [node.interval_s or DEFAULT_INTERVAL_S for loaded_run in loaded for node in loaded_run.run.nodes]
+    lengths_s = [phase.end_s - phase.begin_s for loaded_run in loaded for phase in loaded_run.phases]
     shortest_s = max(intervals_s, default=DEFAULT_INTERVAL_S)
     return shortest_s * ceil(max(max(lengths_s) / MAX_INTERVALS / shortest_s, 1.0))
 
 
-def _name(one: _LoadedRun) -> str:
-    return one.folder.resolve().name
+def _name(loaded_run: _LoadedRun) -> str:
+    return loaded_run.folder.resolve().name
 
 
 def _missing_phases(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[str]:
     """Yield a warning for each phase that some runs do not have."""
-    names = dict.fromkeys(phase.name for one in loaded for phase in one.phases if phase.name not in common)
+    names = dict.fromkeys(
+        phase.name for loaded_run in loaded for phase in loaded_run.phases if phase.name not in common
+    )
     for name in names:
-        without = [_name(one) for one in loaded if name not in {phase.name for phase in one.phases}]
+        without = [
+            _name(loaded_run) for loaded_run in loaded if name not in {phase.name for phase in loaded_run.phases}
+        ]
         yield one_line(f"phase '{one_line(name)}' is not compared: it is not in {', '.join(without)}")
 
 
@@ -206,28 +210,28 @@ def _missing_data(runs: Iterable["ComparedRun"], common: set[str]) -> Iterator[s
     """Yield a warning for each run without client results if others have them."""
     has_client = {run.name: any(run.phases[phase].client for phase in common) for run in runs}
     if any(has_client.values()):
-        for name in (name for name, has in has_client.items() if not has):
+        for name in (name for name, has_results in has_client.items() if not has_results):
             yield one_line(f"client results are not compared: {name} has none")
 
 
-def _compared(one: _LoadedRun, common: set[str], kind: str, step_s: float) -> "ComparedRun":
+def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float) -> "ComparedRun":
     """Return the data of a run's phases. Raises CasstatError and click.UsageError."""
     from exporters.comparison.client_amounts import client_bins
     from exporters.comparison.comparison import ComparedRun, PhaseData
     from exporters.comparison.server_amounts import server_intervals
 
-    phases = [phase for phase in one.phases if phase.name in common]
+    phases = [phase for phase in loaded_run.phases if phase.name in common]
     grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
-        run, choice = merged(MergeSettings((one.folder,)), lambda *_: None, NEEDS, grid=grid, quiet=True)
+        run, choice = merged(MergeSettings((loaded_run.folder,)), lambda *_: None, NEEDS, grid=grid, quiet=True)
     except NoDataError as error:
-        raise CasstatError(f"{one.folder}: {error}") from None
+        raise CasstatError(f"{loaded_run.folder}: {error}") from None
     data: dict[str, PhaseData] = {}
     for number, phase in enumerate(phases):
         samples = [sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number]
         data[phase.name] = PhaseData(
             server_intervals(choice, samples, len(run.nodes)),
-            client_bins(one.results, kind, phase.begin_s, phase.end_s, step_s),
-            client_values(one.results, phase.begin_s, phase.end_s),
+            client_bins(loaded_run.results, kind, phase.begin_s, phase.end_s, step_s),
+            client_values(loaded_run.results, phase.begin_s, phase.end_s),
         )
-    return ComparedRun(_name(one), data)
+    return ComparedRun(_name(loaded_run), data)

@@ -30,9 +30,9 @@ def attempt(step: Callable[[], Result]) -> Result | None:
 
 
 def completed_summary(folder: Path, run: Run) -> RunSummary | None:
-    """Return the run's summary, or None if it fails.
+    """Return the run's summary, or None if it cannot be computed.
 
-    If only the values of client hosts or client results fail, they are left out.
+    Values of client hosts and client results that cannot be read are left out.
     """
     summary = attempt(lambda: summary_of(folder, run))
     if summary is None:

@@ -23,7 +23,7 @@ def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | Non
     if run_at([folder]) is None:
         raise CasstatError(f"{folder}: not a run directory")
     if is_being_recorded(folder):
-        raise CasstatError(f"{folder}: the run is being recorded (hint: wait for its end)")
+        raise CasstatError(f"{folder}: the run is being recorded (hint: wait until it ends)")
     if client_clock_s is not None and not abs(client_clock_s) < 1e10:
         raise click.BadParameter("must be a number of seconds", param_hint="--client-clock")
     run = read_run_in(folder)

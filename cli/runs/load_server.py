@@ -1,4 +1,4 @@
-"""Serves what the clients of a run see on `/metrics`, while the run's command writes their results."""
+"""Serves the client results of a run as metrics on `/metrics`, while the run's command writes them."""
 
 import re
 import threading
@@ -17,7 +17,7 @@ from exporters.api.load_app import load_app
 from exporters.api.server import Server
 from exporters.prometheus.load_series import LoadSeries
 
-EVERY_S = 1.0
+INTERVAL_S = 1.0
 LOOPBACK = "127.0.0.1"
 
 
@@ -25,7 +25,7 @@ class LoadServer:
     """Serves the series from the beginning to the end of the `with` block, in threads."""
 
     def __init__(self, listen: str, clients: Sequence[str], folder: Path, cluster: str) -> None:
-        """Serve at [HOST:]PORT what is added to the files that `--client` names, and to the command's log in `folder`.
+        """Serve at [HOST:]PORT the results in the files that `--client` names and in the command's log in `folder`.
 
         Raises CasstatError.
         """
@@ -52,7 +52,7 @@ class LoadServer:
         self._server.stop()
 
     def _follow(self) -> None:
-        while not self._stopped.wait(EVERY_S):
+        while not self._stopped.wait(INTERVAL_S):
             for path, addition in self._results.step():
                 client = path.name if path == self._log_file else str(path)
                 if addition.restarts:

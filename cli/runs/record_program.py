@@ -120,8 +120,8 @@ def record(settings: RecordSettings) -> int:
 
 
 def _serve(listen: str, files: Sequence[str], folder: Path, cluster: str, stack: ExitStack) -> None:
-    """Serve what the client sees until `stack` is closed. Raises CasstatError."""
-    # Most runs need no web server, which takes long to import.
+    """Serve the client results as metrics until `stack` is closed. Raises CasstatError."""
+    # Most runs need no web server, which is slow to import.
     from cli.runs.load_server import LoadServer
 
     stack.enter_context(LoadServer(listen, files, folder, cluster))

@@ -17,7 +17,7 @@ from collector.runs.run import Run
 from exporters.report.report_data import Cost
 
 HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
-# A run of ten minutes is shown every second; longer runs are shown at longer intervals.
+# A run of up to 11 minutes has a point per second; the points of longer runs cover longer intervals.
 POINTS = 660
 
 
@@ -36,7 +36,7 @@ def report(settings: ReportSettings) -> list[Path]:
     if run_at([settings.run]) is None:
         raise CasstatError(f"{settings.run}: not a run directory")
     if is_being_recorded(settings.run):
-        raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait for its end)")
+        raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait until it ends)")
     run = read_run_in(settings.run)
     summary = completed_summary(settings.run, run)
     if summary is None:

@@ -50,7 +50,7 @@ class GrowingResult(Protocol):
     def add(self, data: bytes) -> int:
         """Add the next bytes, and return the number of malformed lines, which are skipped.
 
-        An incomplete last line waits for the bytes that follow.
+        An incomplete last line is kept until its end is added.
         """
 
     def take(self) -> tuple[Operation, ...]:

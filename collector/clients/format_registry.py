@@ -30,7 +30,7 @@ def growing_format(head: bytes, name: str, *, is_final: bool) -> GrowingFormat |
     """Return the format `name` or, if it is "", the one of a file that begins with `head`.
 
     Returns None if it is not recognised yet. Raises ClientFormatError if it cannot be recognised, or cannot be read
-    while the file is being written; `is_final` is whether `head` is all by which formats are recognised.
+    while the file is being written; `is_final` states that `head` will not grow.
     """
     try:
         form = client_formats()[name] if name else _matching_format(head.decode(errors="replace"))

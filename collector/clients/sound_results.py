@@ -13,7 +13,7 @@ TOLERANCE = 0.1
 
 def require_sound(result: ClientResult) -> None:
     """Raise ClientFormatError if a time or a count is impossible, or if there are too many operations."""
-    # One more operation is that without a name.
+    # The operation without a name does not count.
     if len(result.operations) > MAX_LABELS + 1:
         raise ClientFormatError(f"{len(result.operations)} operations (at most {MAX_LABELS} are supported)")
     for operation in result.operations:
@@ -42,5 +42,5 @@ def require_no_overlap(name: str, interval: ClientInterval, following: ClientInt
 
 
 def tolerance_s(interval: ClientInterval, following: ClientInterval) -> float:
-    """Return how inexact the border between two intervals may be, in seconds."""
+    """Return the overlap or gap that is allowed between two intervals, in seconds."""
     return TOLERANCE * min(interval.end_s - interval.begin_s, following.end_s - following.begin_s)

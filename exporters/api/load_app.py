@@ -11,6 +11,8 @@ from exporters.prometheus.page import LEVEL
 
 
 class _Page:
+    """The exposition of `series`, compressed on request."""
+
     def __init__(self, series: LoadSeries) -> None:
         self._series = series
 

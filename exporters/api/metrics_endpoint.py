@@ -24,7 +24,7 @@ def prefers_openmetrics(accept: str) -> bool:
 
 
 class Page(Protocol):
-    """What has an exposition."""
+    """An object with metrics to expose."""
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition, compressed with gzip if `compressed`."""

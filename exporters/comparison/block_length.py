@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 SAFETY = 2.0
-"""Blocks are longer than the length that minimises the error of the variance, because that one underestimates it."""
+"""Blocks are this many times as long as the optimal length, with which the variance is usually underestimated."""
 MIN_BLOCKS = 5
-"""A series is divided into at least this many blocks; a block has at least the cube root of its length."""
+"""A series has at least this many blocks; a block is at least as long as the cube root of the series' length."""
 # Constants of Politis and White.
 _SIGNIFICANCE = 2.0
 _MIN_WINDOW = 5
@@ -57,7 +57,7 @@ def _covariances(centred: npt.NDArray[np.float64], last_lag: int) -> npt.NDArray
 
 
 def _correlated_lags(correlations: npt.NDArray[np.float64], count: int) -> int:
-    """Return the lag after which a whole window of correlations is insignificant."""
+    """Return the lag after which a window of correlations is insignificant, or the largest lag that is examined."""
     window, last_lag = _window(count), min(_last_lag(count), len(correlations) - 1)
     is_small = np.abs(correlations[1 : last_lag + 1]) < _SIGNIFICANCE * sqrt(log10(count) / count)
     for lag in range(len(is_small) - window + 1):

@@ -54,7 +54,7 @@ class ClientBins:
         return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
 
     def counts_of(self, values_ns: npt.NDArray[np.int64]) -> Array:
-        """Return the number of operations by bin and by the given latencies, which include those that occurred."""
+        """Return the number of operations by bin and latency; `values_ns` must contain all latencies that occurred."""
         counts = np.zeros((len(self.bins), len(values_ns)))
         rows, latencies_ns, numbers = self._counts.T
         counts[rows, np.searchsorted(values_ns, latencies_ns)] = numbers
@@ -63,7 +63,7 @@ class ClientBins:
 
 @dataclass(frozen=True)
 class ClientColumn:
-    """A column and its quantity; `values_ns` are the latencies that a percentile counts."""
+    """A column and its quantity; `values_ns` has the latencies of a percentile, and is None for a ratio."""
 
     name: str
     quantity: Quantity

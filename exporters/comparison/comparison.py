@@ -37,8 +37,8 @@ class ComparedRun:
 class Comparison:
     """The comparison of a column in a phase.
 
-    bound        for a share of slow requests, the latency above which they are; otherwise "".
-    adjusted_p   the p-value after Holm's correction for all comparisons; None if there is no test.
+    bound       the latency above which a request is slow, if the column is a share of slow requests; otherwise "".
+    adjusted_p  the p-value after Holm's correction for all comparisons; None if there is no test.
     """
 
     phase: str
@@ -53,7 +53,7 @@ class Comparison:
 
 
 def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iterable[str] = ()) -> list[Comparison]:
-    """Compare the phases that all runs have and, if there are several, their total; correct for their number.
+    """Compare the phases that all runs have and, if there are several, their total, and apply Holm's correction.
 
     The columns of single operations are compared if there are several operations, or if `wanted` names them.
     """
@@ -61,12 +61,18 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
     groups = [(phase, [phase]) for phase in phases]
     if len(phases) > 1:
         groups.append((TOTAL, phases))
-    made = [
+    results = [
         Comparison(name, *columns)
         for name, parts in groups
         for columns in (*_client(a, b, parts, frozenset(wanted)), *_server(a, b, parts))
     ]
-    return corrected([one for one in made if one.difference.value_a is not None or one.difference.value_b is not None])
+    return corrected(
+        [
+            comparison
+            for comparison in results
+            if comparison.difference.value_a is not None or comparison.difference.value_b is not None
+        ]
+    )
 
 
 def common_phases(runs: Sequence[ComparedRun]) -> list[str]:
@@ -74,15 +80,19 @@ def common_phases(runs: Sequence[ComparedRun]) -> list[str]:
     return [name for name in runs[0].phases if all(name in run.phases for run in runs)]
 
 
-def corrected(made: Sequence[Comparison]) -> list[Comparison]:
+def corrected(results: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparisons with Holm's correction (Scandinavian Journal of Statistics 6, 1979)."""
-    tested = sorted((one.difference.p, number) for number, one in enumerate(made) if one.difference.p is not None)
+    tested = sorted(
+        (comparison.difference.p, number)
+        for number, comparison in enumerate(results)
+        if comparison.difference.p is not None
+    )
     adjusted: dict[int, float] = {}
     highest = 0.0
     for rank, (p, number) in enumerate(tested):
         highest = max(highest, min(1.0, p * (len(tested) - rank)))
         adjusted[number] = highest
-    return [replace(one, adjusted_p=adjusted.get(number)) for number, one in enumerate(made)]
+    return [replace(comparison, adjusted_p=adjusted.get(number)) for number, comparison in enumerate(results)]
 
 
 Compared = tuple[str, Difference, str]

@@ -16,18 +16,18 @@ def comparison_json(report: Report) -> str:
         "warnings": list(report.warnings),
         "comparisons": [
             {
-                "phase": one.phase,
-                "column": one.column,
-                "bound": one.bound,
-                **asdict(one.difference),
-                "adjusted_p": one.adjusted_p,
-                "significant": one.is_significant,
+                "phase": comparison.phase,
+                "column": comparison.column,
+                "bound": comparison.bound,
+                **asdict(comparison.difference),
+                "adjusted_p": comparison.adjusted_p,
+                "significant": comparison.is_significant,
             }
-            for one in report.comparisons
+            for comparison in report.comparisons
         ],
         "conditions": [
-            {"text": one.condition.text, "met": bool(one.failures), "reasons": list(one.failures)}
-            for one in report.conditions
+            {"text": checked.condition.text, "met": bool(checked.failures), "reasons": list(checked.failures)}
+            for checked in report.conditions
         ],
     }
     return printable_json(json.dumps(content, allow_nan=False))

@@ -19,9 +19,9 @@ class Report:
 
     @property
     def is_within_runs(self) -> bool:
-        """Whether the intervals cover only the variation inside runs, because each side has one run."""
+        """Whether the confidence intervals cover only the variation within runs, because each side has one run."""
         return len(self.a) == len(self.b) == 1
 
     @property
     def is_failed(self) -> bool:
-        return any(one.failures for one in self.conditions)
+        return any(checked.failures for checked in self.conditions)

@@ -1,4 +1,4 @@
-"""A comparison of runs as a table of at most 100 columns."""
+"""A comparison of runs as a table of at most 100 characters per line."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,14 +17,14 @@ def comparison_lines(report: Report) -> Iterator[str]:
     yield f"A: {_runs_text(report.a)}"
     yield f"B: {_runs_text(report.b)}"
     if report.is_within_runs:
-        yield "within-run variation only: differences may be those between any two runs"
+        yield "within-run variation only: any two runs may differ as much"
     phase = None
-    for one in report.comparisons:
-        if one.phase != phase:
-            phase = one.phase
+    for comparison in report.comparisons:
+        if comparison.phase != phase:
+            phase = comparison.phase
             yield ""
             yield _line((f"phase {one_line(phase)}"[: WIDTHS[0]], *HEADERS[1:]))
-        yield _line(_cells(one))
+        yield _line(_cells(comparison))
 
 
 def _runs_text(names: Sequence[str]) -> str:
@@ -39,19 +39,19 @@ def _line(cells: Sequence[str]) -> str:
     return " ".join((*texts, cells[-1])).rstrip()
 
 
-def _cells(one: Comparison) -> tuple[str, ...]:
-    found = one.difference
-    interval = found.reason or "-"
-    if found.low is not None and found.high is not None:
-        interval = f"{_percent(found.low)} to {_percent(found.high)}"
+def _cells(comparison: Comparison) -> tuple[str, ...]:
+    difference = comparison.difference
+    interval = difference.reason or "-"
+    if difference.low is not None and difference.high is not None:
+        interval = f"{_percent(difference.low)} to {_percent(difference.high)}"
     return (
-        " ".join(filter(None, (one.column, one.bound)))[: WIDTHS[0]],
-        _number(found.value_a),
-        _number(found.value_b),
-        "-" if found.relative is None else _percent(found.relative),
+        " ".join(filter(None, (comparison.column, comparison.bound)))[: WIDTHS[0]],
+        _number(difference.value_a),
+        _number(difference.value_b),
+        "-" if difference.relative is None else _percent(difference.relative),
         interval,
-        "-" if found.effect is None else _bounded(f"{found.effect:+.1f}", WIDTHS[5]),
-        "yes" if one.is_significant else "-" if found.p is None else "no",
+        "-" if difference.effect is None else _bounded(f"{difference.effect:+.1f}", WIDTHS[5]),
+        "yes" if comparison.is_significant else "-" if difference.p is None else "no",
     )
 
 

@@ -23,8 +23,10 @@ SETTINGS: Mapping[str, Callable[[Run], str]] = {
 
 
 def differing_settings(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
-    """Yield a warning for each setting that is not the same in all runs."""
+    """Yield a warning for each setting that differs between the groups."""
     for name, setting in SETTINGS.items():
         first, second = ("; ".join(sorted({setting(run) for run in side})) for side in (a, b))
         if first != second:
-            yield one_line(f"not comparable: {name} is {one_line(first)[:70]} in A and {one_line(second)[:70]} in B")
+            yield one_line(
+                f"possibly not comparable: {name} is {one_line(first)[:70]} in A and {one_line(second)[:70]} in B"
+            )

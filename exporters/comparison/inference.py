@@ -1,9 +1,9 @@
 """The difference of a quantity between two groups of runs, with a confidence interval.
 
 The variance of a group's value has two estimates. Deleting one run at a time (jackknife) gives the variance between
-runs, which contains that inside runs. Resampling blocks of intervals inside the runs gives the variance inside runs,
-which is a lower bound. The larger one counts. The interval has the quantiles of Student's t distribution with the
-degrees of freedom of Welch and Satterthwaite: with few runs, a bootstrap of runs alone would be too narrow.
+runs, which includes the variance within runs. Resampling blocks of intervals gives the variance within runs, which is a
+lower bound. The larger estimate is used. The interval is computed with Student's t distribution and the degrees of
+freedom of Welch and Satterthwaite, because the bootstrap of a few runs gives intervals that are too narrow.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ LEVEL = 0.05
 RESAMPLES = 400
 SEED = 1
 MIN_INTERVALS = 100
-"""With fewer intervals in a run, its variance is not estimated from blocks, because it would be far too low."""
+"""With fewer intervals in a run, the variance is not estimated from blocks: the estimate would be far too low."""
 _ROUNDING = 1e-12
 
 RunAmounts = Sequence[Array]
-"""The amounts of a run's intervals: for each phase, an array of (intervals, amounts)."""
+"""The amounts of a run's intervals: for each phase, an array of the shape (intervals, amounts)."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Difference:
 
     value_a, value_b  the values of all intervals of a group together; None if undefined.
     relative          (B - A) / A; None if A is 0.
-    low, high         the 95 % confidence interval of `relative`; None if there is none.
-    p                 the probability of such a difference if there were none; None if there is no test.
-    effect            the difference in standard deviations between runs (Hedges' g); None if each side has one run.
+    low, high         the 95% confidence interval of `relative`; None if there is none.
+    p                 the p-value of the hypothesis that the groups do not differ; None if there is no test.
+    effect            the difference in standard deviations between runs (Hedges' g); None if undefined.
     reason            why there is no interval; otherwise "".
     """
 
@@ -54,8 +54,8 @@ class Difference:
 class _Group:
     """The resampled values of a group of runs.
 
-    deleted  the values without one run each; none if there is one run.
-    blocks   the values of block resamples; none if there are too few intervals.
+    deleted  the value without each run in turn; empty if there is one run.
+    blocks   the values of block resamples; empty if there are too few intervals.
     factor   the correction of the variance of `blocks` for the finite number of blocks.
     degrees  the degrees of freedom of that variance: the number of blocks.
     """
@@ -75,8 +75,8 @@ class _Group:
         return _Group(log(self.value), self.runs, np.log(self.deleted), np.log(self.blocks), self.factor, self.degrees)
 
     @property
-    def inside(self) -> float:
-        """The variance of the value due to variation inside runs; 0 if it is unknown."""
+    def within(self) -> float:
+        """The variance of the value due to variation within runs; 0 if it is unknown."""
         return float(self.blocks.var(ddof=1)) * self.factor if self.blocks.size else 0.0
 
     @property
@@ -154,13 +154,13 @@ def _tested(a: _Group, b: _Group, resolution: float, relative: float | None) -> 
 def _variance(a: _Group, b: _Group) -> tuple[float, float]:
     """Return the variance of the difference and its degrees of freedom."""
     if a.runs == b.runs == 1:
-        return _welch((a.inside, a.degrees), (b.inside, b.degrees))
+        return _welch((a.within, a.degrees), (b.within, b.degrees))
     if min(a.runs, b.runs) > 1:
-        first, second = ((max(group.between, group.inside), group.runs - 1.0) for group in (a, b))
+        first, second = ((max(group.between, group.within), group.runs - 1.0) for group in (a, b))
         return _welch(first, second)
     # The variation between the runs of one side stands for that of the other, which has only one run.
     several, single = (a, b) if a.runs > 1 else (b, a)
-    variance = max(several.between, several.inside) + max(several.between * several.runs, single.inside)
+    variance = max(several.between, several.within) + max(several.between * several.runs, single.within)
     return variance, several.runs - 1.0
 
 

@@ -20,8 +20,8 @@ def junit_xml(report: Report) -> bytes:
             message = one_line("; ".join(checked.failures))
             Xml.SubElement(case, "failure", message=message).text = "\n".join(map(one_line, checked.failures))
     if not report.conditions:
-        for one in report.comparisons:
-            _add(suite, one)
+        for comparison in report.comparisons:
+            _add(suite, comparison)
     for name, tag in (("tests", "testcase"), ("failures", "testcase/failure"), ("skipped", "testcase/skipped")):
         suite.set(name, str(len(suite.findall(tag))))
     suite.set("errors", "0")
@@ -29,12 +29,14 @@ def junit_xml(report: Report) -> bytes:
     return text + b"\n"
 
 
-def _add(suite: Xml.Element, one: Comparison) -> None:
+def _add(suite: Xml.Element, comparison: Comparison) -> None:
     """Add the case of a comparison."""
-    case = Xml.SubElement(suite, "testcase", classname=f"casstat.compare.{one_line(one.phase)}", name=one.column)
-    found = one.difference
-    if found.p is None:
-        Xml.SubElement(case, "skipped", message=found.reason or "no test")
+    case = Xml.SubElement(
+        suite, "testcase", classname=f"casstat.compare.{one_line(comparison.phase)}", name=comparison.column
+    )
+    difference = comparison.difference
+    if difference.p is None:
+        Xml.SubElement(case, "skipped", message=difference.reason or "no test")
         return
-    result = "significant" if one.is_significant else "not significant"
-    Xml.SubElement(case, "system-out").text = f"A {found.value_a:.6g}, B {found.value_b:.6g}: {result}"
+    result = "significant" if comparison.is_significant else "not significant"
+    Xml.SubElement(case, "system-out").text = f"A {difference.value_a:.6g}, B {difference.value_b:.6g}: {result}"

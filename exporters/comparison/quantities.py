@@ -1,7 +1,7 @@
 """The quantities that are compared: ratios of sums over intervals, and percentiles of merged counts.
 
-A quantity is a function of the sums over intervals of some amounts, so that intervals and runs are combined by adding
-their amounts; values of intervals are never averaged.
+A quantity is a function of sums of amounts over intervals. Intervals and runs are combined by adding their amounts;
+values of intervals are never averaged.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from exporters.comparison.resampling import Array
 # As in `Latency.percentiles_s`: a rank may be slightly above a whole number.
 _ROUNDING = 1e-9
 WINDOW = 10.0
-"""A resampled percentile lies within the values whose share of slower requests differs by at most this factor."""
+"""A resampled percentile is assumed to be one whose share of slower requests differs by at most this factor."""
 
 
 class Quantity(Protocol):
@@ -31,7 +31,9 @@ class Quantity(Protocol):
         """Return the smallest difference from the value that can be observed, as a share of the value."""
 
     def narrowed(self, sums: Array) -> "tuple[Quantity, npt.NDArray[np.intp]]":
-        """Return an equal quantity of fewer amounts for sums near `sums`, and the first of the columns to add to each.
+        """Return an equivalent quantity of fewer amounts for sums near `sums`.
+
+        Each of these amounts is the sum of adjacent columns; also returns the first column of each.
 
         This makes resampling faster.
         """
@@ -85,7 +87,7 @@ class Percentile:
         return max((abs(other - value) / value for other in nearby), default=0.0) if value else 0.0
 
     def narrowed(self, sums: Array) -> tuple[Quantity, npt.NDArray[np.intp]]:
-        """Keep the values whose share of slower ones is within a factor of WINDOW, and merge those beyond."""
+        """Keep the values whose share of slower requests is within a factor of WINDOW, and merge the others."""
         occurred = np.flatnonzero(sums)
         if not len(occurred):
             return self, np.arange(len(sums))

@@ -29,15 +29,19 @@ class ServerInterval:
 
 def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: int) -> list[ServerInterval]:
     """Return the intervals in which as many nodes answered as in any other; in the others, the sums would be lower."""
-    most = max((sample.answered for sample in samples), default=0)
+    max_answered = max((sample.answered for sample in samples), default=0)
     operations = table_of(choice).view.operations
     return [
         ServerInterval(
             phase_values(choice, sample, nodes),
-            {name: found for name, _ in OPERATIONS if (found := operations.buckets(sample.sample, name)) is not None},
+            {
+                name: buckets
+                for name, _ in OPERATIONS
+                if (buckets := operations.buckets(sample.sample, name)) is not None
+            },
         )
         for sample in samples
-        if sample.answered == most
+        if sample.answered == max_answered
     ]
 
 
@@ -96,9 +100,9 @@ class Bound:
     def amounts(self, intervals: Iterable[ServerInterval]) -> Array:
         """Return the number of requests above the bound, and the number of all requests, in each interval."""
         rows = [
-            (found.total - found.cumulative[found.upper_bounds.index(self.bound_s)], found.total)
+            (buckets.total - buckets.cumulative[buckets.upper_bounds.index(self.bound_s)], buckets.total)
             for interval in intervals
-            if (found := interval.buckets.get(self.operation)) is not None
+            if (buckets := interval.buckets.get(self.operation)) is not None
         ]
         return np.array(rows, dtype=float).reshape(len(rows), 2)
 
@@ -108,9 +112,9 @@ class Bound:
 
 
 def bounds(intervals: Sequence[ServerInterval]) -> Iterator[Bound]:
-    """Yield the bounds nearest to the percentiles of all intervals; none if the bucket layouts have no such bounds."""
+    """Yield the bounds nearest to the percentiles of all intervals; none if no common bound is near."""
     for operation, _ in OPERATIONS:
-        parts = [found for interval in intervals if (found := interval.buckets.get(operation)) is not None]
+        parts = [buckets for interval in intervals if (buckets := interval.buckets.get(operation)) is not None]
         if not sum(part.total for part in parts):
             continue
         layouts = {part.upper_bounds for part in parts}

@@ -92,7 +92,7 @@ class LoadSeries(Collector):
         self.registry.register(self)
 
     def begin(self, client: str, operations: Iterable[str] = ()) -> None:
-        """Count a client from 0; create the series of the given operations.
+        """Reset a client's counts to 0, and create the series of the given operations.
 
         Prometheus does not count increases that precede a series' first sample.
         """
@@ -112,7 +112,7 @@ class LoadSeries(Collector):
             self._client(client).operation(operation).errors[""] += 1
 
     def add(self, client: str, name: str, total: ClientInterval) -> None:
-        """Count what a client saw of an operation."""
+        """Add counts and latencies of an operation to those of a client."""
         with self._lock:
             counted = self._client(client)
             operation = counted.operation(name)
@@ -142,8 +142,8 @@ class LoadSeries(Collector):
         errors = CounterMetricFamily(ERRORS, "Operations that failed.", labels=(*labels, "error"))
         durations = HistogramMetricFamily(
             DURATION,
-            "Latency of operations that completed: the response time counts from the intended start, including the "
-            "wait before sending, and the service time from the actual start.",
+            "Latency of operations that completed: the response time is measured from the intended start, including "
+            "the wait before sending, and the service time from the actual start.",
             labels=(*labels, "latency"),
         )
         malformed = CounterMetricFamily(MALFORMED, "Lines of the result that were skipped.", labels=labels[:2])

@@ -12,7 +12,7 @@ from exporters.report.svg_chart import escaped, figure
 
 
 def html_report(report: Report) -> str:
-    """Return the page; all texts from outside are escaped."""
+    """Return the page; all external text is escaped."""
     style = style_sheet()
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(SCRIPT)}; base-uri 'none'; form-action 'none'"
@@ -71,4 +71,4 @@ def _cell(table: Table, column: int, text: str) -> str:
 
 
 def _style(table: Table, column: int) -> str:
-    return ' class="text"' if column < table.texts else ""
+    return ' class="text"' if column < table.text_columns else ""

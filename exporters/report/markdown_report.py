@@ -1,4 +1,4 @@
-"""A report as Markdown: the same texts and tables as in the page, and the text alternatives of its charts."""
+"""A report as Markdown: the texts and tables of the page, and the text alternatives of its charts."""
 
 import re
 
@@ -7,13 +7,13 @@ from exporters.report.report_blocks import Block, Command, Report, Table
 from exporters.report.report_texts import shown
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
-# Renderers turn addresses into links.
+# Entities in addresses prevent renderers from turning them into links.
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": "&#58;//", "www.": "www&#46;", "@": "&#64;"}
 _BACKTICKS = re.compile(r"`+")
 
 
 def markdown_report(report: Report) -> str:
-    """Return the report as Markdown; in texts from outside, nothing is markup."""
+    """Return the report as Markdown; all external text is escaped."""
     lines = [f"# {escaped_text(report.title)}", "", escaped_text(report.subtitle), ""]
     for section in report.sections:
         lines += [f"## {escaped_text(section.title)}", ""]
@@ -23,11 +23,11 @@ def markdown_report(report: Report) -> str:
 
 
 def escaped_text(text: str) -> str:
-    """Return text in which a Markdown renderer recognises neither markup nor HTML nor links."""
+    """Return text in which a Markdown renderer recognises no markup, HTML or links."""
     line = shown(text)
     for part, entity in _ENTITIES.items():
         line = line.replace(part, entity)
-    # A `#` in an entity is no markup.
+    # The `#` of an entity must not be escaped.
     return re.sub(r"&\\#", "&#", _SPECIAL.sub(r"\\\1", line))
 
 
@@ -50,7 +50,7 @@ def _code(text: str) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    rule = [":---" if column < table.texts else "---:" for column in range(len(table.header))]
+    rule = [":---" if column < table.text_columns else "---:" for column in range(len(table.header))]
     rows = [[escaped_text(cell) for cell in row] for row in (table.header, *table.rows)]
     lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
     return [f"{escaped_text(table.caption)}:", "", *lines]

@@ -54,4 +54,4 @@ for (const figure of document.querySelectorAll("figure[data-chart]")) {
 }
 """
 """Each set of data has positions (`x`, from 0 to 1000), lines (name, unit, values) and `near`, the greatest distance at
-which a value counts. `times` has the begin and the end of the axis, and the offset of local time, in seconds."""
+which a value is shown. `times` has the beginning and the end of the axis, and the offset of local time, in seconds."""

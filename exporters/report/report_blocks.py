@@ -23,12 +23,12 @@ class Command:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; its first `texts` columns are left-aligned, and the first column names its row."""
+    """A table; its first `text_columns` columns are left-aligned, and its first column has the row headers."""
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    texts: int = 1
+    text_columns: int = 1
 
 
 Block = Paragraph | Command | Table | Chart

@@ -65,11 +65,11 @@ def report_data(
     cost: Cost | None,
 ) -> ReportData:
     """Return the facts of a report from a run's metadata, its merged recordings, its summary and its client results."""
-    of_plots = replace(
+    plot_run = replace(
         run_of(merged, choice, run.name),
         phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
     )
     versions = {node.node: node.product.version for node in merged.nodes}
     return ReportData(
-        run, of_plots, versions, clocks([node.head for node in merged.nodes]), phases, lost, results, cost
+        run, plot_run, versions, clocks([node.head for node in merged.nodes]), phases, lost, results, cost
     )

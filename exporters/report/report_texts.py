@@ -1,4 +1,4 @@
-"""Numbers and times as texts in a report."""
+"""Formats numbers, times and external text for a report."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -23,7 +23,7 @@ def clock_text(time_s: float, zone_s: int) -> str:
 
 
 def significant(value: float) -> float:
-    """Return a value with four significant digits, as the charts show it."""
+    """Return a value rounded to four significant digits."""
     rounded = float(f"{value:.4g}")
     return int(rounded) if rounded.is_integer() else rounded
 

@@ -1,4 +1,4 @@
-"""A chart as HTML: one SVG per panel, so that texts keep their size at every width, and the data for hovering."""
+"""A chart as HTML: one SVG per panel, so that text keeps its size at every width, and the script's data."""
 
 import json
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from exporters.report.charts.svg_shapes import y_of
 from exporters.report.report_texts import shown, significant
 
 _STRIP_PX, _EVENT_PX, _TICS_PX = 18, 10, 20
-_LEAST_TIC_PX = 14
-# How far a position may be from a value that is shown for it, as a multiple of the distance between two values.
+_MIN_TIC_PX = 14
+# The greatest distance at which a value is shown, as a multiple of the median distance between values.
 _NEAR = 0.75
 
 
@@ -41,7 +41,7 @@ def _row(content: str) -> str:
 
 
 def _phase_strip(chart: Chart) -> str:
-    """Return the names of the phases and the gaps; a name that does not fit is cut off."""
+    """Return the names of the phases; a name that does not fit is cut off."""
     named = [span for span in chart.spans if span.name]
     if not named:
         return ""
@@ -88,7 +88,7 @@ def _y_tics(scale: Scale, height: int) -> list[tuple[float, str]]:
     for value in scale.tics:
         y = y_of(scale, value, height)
         if y is not None:
-            is_clear = last - y >= _LEAST_TIC_PX
+            is_clear = last - y >= _MIN_TIC_PX
             tics.append((y, short(value) if is_clear else ""))
             last = y if is_clear else last
     return tics
@@ -108,7 +108,7 @@ def _event_lines(chart: Chart, height: int) -> Iterator[str]:
 
 
 def _tics(chart: Chart) -> str:
-    """Return the ticks of events, with their texts as tooltips, and the labels of the horizontal axis."""
+    """Return the dots of events, with their texts as tooltips, and the labels of the horizontal axis."""
     events = "".join(
         f'<circle class="event" cx="{_percent(event.x)}" cy="{_EVENT_PX / 2:g}" r="4">'
         f"<title>{escape(chr(10).join(map(shown, event.lines)))}</title></circle>"
@@ -143,11 +143,11 @@ def _data(chart: Chart) -> str:
 
 
 def _set(points: Points) -> dict[str, object]:
-    x = [round(at, 2) for at in points.x]
-    steps = sorted(after - before for before, after in pairwise(x))
+    x = [round(position, 2) for position in points.x]
+    distances = sorted(after - before for before, after in pairwise(x))
     return {
         "x": x,
-        "near": round(_NEAR * steps[len(steps) // 2], 3) if steps else WIDTH,
+        "near": round(_NEAR * distances[len(distances) // 2], 3) if distances else WIDTH,
         "labels": [shown(label) for label in points.labels] or None,
         "lines": [
             [shown(name), points.units[name], [None if value is None else significant(value) for value in values]]

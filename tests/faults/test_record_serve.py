@@ -99,7 +99,7 @@ def test_a_port_in_use_is_an_error_before_the_command_starts(
 
 def test_remote_client_hosts_and_invalid_addresses_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "127.0.0.1", "--serve", "1", "--client-host", "ssh://h", "--", "true"]) == 125
-    assert "--serve reads files of this machine only" in capfd.readouterr().err
+    assert "--serve reads only files on this machine" in capfd.readouterr().err
     with pytest.raises(CasstatError, match=r"^--serve 'unix:/x': not HOST:PORT"):
         LoadServer("unix:/x", (), Path(), "c")
 

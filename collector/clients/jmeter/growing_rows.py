@@ -10,7 +10,7 @@ from collector.clients.jmeter.jtl_layout import Layout, check_rows
 from collector.clients.parsing.csv_blocks import end_of_records
 from collector.printable import one_line
 
-# A longer record has a quote that is not closed.
+# A longer record is taken for one with an unclosed quote.
 MAX_RECORD_BYTES = 256 << 10
 
 
@@ -56,7 +56,7 @@ class GrowingRows:
             self.problem = self.problem or one_line(error)
 
     def _records(self, block: bytes) -> Iterator[bytes]:
-        """Yield the records of a block; a line whose quote is closed nowhere, or wrongly, is a record of its own."""
+        """Yield the records of a block; a line with an unclosed or misplaced quote is a record of its own."""
         lines = block.splitlines(keepends=True)
         index = 0
         while index < len(lines):

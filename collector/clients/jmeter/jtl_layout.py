@@ -1,4 +1,4 @@
-"""The header of JMeter's CSV, and which rows are malformed."""
+"""Reads the header of JMeter's CSV, and checks its rows."""
 
 import csv
 import io

@@ -9,7 +9,7 @@ from collector.printable import one_line
 
 CHUNK_BYTES = 256 << 10
 MAX_STEP_BYTES = 16 << 20
-# A chunk that has been begun is completed.
+# Checked between chunks.
 MAX_STEP_CPU_S = 0.25
 MAX_FILES = 50
 LAG_BYTES = 64 << 20
@@ -21,7 +21,7 @@ PathsAndFormats = Callable[[], Iterable[tuple[Path, str]]]
 class GrowingResults:
     """Follows the files that `paths` returns, each with the name of its format or ""; new ones may appear later.
 
-    What the files contained when the object was created is ignored. `log` takes notes of one line.
+    Content that precedes the creation of the object is ignored. `log` receives notes of one line.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class GrowingResults:
                 yield path, addition
                 waiting.append((path, follower))
                 remaining -= CHUNK_BYTES
-        # The files that this step has not reached are first in the next one.
+        # The next step begins with the files that this one has not reached.
         self._followers = {**dict(waiting), **self._followers}
         self._note_lag()
 
@@ -67,4 +67,4 @@ class GrowingResults:
         for path, follower in self._followers.items():
             if path not in self._lagging and follower.unread_bytes() > LAG_BYTES:
                 self._lagging.add(path)
-                self._log_of(path)(f"grows faster than it is read; {LAG_BYTES >> 20} MiB are not served yet")
+                self._log_of(path)(f"grows faster than it is read; more than {LAG_BYTES >> 20} MiB are not served yet")

@@ -14,11 +14,11 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Addition:
-    """What a step has read.
+    """What was read from a file at once.
 
     operations  the operations that were added, each as one total.
     malformed   the number of lines that were skipped.
-    restarts    whether the file begins again, so that all counts before are void.
+    restarts    whether the file begins again, so that all previous counts are void.
     """
 
     operations: tuple[Operation, ...] = ()
@@ -30,7 +30,7 @@ class ResultFollower:
     """Reads what is added to a file; content from before the follower was created is ignored if `is_old`."""
 
     def __init__(self, path: Path, format_name: str, log: Callable[[str], None], *, is_old: bool) -> None:
-        """Read the format of this name; "" stands for the one that the content has. `log` takes notes."""
+        """Follow a file in the given format; if it is "", the content determines the format. `log` receives notes."""
         self._path = path
         self._format_name = format_name
         self._log = log
@@ -52,10 +52,10 @@ class ResultFollower:
         """Return the number of bytes that have not been read yet."""
         return self._file.size() - self._file.position if self._file and not self._is_ignored else 0
 
-    def read(self, most_bytes: int) -> Addition | None:
+    def read(self, max_bytes: int) -> Addition | None:
         """Read a part of what was added; return None if there is nothing to read now."""
         try:
-            return self._read(most_bytes)
+            return self._read(max_bytes)
         except OSError as error:
             self._note(f"cannot be read: {error.strerror}")
         except ClientFormatError as error:
@@ -63,7 +63,7 @@ class ResultFollower:
             self._is_ignored = True
         return None
 
-    def _read(self, most_bytes: int) -> Addition | None:
+    def _read(self, max_bytes: int) -> Addition | None:
         file = self._file or self._opened()
         if file is None:
             return None
@@ -71,7 +71,7 @@ class ResultFollower:
         is_replaced = self._is_replaced(file)
         if file.is_rewritten():
             return self._restarted(file)
-        chunk = file.read(most_bytes) if self._can_read(file) else b""
+        chunk = file.read(max_bytes) if self._can_read(file) else b""
         if chunk:
             return self._added(chunk, is_first=file.position == len(chunk))
         if is_replaced:
@@ -123,7 +123,7 @@ class ResultFollower:
             self._skips_line = not end
         malformed = self._result.add(chunk)
         if malformed or self._result.problem:
-            self._note(f"malformed lines are skipped, for example: {self._result.problem}", kind="malformed")
+            self._note(f"malformed lines are skipped (first problem: {self._result.problem})", kind="malformed")
         return Addition(self._result.take(), malformed)
 
     def _note(self, text: str, kind: str = "") -> None:

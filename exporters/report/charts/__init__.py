@@ -1,1 +1,1 @@
-"""The charts of a report, as SVG, with the data that the script of the page shows."""
+"""The charts of a report, as SVG, with the values that the script of the page shows."""

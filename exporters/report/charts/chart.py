@@ -1,7 +1,7 @@
-"""A chart: panels above each other on one horizontal axis, values for hovering, and the same facts as text."""
+"""A chart: stacked panels with a common horizontal axis, values that the script shows, and a text alternative."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from exporters.gnuplot.data_files import Values
 from exporters.gnuplot.value_axis import Scale
@@ -14,7 +14,7 @@ WIDTH = 1000.0
 class Panel:
     """One panel.
 
-    legend   the styles (see `report_style.py`) of the lines or points, by name.
+    legend   the styles (see `page_style.py`) of the lines or points, by name.
     content  SVG in a coordinate system that is WIDTH wide and as high as the panel, with the origin at the top left.
     """
 
@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Points:
-    """The values for hovering: positions from 0 to WIDTH, their labels, and the values of each name.
+    """The values that the script shows: positions from 0 to WIDTH, their labels, and the values of each name.
 
     labels  empty if the positions are times.
     units   the unit of each name.
@@ -93,4 +93,3 @@ class Chart:
     spans: Sequence[Span] = ()
     events: Sequence[Event] = ()
     times: TimeRange | None = None
-    notes: Sequence[str] = field(default=())

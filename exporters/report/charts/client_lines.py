@@ -12,10 +12,11 @@ _P99 = 99.0
 
 
 def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
-    """Return the client's throughput and p99 in a time range; [] if no result has intervals.
+    """Return the client's throughput and p99 in a time range; [] if no result has intervals in it.
 
-    A point combines the intervals that the longest operation has in at least `step_s`, and those of other operations
-    with their middle in this time. If percentiles cannot be combined, the point has none.
+    A point covers consecutive intervals of the operation with the most intervals, which last at least `step_s` together
+    unless a gap follows, and the intervals of other operations whose middle lies in this time. It has no p99 if the
+    percentiles cannot be combined.
     """
     operations = [
         [interval for interval in operation.intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]

@@ -53,7 +53,7 @@ def _range(drawn: Columns) -> str:
 
 
 def _content(columns: Columns, axis: TimeAxis, scale: Scale, highest: float) -> str:
-    """Return one path per level; the coordinates of cells are whole, so that no background shows between them."""
+    """Return one path per level; the coordinates are integers, so that no background is visible between cells."""
     paths: defaultdict[int, list[str]] = defaultdict(list)
     for begin_s, end_s, low, high, count in zip(*(present(values) for values in columns.values()), strict=True):
         left, right = round(axis.px(begin_s)), round(axis.px(end_s))

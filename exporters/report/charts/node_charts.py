@@ -16,11 +16,11 @@ def node_charts(run: Run) -> list[Chart]:
     """Return a chart for each node that has values, but at most MAX_CHARTS."""
     lines = {node: node_lines(run, node) for node in run.nodes}
     kept = sorted(lines, key=lambda node: _highest_p99(lines[node]), reverse=True)[:MAX_CHARTS]
-    every = [line for node in kept for line in lines[node]]
-    if not every:
+    all_lines = [line for node in kept for line in lines[node]]
+    if not all_lines:
         return []
-    rates = scale_of([line for line in every if line.unit != MS], log=False, height=HEIGHT_PX)
-    tails = scale_of([line for line in every if line.unit == MS], log=True, height=HEIGHT_PX)
+    rates = scale_of([line for line in all_lines if line.unit != MS], log=False, height=HEIGHT_PX)
+    tails = scale_of([line for line in all_lines if line.unit == MS], log=True, height=HEIGHT_PX)
     charts = (
         time_chart(
             f"node-{number}",

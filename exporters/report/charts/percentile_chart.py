@@ -16,8 +16,8 @@ from exporters.report.report_data import ReportData
 HEIGHT_PX = 260
 _WORDS = ("read", "write")
 _MS_PER_S = 1000.0
-_IN_TEXT = (50.0, 90.0, 99.0, 99.9, 99.99)
-_IN_TICS = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
+_DEFAULT_PERCENTAGES = (50.0, 90.0, 99.0, 99.9, 99.99)
+_TIC_PERCENTAGES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
 
 
 def percentile_chart(data: ReportData, client: Latency | None, client_kind: str) -> Chart | None:
@@ -28,13 +28,13 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
     lines: dict[str, Values] = {f"{word}s": columns[f"{word}_ms"] for word in _WORDS}
     if client is not None and client.counts:
         name = f"client ({client_kind} time)"
-        percentages = percentages or list(_IN_TEXT)
+        percentages = percentages or list(_DEFAULT_PERCENTAGES)
         lines = {name: _client_values(client, percentages), **(lines if columns["percentile"] else {})}
     lines = {name: values for name, values in lines.items() if present(values)}
     if not lines:
         return None
-    far = _nines(percentages[-1])
-    x = [WIDTH * _nines(percentage) / far for percentage in percentages]
+    last_nines = _nines(percentages[-1])
+    x = [WIDTH * _nines(percentage) / last_nines for percentage in percentages]
     scale = value_axis.logarithmic([value for values in lines.values() for value in present(values)], HEIGHT_PX)
     styles = {name: "client" if name.startswith("client") else name for name in lines}
     content = "".join(line(styles[name], x, values, scale, HEIGHT_PX) for name, values in lines.items())
@@ -44,9 +44,9 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
         "percentile, % of operations",
         [Panel("latency, ms", scale, HEIGHT_PX, styles, content)],
         [
-            Tic(WIDTH * _nines(percentage) / far, f"{percentage:.8g}%", index % 2 == 1)
-            for index, percentage in enumerate(_IN_TICS)
-            if _nines(percentage) <= far
+            Tic(WIDTH * _nines(percentage) / last_nines, f"{percentage:.8g}%", index % 2 == 1)
+            for index, percentage in enumerate(_TIC_PERCENTAGES)
+            if _nines(percentage) <= last_nines
         ],
         [
             Points(
@@ -58,6 +58,7 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
 
 
 def _nines(percentage: float) -> float:
+    """Return the position on the axis: 1 for 90%, 2 for 99%, and so on."""
     return -log10(1 - percentage / 100)
 
 

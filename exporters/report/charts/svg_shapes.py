@@ -20,10 +20,10 @@ def line(style: str, x: Sequence[float], values: Values, scale: Scale, height: i
     """Return a line that breaks where values are absent; an isolated value becomes a dot."""
     commands = []
     is_open = False
-    for at, value in zip(x, values, strict=True):
+    for position, value in zip(x, values, strict=True):
         y = y_of(scale, value, height)
         if y is not None:
-            commands.append(f"L{at:.5g} {y:.4g}" if is_open else f"M{at:.5g} {y:.4g}h0")
+            commands.append(f"L{position:.5g} {y:.4g}" if is_open else f"M{position:.5g} {y:.4g}h0")
         is_open = y is not None
     drawn = "".join(commands)
     return f'<path class="line {style}" d="{drawn}"/>' if drawn else ""
@@ -31,6 +31,6 @@ def line(style: str, x: Sequence[float], values: Values, scale: Scale, height: i
 
 def dots(style: str, x: Sequence[float], values: Values, scale: Scale, height: int) -> str:
     """Return a dot for each value."""
-    points = ((at, y_of(scale, value, height)) for at, value in zip(x, values, strict=True))
-    drawn = "".join(f"M{at:.4g} {y:.4g}h0" for at, y in points if y is not None)
+    points = ((position, y_of(scale, value, height)) for position, value in zip(x, values, strict=True))
+    drawn = "".join(f"M{position:.4g} {y:.4g}h0" for position, y in points if y is not None)
     return f'<path class="dots {style}" d="{drawn}"/>' if drawn else ""

@@ -1,4 +1,4 @@
-"""Charts whose horizontal axis is time: phases are shaded, gaps are marked, and events are ticks."""
+"""Charts whose horizontal axis is time: phases, gaps and events are marked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class TimeLine:
 
 @dataclass(frozen=True)
 class TimePanel:
-    """The lines of a panel; if `scale` is None, it contains all of their values."""
+    """The lines of a panel; if `scale` is None, a scale is chosen that contains all their values."""
 
     title: str
     lines: Sequence[TimeLine]
@@ -51,14 +51,14 @@ class TimePanel:
 
 @dataclass(frozen=True)
 class Annotations:
-    """What a time chart shows besides values."""
+    """The gaps and events that a time chart shows."""
 
     gaps: Sequence[Gap] = ()
     marks: Sequence[Mark] = field(default=())
 
 
 def node_lines(run: Run, node: str) -> list[TimeLine]:
-    """Return the lines of a node, or of the cluster: reads, writes and the p99 of each; those without values too."""
+    """Return the lines of a node, or of the cluster: reads, writes and their p99, including those without values."""
     return [
         TimeLine(NAMES[name], unit, NAMES[name].split()[0].removesuffix("s") + "s", run.times, series(run, node, name))
         for name, unit in COLUMNS.items()
@@ -74,7 +74,7 @@ def time_chart(
         return None
     axis = time_axis(run, 0.0, WIDTH)
     lines = [line for panel in drawn for line in panel.lines if present(line.values)]
-    of_lines = [text for line in lines for text in [_line_text(line, run.zone_s)]]
+    line_texts = [_line_text(line, run.zone_s) for line in lines]
     return Chart(
         name,
         title,
@@ -82,7 +82,7 @@ def time_chart(
         [_panel(panel, axis) for panel in drawn],
         time_tics(axis),
         _points(lines, axis),
-        [*of_lines, *texts],
+        [*line_texts, *texts],
         time_spans(run, axis, annotations.gaps),
         [Event(axis.px(group.time_s), group.details(run.zone_s)) for group in groups(annotations.marks, axis)],
         TimeRange(axis.begin_s, axis.end_s, run.zone_s),
@@ -92,8 +92,11 @@ def time_chart(
 def _panel(panel: TimePanel, axis: TimeAxis) -> Panel:
     lines = [line for line in panel.lines if present(line.values)]
     scale = panel.scale or scale_of(lines, log=panel.log, height=panel.height)
-    content = "".join(line(of.style, [*map(axis.px, of.times)], of.values, scale, panel.height) for of in lines)
-    return Panel(panel.title, scale, panel.height, {of.name: of.style for of in lines}, content)
+    content = "".join(
+        line(time_line.style, [*map(axis.px, time_line.times)], time_line.values, scale, panel.height)
+        for time_line in lines
+    )
+    return Panel(panel.title, scale, panel.height, {time_line.name: time_line.style for time_line in lines}, content)
 
 
 def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = HEIGHT_PX) -> Scale:
@@ -103,7 +106,7 @@ def scale_of(lines: Sequence[TimeLine], *, log: bool, height: int = HEIGHT_PX) -
 
 
 def time_tics(axis: TimeAxis) -> list[Tic]:
-    """Return labels at round local times; two of three are minor."""
+    """Return labels at round local times; two of every three are minor."""
     step_s = max(axis.step(), 1.0)
     first, last = ceil((axis.begin_s + axis.zone_s) / step_s), floor((axis.end_s + axis.zone_s) / step_s)
     letters = 8 if step_s < 60 else 5
@@ -128,20 +131,26 @@ def time_spans(run: Run, axis: TimeAxis, gaps: Sequence[Gap]) -> list[Span]:
 
 
 def _points(lines: Sequence[TimeLine], axis: TimeAxis) -> list[Points]:
-    """Return the values for hovering, one set for all lines with the same times."""
+    """Return the values that the script shows, one set for all lines with the same times."""
     by_times: dict[tuple[float, ...], list[TimeLine]] = {}
-    for of in lines:
-        by_times.setdefault(tuple(of.times), []).append(of)
+    for time_line in lines:
+        by_times.setdefault(tuple(time_line.times), []).append(time_line)
     return [
-        Points([*map(axis.px, times)], {of.name: of.values for of in same}, {of.name: of.unit for of in same})
+        Points(
+            [*map(axis.px, times)],
+            {time_line.name: time_line.values for time_line in same},
+            {time_line.name: time_line.unit for time_line in same},
+        )
         for times, same in by_times.items()
     ]
 
 
-def _line_text(of: TimeLine, zone_s: int) -> str:
-    values = [(value, time_s) for value, time_s in zip(of.values, of.times, strict=True) if value is not None]
+def _line_text(time_line: TimeLine, zone_s: int) -> str:
+    values = [
+        (value, time_s) for value, time_s in zip(time_line.values, time_line.times, strict=True) if value is not None
+    ]
     low, high = min(values), max(values, key=lambda pair: pair[0])
-    absent = len(of.values) - len(values)
-    gaps = f"; no value at {absent} of {len(of.values)} points" if absent else ""
-    at = f"{value_text(high[0], of.unit)} at {clock_text(high[1], zone_s)}"
-    return f"{of.name}: {value_text(low[0])} to {at}{gaps}"
+    absent = len(time_line.values) - len(values)
+    gaps = f"; no value at {absent} of {len(time_line.values)} points" if absent else ""
+    at = f"{value_text(high[0], time_line.unit)} at {clock_text(high[1], zone_s)}"
+    return f"{time_line.name}: {value_text(low[0])} to {at}{gaps}"

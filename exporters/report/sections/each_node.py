@@ -11,6 +11,6 @@ def each_node(data: ReportData) -> Section:
     blocks: list[Block] = [*charts]
     others = len(data.merged.nodes) - len(charts)
     if charts and others:
-        text = f"{count_text(others, 'other node')}: without values, or with a lower p99 than those shown."
+        text = f"Not shown: {count_text(others, 'other node')} without values, or with a lower p99."
         blocks.append(Paragraph(text))
     return Section("Each node", blocks)

@@ -9,7 +9,7 @@ from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text, shown
 from exporters.report.sections.events import events_of
 
-# The number of gaps that are described in words.
+# The maximum number of gaps in the text alternative.
 _MAX_GAPS = 10
 
 

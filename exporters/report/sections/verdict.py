@@ -15,8 +15,8 @@ _WORDS = ("read", "write")
 
 def verdict(data: ReportData) -> Section:
     problems = [Paragraph(text, is_problem=True) for text in _problems(data)]
-    known = [Paragraph(text) for text in _good(data)]
-    return Section("Verdict", [Paragraph(f"{_ending(data)} {_performance(data)}"), *problems, *known])
+    passed = [Paragraph(text) for text in _passed_checks(data)]
+    return Section("Verdict", [Paragraph(f"{_ending(data)} {_performance(data)}"), *problems, *passed])
 
 
 def _ending(data: ReportData) -> str:
@@ -25,7 +25,7 @@ def _ending(data: ReportData) -> str:
         return "The run was fetched from past recordings, without a command."
     words = shown(join(command.words))
     if command.exit_code is None:
-        return f"The command {words} has no known exit status."
+        return f"The exit status of the command {words} is unknown."
     return f"The command {words} ended with exit status {command.exit_code}."
 
 
@@ -45,7 +45,7 @@ def _client(total: PhaseSummary) -> str:
 
 
 def latency_text(summary: PhaseSummary) -> str:
-    """Return the kind of a client's latencies, and whether they omit waiting time."""
+    """Return the kind of the client's latencies, and whether coordinated omission is possible."""
     kind = summary.values.get("client_latency")
     return "service time: coordinated omission possible" if kind == "service" else f"{kind} time"
 
@@ -61,7 +61,7 @@ def _server(total: PhaseSummary) -> str:
 
 
 def _problems(data: ReportData) -> Iterator[str]:
-    """Yield everything that limits what the run shows."""
+    """Yield everything that went wrong or is missing."""
     command = data.run.command
     if command is not None and command.exit_code:
         yield f"The command failed with exit status {command.exit_code}."
@@ -84,8 +84,8 @@ def _errors(total: PhaseSummary) -> Iterator[str]:
     failed = total.values.get("client_errors_per_s")
     if isinstance(failed, int | float) and failed:
         share = total.values.get("client_error_share")
-        of = f" ({share:.3%} of all operations)" if isinstance(share, float) else ""
-        yield f"Clients saw {value_text(failed)} errors/s{of}."
+        share_text = f" ({share:.3%} of all operations)" if isinstance(share, float) else ""
+        yield f"Clients saw {value_text(failed)} errors/s{share_text}."
     counts = _server_errors(total)
     if any(counts.values()):
         yield f"Errors on the server: {', '.join(f'{count:,.0f} {name}' for name, count in counts.items() if count)}."
@@ -97,8 +97,8 @@ def _server_errors(total: PhaseSummary) -> dict[str, float]:
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
 
 
-def _good(data: ReportData) -> Iterator[str]:
-    """Yield what was checked without finding a problem."""
+def _passed_checks(data: ReportData) -> Iterator[str]:
+    """Yield the checks that found no problem."""
     total = data.total
     if total is not None and total.values.get("client_errors_per_s") == 0:
         yield "Clients saw no errors."

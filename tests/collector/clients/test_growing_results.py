@@ -1,4 +1,4 @@
-"""Results are read while they are written: every operation counts once, and only what is new."""
+"""Results are read while they are written: every new operation is counted once."""
 
 from collections import Counter
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_k6_is_read_and_other_formats_are_left_to_the_import(tmp_path: Path) -> 
     ]
 
 
-def test_response_and_service_times_of_a_log_are_apart(tmp_path: Path) -> None:
+def test_response_and_service_times_of_a_log_are_separate(tmp_path: Path) -> None:
     histogram = HdrHistogram(1, 3_600_000_000_000, 3)
     histogram.record_value(1_000_000)
     text = histogram.encode().decode()

@@ -1,4 +1,4 @@
-"""What a file states is either an error in one line, or a result that can be stored and counted, for every format."""
+"""For every format, a file is a one-line error, or a result that can be stored and counted."""
 
 import json
 from collections.abc import Callable

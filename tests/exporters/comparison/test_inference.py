@@ -1,4 +1,4 @@
-"""Intervals cover differences that are due to chance, and find those that are not."""
+"""Comparisons rarely report differences that are due to chance, and find those that are not."""
 
 from collections.abc import Callable
 
@@ -13,22 +13,22 @@ from tests.exporters.comparison.simulated_runs import simulated
 INTERVALS, PAIRS = 300, 60
 
 
-def alarms(runs: int, spread: float, effect: float = 0.0) -> int:
-    """Return how many of PAIRS comparisons find a difference."""
+def significant(runs: int, spread: float, effect: float = 0.0) -> int:
+    """Return how many of PAIRS comparisons are significant."""
     a, b = simulated(1, runs * PAIRS, spread, INTERVALS), simulated(2, runs * PAIRS, spread, INTERVALS, effect)
     pairs = [slice(number * runs, (number + 1) * runs) for number in range(PAIRS)]
-    found = [difference(Ratio(), a[pair], b[pair]).p for pair in pairs]
-    return sum(p is not None and p < 0.05 for p in found)
+    p_values = [difference(Ratio(), a[pair], b[pair]).p for pair in pairs]
+    return sum(p is not None and p < 0.05 for p in p_values)
 
 
 @pytest.mark.parametrize(("runs", "spread"), [(1, 0.0), (2, 0.02), (3, 0.0), (3, 0.02)])
 def test_runs_without_a_difference_rarely_seem_to_differ(runs: int, spread: float) -> None:
-    # 37 of 500 are 4.4 of 60; eight are exceeded with a probability of 0.2 % at a rate of 5 %.
-    assert alarms(runs, spread) <= 8
+    # At a rate of 5%, more than 8 of 60 are significant with a probability of 0.2%.
+    assert significant(runs, spread) <= 8
 
 
 def test_a_difference_of_5_percent_is_found() -> None:
-    assert alarms(3, 0.01, effect=float(np.log(1.05))) >= 0.8 * PAIRS
+    assert significant(3, 0.01, effect=float(np.log(1.05))) >= 0.8 * PAIRS
 
 
 def test_a_result_is_reproducible() -> None:
@@ -39,17 +39,17 @@ def test_a_result_is_reproducible() -> None:
 def test_percentiles_come_from_the_counts_of_all_intervals() -> None:
     quantity = Percentile(99.0, (1.0, 100.0))
     fast, slow = np.array([[1000.0, 0.0]]), np.array([[0.0, 5.0]])
-    found = difference(quantity, [[fast], [fast]], [[fast], [fast, slow]])
-    assert (found.value_a, found.value_b) == (1.0, 1.0)
+    result = difference(quantity, [[fast], [fast]], [[fast], [fast, slow]])
+    assert (result.value_a, result.value_b) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(("numerator", "reason"), [(0.0, "both zero"), (1.0, "no variation")], ids=("zero", "constant"))
 def test_constant_values_have_no_interval(numerator: float, reason: str) -> None:
     runs: list[RunAmounts] = [[np.full((50, 2), (numerator, 1.0))]] * 2
-    found: Difference = difference(Ratio(), runs, runs)
-    assert (found.low, found.p, found.reason) == (None, None, reason)
+    result: Difference = difference(Ratio(), runs, runs)
+    assert (result.low, result.p, result.reason) == (None, None, reason)
 
 
-def test_critical_values_are_those_of_tables() -> None:
+def test_critical_values_match_published_tables() -> None:
     table: Callable[[float], float] = lambda degrees: round(critical_value(0.05, degrees), 3)  # noqa: E731
     assert [table(degrees) for degrees in (1, 2, 4, 30)] == [12.706, 4.303, 2.776, 2.042]

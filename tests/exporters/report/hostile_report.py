@@ -1,4 +1,4 @@
-"""The facts of a synthetic report; every text from outside is hostile."""
+"""The facts of a synthetic report; all external text is hostile."""
 
 import random
 from dataclasses import replace
@@ -83,13 +83,13 @@ def facts(seconds: int = 120) -> ReportData:
 
 def client_result(seconds: int) -> ClientResult:
     """Return a result with one interval per second and a gap of five seconds."""
-    chance = random.Random(1)  # noqa: S311
+    generator = random.Random(1)  # noqa: S311
     intervals = tuple(
         ClientInterval(
             BEGIN_S + second,
             BEGIN_S + second + 1,
             100,
-            service=Latency({chance.randrange(1_000_000, 9_000_000): 1 for _ in range(100)}),
+            service=Latency({generator.randrange(1_000_000, 9_000_000): 1 for _ in range(100)}),
         )
         for second in range(seconds)
         if not 80 <= second < 85

@@ -1,4 +1,4 @@
-"""The client's values over time keep its own intervals, and percentiles are never averaged."""
+"""The client's values over time follow its intervals, and percentiles are never averaged."""
 
 import pytest
 

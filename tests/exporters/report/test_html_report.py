@@ -23,7 +23,7 @@ def page() -> str:
 
 
 class Elements(HTMLParser):
-    """Collects the elements of a page, the names that its tags may not have, and its text."""
+    """Collects the tags and the text of a page; `open` has the elements that are not closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def test_the_page_is_well_formed_and_each_identifier_is_unique(page: str) -> Non
     ElementTree.fromstring(re.sub(r"(?s)<(script|style)\b.*?</\1>|<!DOCTYPE html>", "", page))  # noqa: S314
 
 
-def test_external_texts_are_text_only(page: str) -> None:
+def test_external_text_is_never_markup(page: str) -> None:
     elements = Elements(page)
     assert {"img"}.isdisjoint(tag for tag, _ in elements.tags)
     attributes = {name for _, attributes in elements.tags for name in attributes}

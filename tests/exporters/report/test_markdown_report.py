@@ -1,4 +1,4 @@
-"""The report as Markdown: the same facts, without markup from outside."""
+"""The report as Markdown: all sections, with external text escaped."""
 
 from exporters.report.markdown_report import escaped_text, markdown_report
 from exporters.report.report_content import report_of
