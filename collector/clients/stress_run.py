@@ -59,7 +59,7 @@ class StressRun:
         self._results: dict[str, tuple[str, str]] = {}
 
     def add_row(self, name: str, row: Row) -> None:
-        """Add a row; those of single operations precede the row of all. Raises ClientFormatError."""
+        """Add a row; the rows of the individual operations come before the total row. Raises ClientFormatError."""
         if name != TOTAL:
             self._pending[name] = row
             if len(self._pending.keys() | self._singles.keys()) > MAX_LABELS:

@@ -14,8 +14,8 @@ CLIENT = "Absent while no load generator exports its metrics to Prometheus."
 
 def _latency(name: str, title: str, share: float, operation: str) -> Signal:
     description = (
-        "Time until the client's receipt of the response, including the network: from the intended start of the "
-        "operation, or from its actual start if the label `latency` is `service`."
+        "Time from the intended start of the operation (or its actual start, if the label `latency` is `service`) "
+        "until the client receives the response, including network time."
     )
     expression = Quantile(share, DURATION, where(operation=operation))
     return Signal(name, title, expression, Unit.SECONDS, description, ("client",), CLIENT)

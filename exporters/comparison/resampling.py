@@ -12,7 +12,7 @@ def resampled_sums(generator: np.random.Generator, amounts: Array, block: int, r
     """Return the sums of resamples of `amounts`, an array of (intervals, amounts), as (resamples, amounts).
 
     A resample of the moving-block bootstrap (Künsch 1989) consists of random blocks of `block` consecutive intervals,
-    the last of which is shortened so that the resample has as many intervals as `amounts`.
+    and its last block is shortened so that the resample has as many intervals as `amounts`.
     """
     count = len(amounts)
     cumulative = np.vstack([np.zeros(amounts.shape[1]), amounts.cumsum(axis=0)])

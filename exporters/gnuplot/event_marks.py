@@ -33,7 +33,7 @@ class Group:
     def text(self) -> str:
         """Return the label: the kind, followed by the node, or by the number of marks if there are several.
 
-        The label of a run's marks is the text of the last one, which all nodes record.
+        Every node records the same marks of a run, so their label is the text of the last one, without the kind.
         """
         if self.kind == _RUN:
             return self.marks[-1].text.removeprefix(f"{_RUN} ")

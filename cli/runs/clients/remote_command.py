@@ -229,7 +229,7 @@ def collect(spool: Path) -> None:
                 collected += 1
     except OSError as error:
         raise CasstatError(f"{error.filename or work}: {error.strerror}") from None
-    # What does not exist has been deleted by a process in the background, or the command has never started.
+    # Missing paths are not counted: a background process deleted them, or the command never started.
     skipped += sum(not isinstance(error, FileNotFoundError) for error in errors)
     _send({"collected": collected, "skipped": skipped})
 

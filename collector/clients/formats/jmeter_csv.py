@@ -14,7 +14,7 @@ from collector.printable import one_line
 
 NAME = "jmeter-csv"
 REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install casstat[analysis])"
-# In a field that lacks its closing quote because the file ends, there are no further rows.
+# The start of another row. If an unclosed field contains one, a quote is malformed; if not, the file is incomplete.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 
 

@@ -15,7 +15,7 @@ TICKS = 40
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """A run with two nodes, of which one is missing, in `tmp_path`/run."""
+    """A run with two nodes, one of them missing, in `tmp_path`/run."""
     folder = tmp_path / "run"
     record(folder / "nodes" / "n1", busy("n1", TICKS))
     nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0), RunNode("n2", "http://n2", problem="down"))
