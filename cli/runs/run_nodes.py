@@ -194,7 +194,7 @@ def _is_host(peer: object) -> bool:
 
 
 def cluster_of(agents: RunAgents, clients: AgentClients) -> str:
-    """Return the name of the cluster, as the first agent that knows it reports it; "" if none does."""
+    """Return the cluster name reported by the first agent that knows it; "" if none does."""
     for address in agents.journals:
         client = clients.client(address)
         try:

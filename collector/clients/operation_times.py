@@ -75,8 +75,8 @@ def checked_seconds(first: int, last: int, names: int = 1) -> range:
     """
     seconds = range(first, last + 1)
     if len(seconds) * names > MAX_INTERVALS:
-        spread = f"up to {len(seconds) / SECONDS_PER_DAY:.0f} days apart, with {count_text(names, 'name')}"
-        raise ClientFormatError(f"the operations are {spread} (hint: check the times in the file)")
+        text = f"{count_text(names, 'operation name')} over {len(seconds) / SECONDS_PER_DAY:.0f} days"
+        raise ClientFormatError(f"too many intervals: {text} (hint: check the times in the file)")
     return seconds
 
 

@@ -23,7 +23,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The facts of a report.
+    """The data of a report.
 
     run       the run's metadata.
     merged    the merged recordings; its phases are those of `run`, and those that are not measured are warm-ups.
@@ -64,7 +64,7 @@ def report_data(
     results: Sequence[ClientResult],
     cost: Cost | None,
 ) -> ReportData:
-    """Return the facts of a report from a run's metadata, its merged recordings, its summary and its client results."""
+    """Return the data of a report from a run's metadata, its merged recordings, its summary and its client results."""
     plot_run = replace(
         run_of(merged, choice, run.name),
         phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),

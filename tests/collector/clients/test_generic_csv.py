@@ -124,7 +124,7 @@ INTERVALS = "time_s,duration_s,operations,p50_ms,p99_ms"
         ([HEADER, f"{T},1.234.5,"], "line 2: not a number"),
         ([HEADER, f'{T},5,"x', f"{T},5,y"], "line 2: not CSV"),
         ([HEADER, f"{T}000,5,"], "line 2: time out of range"),
-        ([HEADER, f"{T},5,", f"{T + 10**7},5,"], "days apart"),
+        ([HEADER, f"{T},5,", f"{T + 10**7},5,"], "over [0-9,]+ days"),
         (["time,latency_ms", "2026-01-01 10:00:00,5"], "line 2: the time has no time zone"),
         (["time,latency_ms", "10:00:00,5"], "line 2: not an RFC 3339 time"),
         ([HEADER], "no rows"),

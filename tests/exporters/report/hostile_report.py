@@ -1,4 +1,4 @@
-"""The facts of a synthetic report; all external text is hostile."""
+"""The data of a synthetic report in which all external text is hostile."""
 
 import random
 from dataclasses import replace
