@@ -250,7 +250,7 @@ class LiveCluster:
     async def _wait(self, index: int, latest_s: float, *, first: bool = False) -> None:
         """Wait until an interval has ended and all reachable nodes have reported for it.
 
-        Waits no later than `latest_s` (wall-clock time); `first` has the same meaning as in `is_complete`.
+        Returns at `latest_s` (wall-clock time) at the latest; `first` has the same meaning as in `is_complete`.
         """
         end_s = self._assembler.grid.end_of(index)
         # The wait is also bounded by the monotonic clock, in case the wall clock is set back.

@@ -25,7 +25,7 @@ ALERTS = (
         "agent_up",
         f"up{{{MATCH}}}",
         "The agent at {{ $labels.instance }} is not responding",
-        "Prometheus cannot scrape {{ $labels.instance }}: its node is not monitored.",
+        "Prometheus cannot scrape {{ $labels.instance }}, so its node is not monitored.",
         by=("job", "instance"),
     ),
     *threshold_alerts(
