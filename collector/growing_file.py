@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-# The number of bytes just before the reading position that are remembered. If they change, the file has been rewritten.
+# The number of bytes before the reading position that are remembered; if they change, the file has been rewritten.
 SEAL_BYTES = 64
 
 

@@ -60,10 +60,10 @@ def expanded(text: str) -> list[ResultFile]:
 
 
 def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None) -> ClientResult:
-    """Import a file into the run in a directory, and return its result; it replaces an earlier import of the path.
+    """Import a file into the run in a directory, replacing an earlier import of the same path; return its result.
 
-    `client_clock_s` states how far the client's clock was ahead of the run's; if it is None, it is taken from the
-    client host from which the file was collected, or is 0. Raises CasstatError.
+    `client_clock_s` states how far the client's clock was ahead of the run's. If it is None, the offset of the client
+    host from which the file was collected is used, or 0 for any other file. Raises CasstatError.
     """
     path = file.path
     try:
@@ -143,8 +143,8 @@ def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -
 def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
     """Return whether a file with the result of a command has been imported.
 
-    `results` is the directory of the results of the command's client host, "" for this machine; `hosts` are those of
-    all client hosts. Raises CasstatError.
+    `results` is the directory with the results of the client host that ran the command, "" for this machine; `hosts`
+    has the directories of all client hosts. Raises CasstatError.
     """
     sources = [result.source for result in results_in(folder)]
     if results:
@@ -214,7 +214,7 @@ def _source(folder: Path, path: Path) -> str:
 
 
 def _target(folder: Path, path: Path) -> Path:
-    """Return the file for the result of a path; other paths have other targets, even if their sources are equal."""
+    """Return the file that stores the result of a path; different paths have different files, even if sources match."""
     digest = hashlib.blake2b(os.fsencode(_path_from(folder, path)), digest_size=8).hexdigest()
     return folder / result_file.FOLDER / f"{folder_name(_source(folder, path))}~{digest}{SUFFIX}"
 

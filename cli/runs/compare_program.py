@@ -40,7 +40,7 @@ _TAG = "tag:"
 
 @dataclass(frozen=True)
 class CompareSettings:
-    """The runs to compare, as directories or names, or A's as a tag; the conditions, and the output."""
+    """The runs to compare (directories, names or, for A only, a tag), the conditions, and the output."""
 
     a: tuple[str, ...]
     b: tuple[str, ...]

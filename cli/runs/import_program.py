@@ -18,7 +18,7 @@ from collector.clients.client_result import ClientResult
 def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | None) -> None:
     """Import files, each FILE or FORMAT:FILE, into the run in a directory; print and update its summary.
 
-    The files before one that fails are imported. Raises CasstatError and click.UsageError.
+    If a file cannot be imported, those before it remain imported. Raises CasstatError and click.UsageError.
     """
     if run_at([folder]) is None:
         raise CasstatError(f"{folder}: not a run directory")

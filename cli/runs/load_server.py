@@ -25,7 +25,7 @@ class LoadServer:
     """Serves the series from the beginning to the end of the `with` block, in threads."""
 
     def __init__(self, listen: str, clients: Sequence[str], folder: Path, cluster: str) -> None:
-        """Serve at [HOST:]PORT the results in the files that `--client` names and in the command's log in `folder`.
+        """Serve the results in the files that `--client` names and in the command's log in `folder`, at [HOST:]PORT.
 
         Raises CasstatError.
         """

@@ -33,8 +33,8 @@ MAX_PEERS, MAX_HOST_CHARS = 2000, 253
 class RunAgents:
     """The agents of a run.
 
-    journals  the agents' addresses, each with the journal's directory, relative to the run's; "" unless the agent is a
-              private one on this machine.
+    journals  the directory of each agent's journal, relative to the run's directory, by the agent's address; "" unless
+              the agent is a private one on this machine.
     failed    the nodes for which no agent could be started.
     """
 

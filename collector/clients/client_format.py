@@ -10,7 +10,7 @@ from typing import Protocol
 from collector.clients.client_result import ClientResult, Operation
 
 HEAD_BYTES = 1 << 16
-"""The number of bytes by which a format is recognised."""
+"""The number of bytes at the beginning of a file from which its format is recognised."""
 
 
 class ClientFormatError(ValueError):
@@ -54,7 +54,7 @@ class GrowingResult(Protocol):
         """
 
     def take(self) -> tuple[Operation, ...]:
-        """Return the operations that were added since the last call, each as one total."""
+        """Return the operations added since the last call, each with its total and no intervals."""
 
 
 class GrowingFormat(ClientFormat, Protocol):

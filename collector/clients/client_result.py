@@ -13,9 +13,9 @@ class ClientInterval:
 
     completed  the number of operations that succeeded in the period.
     errors     the number of operations that failed, by kind of error; "" if the kind is unknown.
-    response   the time from when the operations that succeeded should have begun until their end, as a schedule of
-               requests defines it; None if it is unknown, or if no operation succeeded.
-    service    the time from when these operations began until their end; None as above.
+    response   the latencies of the operations that succeeded, measured from their scheduled beginning; None if they are
+               unknown, or if no operation succeeded.
+    service    the latencies of the same operations, measured from their actual beginning; None as for `response`.
     """
 
     begin_s: float
@@ -57,7 +57,7 @@ class ClientResult:
     format           the name of the result's format.
     tool             the load generator and, if known, its version.
     source           the file that the result was read from.
-    operations       the operations; none has the name of another.
+    operations       the operations; their names are unique.
     estimated_clock  whether the result has no time of day, so that its position in the run is an estimate.
     notes            what a reader of the result should know, each as one line.
     checksum         a hash of the file's content, by which two copies of a file are recognised.
@@ -73,7 +73,7 @@ class ClientResult:
 
     @property
     def has_only_service_time(self) -> bool:
-        """Whether latencies omit the time that operations waited for their turn (coordinated omission)."""
+        """Whether the latencies omit the time that operations waited before they began (coordinated omission)."""
         intervals = self._intervals
         return not any(interval.response for interval in intervals) and any(interval.service for interval in intervals)
 
@@ -124,7 +124,7 @@ def merged_latency(latencies: Sequence[Latency | None]) -> Latency | None:
 
 
 def shifted(result: ClientResult, offset_s: float) -> ClientResult:
-    """Return the result with all times later by `offset_s`."""
+    """Return the result with `offset_s` added to all times."""
 
     def shift(interval: ClientInterval) -> ClientInterval:
         return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)

@@ -27,10 +27,10 @@ def recognised_format(path: Path) -> ClientFormat:
 
 
 def growing_format(head: bytes, name: str, *, is_final: bool) -> GrowingFormat | None:
-    """Return the format `name` or, if it is "", the one of a file that begins with `head`.
+    """Return the format `name` or, if `name` is "", the format of a file that begins with `head`.
 
-    Returns None if it is not recognised yet. Raises ClientFormatError if it cannot be recognised, or cannot be read
-    while the file is being written; `is_final` states that `head` will not grow.
+    Returns None if the format is not recognised yet. Raises ClientFormatError if the format cannot be recognised, or
+    cannot be read while the file is being written; `is_final` states that `head` will not grow.
     """
     try:
         form = client_formats()[name] if name else _matching_format(head.decode(errors="replace"))

@@ -1,8 +1,9 @@
-"""Counts the requests in k6's samples (points), which its JSON and CSV outputs have in common.
+"""Counts the requests in k6's samples (points), for both its JSON and its CSV output.
 
-A sample's time is when the request ended. `http_req_duration` begins when the request is sent (without connecting),
-whatever schedule an executor follows, so it is the service time. An operation is named by the tag `name`; k6 sets it to
-the URL if the script does not set it, and then the method and the path are the name. Iterations are not operations.
+A sample's time is when the request ended. k6 measures `http_req_duration` from when the request is sent (excluding
+connecting), whatever schedule an executor follows, so it is the service time. The tag `name` names the operation; k6
+sets it to the URL if the script does not set it, and then the name is the method and the path. Iterations are not
+operations.
 """
 
 import re
@@ -76,7 +77,7 @@ class K6Samples:
         return f"status {status}" if status not in ("", "0") else ""
 
     def take(self) -> tuple[Operation, ...]:
-        """Return the requests that were added since the last call by name, each as one total, and forget them."""
+        """Return the total of each operation's requests since the last call, and forget them."""
         return self._times.take()
 
     def result(self, format_name: str, source: str, runs: int, notes: list[str]) -> ClientResult:

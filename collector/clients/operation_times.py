@@ -1,4 +1,4 @@
-"""Assigns single operations, each with its end and duration, to intervals of a second."""
+"""Assigns individual operations, each with its end and duration, to intervals of one second."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from collector.printable import count_text
 
 INTERVAL_S = 1.0
 SECONDS_PER_DAY = 86400
-# Of all operations. Wrong times could otherwise occupy any amount of memory.
+# The limit for all operations together; without it, wrong times could use any amount of memory.
 MAX_INTERVALS = 14 * SECONDS_PER_DAY
 
 
@@ -37,7 +37,7 @@ class OperationTimes:
         """Return the operations by name; seconds in which none ended are intervals without completed operations.
 
         All operations have the same intervals, from the first second of any of them to the last one. Raises
-        ClientFormatError if these are too many.
+        ClientFormatError if there are too many intervals.
         """
         names = sorted(self._counts.keys() | self._errors.keys())
         seconds = [*_seconds(self._counts.values()), *_seconds(self._errors.values())]
@@ -47,7 +47,7 @@ class OperationTimes:
         return tuple(Operation(name, tuple(self._interval(name, second) for second in grid)) for name in names)
 
     def take(self) -> tuple[Operation, ...]:
-        """Return the operations that were added since the last call by name, each as one total, and forget them."""
+        """Return the total of each operation since the last call, and forget it."""
         names = sorted(self._counts.keys() | self._errors.keys())
         operations = tuple(
             Operation(name, total=total_of([self._interval(name, second) for second in self._seconds_of(name)]))
@@ -71,7 +71,7 @@ class OperationTimes:
 def checked_seconds(first: int, last: int, names: int = 1) -> range:
     """Return the seconds from the first to the last one.
 
-    Raises ClientFormatError if these are too many for this number of operations.
+    Raises ClientFormatError if there are too many seconds for `names` operations.
     """
     seconds = range(first, last + 1)
     if len(seconds) * names > MAX_INTERVALS:

@@ -7,7 +7,7 @@ from collector.clients.client_result import ClientInterval, ClientResult, Operat
 from collector.clients.parsing.field_values import MAX_TIME_S
 from collector.clients.parsing.labels import MAX_LABELS
 
-# Times that were rounded may overlap by this share of an interval, or leave as large a gap.
+# Because times are rounded, intervals may overlap or leave gaps of up to this fraction of an interval.
 TOLERANCE = 0.1
 
 

@@ -13,11 +13,11 @@ from collector.clients.parsing.labels import MAX_LABELS
 from collector.printable import count_text
 
 TOTAL = "total"
-# Times are rounded to this.
+# The resolution to which times are rounded.
 RESOLUTION_S = 0.1
-# How far the operations of a row may exceed what its rate allows, because a row before it was lost.
+# The factor by which the operations of a row may exceed what its rate allows, because a row before it was lost.
 MAX_EXCESS = 1.5
-# How far the rows may differ from the rate in the results, because times are rounded.
+# The fraction by which the rows may differ from the rate in the results, because times are rounded.
 MAX_DIFFERENCE = 0.02
 _RESULT = re.compile(
     r"\s*(?P<label>[A-Za-z][\w. ]{1,40}?)\s*: +(?P<total>[^ \[]+)(?: [^\[]*)?(?:\[(?P<single>.*)\])?\s*"
@@ -35,7 +35,7 @@ _NUMBER = r"\d[\d.,'\u00a0\u202f\u2019]*"
 
 @dataclass(frozen=True)
 class Row:
-    """A row: `operations` is the number since the run began, `errors` and `stated_s` are those of the interval."""
+    """A row: `operations` is counted from the beginning of the run, `errors` and `stated_s` only in the interval."""
 
     line: int
     time_s: float
@@ -49,7 +49,7 @@ _START = Row(0, 0.0, 0, None, 0, {})
 
 
 class StressRun:
-    """The rows of a run. `name` is that of its operation if it has only one."""
+    """The rows of a run. `name` is the name of its operation if it has only one."""
 
     def __init__(self, name: str) -> None:
         self.totals: list[Row] = []
@@ -66,12 +66,12 @@ class StressRun:
                 raise ClientFormatError(f"line {row.line}: more than {MAX_LABELS} operations")
             return
         if self._pending and not self._singles and self.totals:
-            # Until a second kind of operation occurs, there is only the row of all.
+            # Until a second kind of operation occurs, cassandra-stress prints only total rows.
             first = max(self._pending, key=lambda name: self._pending[name].time_s)
             self._singles[first] = list(self.totals)
         _append(self.totals, row)
         for single, own in self._pending.items():
-            # The time of a single operation begins when it first occurs.
+            # cassandra-stress counts the time of an operation from its first occurrence; use that of the total row.
             timed = Row(own.line, row.time_s, own.operations, own.rate_per_s, own.errors, own.stated_s)
             _append(self._singles.setdefault(single, []), timed)
         self._pending.clear()
@@ -87,7 +87,7 @@ class StressRun:
 
     @property
     def length_s(self) -> float:
-        """The run's duration in seconds: until its last row or, if nothing completed at its end, until its end."""
+        """The run's duration in seconds: the time of its last row or, if it is longer, the stated duration."""
         match = _DURATION.fullmatch(self._results.get("total operation time", ("", ""))[0])
         stated_s = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else 0
         length_s = max(self.totals[-1].time_s, float(stated_s))
@@ -164,7 +164,7 @@ class StressRun:
         return notes
 
     def _rate_notes(self) -> list[str]:
-        """Return a note if rows seem to be missing at the end, where their operations are not in a later row."""
+        """Return a note if rows seem to be missing at the end, where no later row includes their operations."""
         rate = re.sub(r"\D", "", self._results.get("op rate", ("", ""))[0])
         stated = int(rate) * self.length_s if rate else self.completed
         if abs(stated - self.completed) <= MAX_DIFFERENCE * stated + self.length_s + int(rate or 0):

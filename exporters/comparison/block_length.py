@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 SAFETY = 2.0
-"""Blocks are this many times as long as the optimal length, with which the variance is usually underestimated."""
+"""Blocks are this many times as long as the optimal length, because that usually underestimates the variance."""
 MIN_BLOCKS = 5
 """A series has at least this many blocks; a block is at least as long as the cube root of the series' length."""
 # Constants of Politis and White.

@@ -41,7 +41,7 @@ def checked(condition: RelativeCondition, comparisons: Sequence[Comparison]) -> 
 
 
 def _exceeds(condition: RelativeCondition, comparison: Comparison) -> bool:
-    """Return whether a difference without variation meets the condition or is unknown."""
+    """Return whether a difference between values without variation meets the condition, or is unknown."""
     if comparison.difference.reason == "both zero":
         # The relative difference of two zeros is undefined, but they are equal.
         return condition.holds(0.0, 0.0)

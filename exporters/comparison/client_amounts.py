@@ -1,4 +1,4 @@
-"""The amounts in the intervals of client results from which throughput, errors and latency are compared."""
+"""The amounts, by interval of the client results, from which throughput, errors and latency are compared."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class ClientColumn:
 
 
 def client_columns(prefix: str, phases: Sequence[ClientBins]) -> Iterator[ClientColumn]:
-    """Yield the columns of all operations or of one; `phases` are those of all runs."""
+    """Yield the columns of all operations or of one; `phases` contains the bins of all runs and phases."""
     for suffix in ("ops_per_s", "error_share", "mean_ms"):
         yield ClientColumn(f"{prefix}_{suffix}", Ratio())
     values_ns = np.unique(np.concatenate([phase.values_ns for phase in phases]))
@@ -110,9 +110,9 @@ def latency_kind(results: Iterable[ClientResult]) -> str:
 def client_bins(
     results: Sequence[ClientResult], kind: str, begin_s: float, end_s: float, step_s: float
 ) -> dict[str, ClientBins]:
-    """Return the bins of a time range, by the prefix of their columns; they are at least `step_s` long.
+    """Return the bins of a time range, by the prefix of their columns; bins are at least `step_s` long.
 
-    A bin has the intervals whose middle is in it. Only intervals that lie completely inside the time range count.
+    A bin contains the intervals whose midpoints are in it. Only intervals completely inside the time range count.
     """
     inside: defaultdict[str, list[list[ClientInterval]]] = defaultdict(list)
     for result in results:

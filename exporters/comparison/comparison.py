@@ -101,7 +101,7 @@ Compared = tuple[str, Difference, str]
 def _client(
     a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str], wanted: frozenset[str]
 ) -> Iterator[Compared]:
-    """Yield the columns of client results in these phases together."""
+    """Yield the comparison of each column of the client results, over all these phases together."""
     present = [set(run.phases[phase].client) for run in (*a, *b) for phase in phases]
     prefixes = sorted(set.intersection(*present))
     for prefix in prefixes:
@@ -122,13 +122,13 @@ def _client_difference(
 
 
 def _stated(side: Sequence[ComparedRun], phases: Sequence[str], column: str) -> float | None:
-    """Return the value that the summary has for a column; None for several runs or phases, which have no value."""
+    """Return the summary's value of a column; None if there are several runs or phases."""
     cell = side[0].phases[phases[0]].stated.get(column) if len(side) == len(phases) == 1 else None
     return float(cell) if isinstance(cell, int | float) else None
 
 
 def _server(a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str]) -> Iterator[Compared]:
-    """Yield the columns of the cluster in these phases together."""
+    """Yield the comparison of each column of the cluster, over all these phases together."""
 
     def amounts(side: Sequence[ComparedRun], column: RowRatio | Bound) -> list[RunAmounts]:
         return [[column.amounts(run.phases[phase].server) for phase in phases] for run in side]

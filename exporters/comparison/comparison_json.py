@@ -8,7 +8,7 @@ from exporters.comparison.comparison_report import Report
 
 
 def comparison_json(report: Report) -> str:
-    """Return a comparison as one line of JSON; differences are shares of A's value."""
+    """Return a comparison as one line of JSON; differences are relative to A's value."""
     content = {
         "a": list(report.a),
         "b": list(report.b),

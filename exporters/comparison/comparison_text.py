@@ -62,7 +62,7 @@ def _number(value: float | None) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share as a percentage of at most seven characters."""
+    """Return a relative difference as a percentage of at most seven characters."""
     return f"{100 * share:+.1f}%" if abs(share) < 10 else f"{100 * share:+.0f}%" if abs(share) < 1000 else "huge"
 
 

@@ -21,7 +21,7 @@ LEVEL = 0.05
 RESAMPLES = 400
 SEED = 1
 MIN_INTERVALS = 100
-"""With fewer intervals in a run, the variance is not estimated from blocks: the estimate would be far too low."""
+"""If a run has fewer intervals, the variance is not estimated from blocks: the estimate would be far too low."""
 _ROUNDING = 1e-12
 
 RunAmounts = Sequence[Array]
@@ -32,7 +32,7 @@ RunAmounts = Sequence[Array]
 class Difference:
     """The difference of a quantity between two groups of runs, A and B.
 
-    value_a, value_b  the values of all intervals of a group together; None if undefined.
+    value_a, value_b  the quantity over all intervals of each group; None if undefined.
     relative          (B - A) / A; None if A is 0.
     low, high         the 95% confidence interval of `relative`; None if there is none.
     p                 the p-value of the hypothesis that the groups do not differ; None if there is no test.
@@ -158,7 +158,7 @@ def _variance(a: _Group, b: _Group) -> tuple[float, float]:
     if min(a.runs, b.runs) > 1:
         first, second = ((max(group.between, group.within), group.runs - 1.0) for group in (a, b))
         return _welch(first, second)
-    # The variation between the runs of one side stands for that of the other, which has only one run.
+    # One side has only one run; the variation between its runs is assumed to equal that of the other side.
     several, single = (a, b) if a.runs > 1 else (b, a)
     variance = max(several.between, several.within) + max(several.between * several.runs, single.within)
     return variance, several.runs - 1.0

@@ -10,7 +10,7 @@ from exporters.comparison.comparison_report import Report
 def junit_xml(report: Report) -> bytes:
     """Return a test suite with a case per condition or, if there are none, per comparison.
 
-    A condition that is met or cannot be checked is a failure. A comparison is never a failure, but it is skipped if it
+    A condition that is met or cannot be checked is a failure. A comparison is never a failure, but is skipped if it
     has no test.
     """
     suite = Xml.Element("testsuite", name="casstat compare")

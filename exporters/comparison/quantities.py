@@ -15,7 +15,7 @@ from exporters.comparison.resampling import Array
 # As in `Latency.percentiles_s`: a rank may be slightly above a whole number.
 _ROUNDING = 1e-9
 WINDOW = 10.0
-"""A resampled percentile is assumed to be one whose share of slower requests differs by at most this factor."""
+"""The share of requests above a resampled percentile's value is assumed to change by at most this factor."""
 
 
 class Quantity(Protocol):
@@ -28,14 +28,12 @@ class Quantity(Protocol):
         """Return, up to a factor, how much each row of `amounts` (intervals, amounts) shifts the value for `sums`."""
 
     def resolution(self, sums: Array) -> float:
-        """Return the smallest difference from the value that can be observed, as a share of the value."""
+        """Return the smallest observable difference from the value, as a fraction of the value."""
 
     def narrowed(self, sums: Array) -> "tuple[Quantity, npt.NDArray[np.intp]]":
-        """Return an equivalent quantity of fewer amounts for sums near `sums`.
+        """Return an equivalent quantity with fewer amounts, for sums near `sums`; this makes resampling faster.
 
-        Each of these amounts is the sum of adjacent columns; also returns the first column of each.
-
-        This makes resampling faster.
+        Each of its amounts is the sum of adjacent columns. Also returns the index of the first column of each amount.
         """
 
 
@@ -78,7 +76,7 @@ class Percentile:
         return excess
 
     def resolution(self, sums: Array) -> float:
-        """Return the larger distance from the value to the next lower and the next higher value that occurred."""
+        """Return the larger of the relative distances to the next lower and the next higher value that occurred."""
         index = int(self._indices(sums))
         occurred = np.flatnonzero(sums)
         position = int(np.searchsorted(occurred, index))

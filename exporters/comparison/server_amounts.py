@@ -1,4 +1,4 @@
-"""The amounts in a cluster's intervals from which server throughput, errors, latency and resources are compared."""
+"""The amounts, by interval, from which the cluster's throughput, errors, latency and resources are compared."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ServerInterval:
 
 
 def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: int) -> list[ServerInterval]:
-    """Return the intervals in which as many nodes answered as in any other; in the others, the sums would be lower."""
+    """Return the intervals in which the largest number of nodes answered; in the others, the sums would be too low."""
     max_answered = max((sample.answered for sample in samples), default=0)
     operations = table_of(choice).view.operations
     return [
@@ -91,7 +91,7 @@ def row_ratios() -> Iterator[RowRatio]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bucket bound that divides requests: the column of the share above it, and the bound in milliseconds."""
+    """A bucket bound that separates fast requests from slow ones, and the column with the share of slow requests."""
 
     operation: str
     column: str
@@ -112,7 +112,7 @@ class Bound:
 
 
 def bounds(intervals: Sequence[ServerInterval]) -> Iterator[Bound]:
-    """Yield the bounds nearest to the percentiles of all intervals; none if no common bound is near."""
+    """Yield the bound nearest to each pooled percentile, unless no bound that all intervals share is near it."""
     for operation, _ in OPERATIONS:
         parts = [buckets for interval in intervals if (buckets := interval.buckets.get(operation)) is not None]
         if not sum(part.total for part in parts):

@@ -2,7 +2,7 @@
 
 from math import exp, lgamma, log, log1p
 
-# The continued fraction converges in far fewer steps for all arguments that occur.
+# For all arguments that occur, the continued fraction converges in far fewer steps.
 MAX_STEPS = 500
 _TINY = 1e-300
 _PRECISION = 1e-15

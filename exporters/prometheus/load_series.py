@@ -61,7 +61,7 @@ class _Operation:
 
     @property
     def served_kind(self) -> str:
-        """The kind of latency to serve: both would count each operation twice."""
+        """The kind of latency to serve; serving both would count each operation twice."""
         return RESPONSE if RESPONSE in self.by_kind else SERVICE
 
 
@@ -112,7 +112,7 @@ class LoadSeries(Collector):
             self._client(client).operation(operation).errors[""] += 1
 
     def add(self, client: str, name: str, total: ClientInterval) -> None:
-        """Add counts and latencies of an operation to those of a client."""
+        """Add an operation's counts and latencies to those of a client."""
         with self._lock:
             counted = self._client(client)
             operation = counted.operation(name)

@@ -17,7 +17,7 @@ _NEAR = 0.75
 
 
 def escaped(text: str) -> str:
-    """Return external text for an element or a quoted attribute."""
+    """Return external text escaped for an element or a quoted attribute."""
     return escape(shown(text))
 
 

@@ -58,8 +58,8 @@ def column_name(operation: str) -> str:
 def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientInterval | None:
     """Return the total of an operation's intervals that lie completely inside a time range; None if there are none.
 
-    The total that the load generator states replaces it if it covers the same time, because it may have latencies where
-    the intervals have no counts.
+    If all intervals lie inside the range, latencies that cannot be computed from them are taken from the total that the
+    load generator states.
     """
     intervals = operation.intervals or tuple(filter(None, [operation.total]))
     inside = [interval for interval in intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]

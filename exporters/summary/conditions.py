@@ -52,7 +52,7 @@ _RELATIVE = re.compile(
 
 @dataclass(frozen=True)
 class RelativeCondition:
-    """A comparison of the difference between two groups with a limit, which is a share of the first group's value."""
+    """A comparison of the difference between two groups, relative to the first group's value, with a limit."""
 
     text: str
     column: str

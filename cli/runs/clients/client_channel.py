@@ -18,7 +18,7 @@ class ClientChannel:
     """Sends messages without blocking, and receives control lines.
 
     start_s  the time at which the command starts, on this machine's clock; None until it is known.
-    signals  the signals that have been received for the command, and not been processed yet.
+    signals  the signals for the command that have been received but not yet processed.
     """
 
     def __init__(self, lease_s: float) -> None:
@@ -40,7 +40,7 @@ class ClientChannel:
         return self._is_broken or time.monotonic() - self._last_s >= self._lease_s
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message with the next calls of `wait`; discard it if the connection has ended."""
+        """Queue a message for the next calls of `wait` to send; discard it if the connection has ended."""
         if not self._is_broken:
             self._pending += json.dumps(message).encode() + b"\n"
 

@@ -79,7 +79,7 @@ class RemoteClientHosts:
         self._stack.close()
 
     def begin(self) -> float:
-        """Let the command start on all hosts at the same time; return that time."""
+        """Schedule the command to start on all hosts at the same time; return that time."""
         start_s = time.time() + START_DELAY_S
         for command, host in zip(self._commands, self._hosts, strict=True):
             command.start(start_s + host.clocks[-1].offset_s)

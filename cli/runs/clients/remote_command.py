@@ -159,7 +159,7 @@ def _relay(
 def _drain(streams: dict[int, int], channel: ClientChannel) -> None:
     """Send the rest of the output, but do not wait for processes that the command left in the background.
 
-    Per stream, this is at most what its pipe can contain; the waits for it take at most DRAIN_S in total.
+    For each stream, this sends at most as much as its pipe can hold; waiting takes at most DRAIN_S in total.
     """
     capacity = {descriptor: fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) for descriptor in streams}
     remaining_s = DRAIN_S

@@ -1,9 +1,9 @@
 """What cassandra-stress prints (not its HdrHistogram file or HTML).
 
 Its rows have no time of day: `time` is the number of seconds since the run began, and an interval without operations
-has no row. A command can have several runs, one for each number of threads; warming up prints no rows. Operations
-include those that failed, also in latencies. Latencies are response times only with `-rate fixed=`, which
-cassandra-stress does not print, so it is looked for in the command.
+has no row. A command can perform several runs, one for each number of threads; the warm-up prints no rows. Counts and
+latencies include failed operations. Latencies are response times only with `-rate fixed=`. cassandra-stress does not
+print this option, so it is looked for in the command.
 """
 
 import re
@@ -23,7 +23,7 @@ SHUTDOWN_S = 2.1
 _HEADER = r"type,?\s+total ops,"
 _RATE, _MS, _COUNT = r"\s*(\d{1,15}|NaN|Infinity)", r"\s*(\d{1,12}[.,]\d|NaN|Infinity)", r"\s*(\d{1,18})"
 _TIME, _DEVIATION, _GC = r"\s*(\d{1,9}[.,]\d)", r"\s*(?:\d+[.,]\d{5}|NaN|Infinity)", r"\s*-?(?:\d+|NaN|Infinity)"
-# The number of decimals is fixed, so that decimal commas are not taken for separators.
+# The number of decimal places is fixed, so that decimal commas are not mistaken for separators.
 _ROW = re.compile(",".join([r"([^,]+)", _COUNT, *[_RATE] * 3, *[_MS] * 6, _TIME, _DEVIATION, _COUNT, *[_GC] * 5]))
 _BEGIN_OF_ROW = re.compile(r"[^,]{1,200},\s*\d+,\s*(?:\d|NaN|Infinity)")
 _RUNNING = re.compile(r"Running (?:\[?(?P<name>[^\[\],]+)\]?|.*) with (?P<threads>\d{1,9}) threads?\b.*")
@@ -50,7 +50,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 
 
 class _Log:
-    """The last run of a log, and the number and operations of the earlier runs."""
+    """The last run of a log, and the number of earlier runs and of their operations."""
 
     def __init__(self, times: CommandTimes) -> None:
         self.run: StressRun | None = None
@@ -98,7 +98,7 @@ class _Log:
         run.add_row(_clean(name), Row(line.number, _decimal(time_s), int(count), rate_per_s, int(errors), stated_s))
 
     def _add_context(self, text: str) -> None:
-        """Add what a line that is neither a row nor a result states about the runs."""
+        """Process a line that is neither a row nor a result, but may contain information about the runs."""
         if text in ("END", "FAILURE"):
             self.has_ended, self._has_failed = True, text == "FAILURE"
         elif text.startswith("Warming up "):

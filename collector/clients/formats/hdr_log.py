@@ -2,7 +2,8 @@
 
 The format is that of HdrHistogram's HistogramLogProcessor. The log does not state the unit of its values; nanoseconds,
 which load generators for Cassandra use, are assumed. cassandra-stress tags each histogram with the operation and what
-was measured: `-st` service time, `-rt` response time, `-wt` waiting time. Other logs are taken as service times.
+was measured: `-st` service time, `-rt` response time, `-wt` waiting time. Values without such a tag are assumed to be
+service times.
 """
 
 import re
@@ -106,7 +107,7 @@ class _Log:
         return self._deduced_base_s + time_s
 
     def _base_of(self, time_s: float) -> float:
-        """Return what to add to the times of a log that does not state it, given its first time."""
+        """Return the offset to add to the times of a log that does not state one, given its first time."""
         if self._start_s is not None:
             return self._start_s if time_s < self._start_s - YEAR_S else 0.0
         if time_s >= MIN_ABSOLUTE_S:
@@ -115,9 +116,9 @@ class _Log:
         return self._command.begin_s
 
     def take(self) -> tuple[Operation, ...]:
-        """Return what was added since the last call by operation, each as one total, and forget it.
+        """Return the total of each operation since the last call, and forget it.
 
-        The lines of an interval may have been added in several parts, so a total may lack response or service times.
+        The lines of one interval may be added before and after a call, so a total may lack response or service times.
         """
         operations = tuple(Operation(name, total=_total(of_name)) for name, of_name in sorted(self.latencies.items()))
         self.latencies.clear()
@@ -131,7 +132,7 @@ class _Log:
             raise ClientFormatError(
                 f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
             )
-        # What an incomplete log lacks at its end is unknown.
+        # In an incomplete log, nothing is known about an operation after its last interval.
         known_until_s = begin_s if self.notes else end_s
         return tuple(
             Operation(name, tuple(_without_gaps(_intervals(of_name), begin_s, known_until_s)))
@@ -140,7 +141,7 @@ class _Log:
 
 
 def _without_gaps(intervals: Iterator[ClientInterval], begin_s: float, end_s: float) -> Iterator[ClientInterval]:
-    """Yield intervals, and those between `begin_s` and `end_s` that the log omits because nothing completed in them."""
+    """Yield the intervals and, between `begin_s` and `end_s`, those that the log omits because nothing completed."""
     for interval in intervals:
         if interval.begin_s - begin_s > MIN_GAP_S:
             yield ClientInterval(begin_s, interval.begin_s, 0)

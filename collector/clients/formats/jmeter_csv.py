@@ -75,7 +75,7 @@ def _rows(file: BinaryIO, layout: Layout, notes: list[str]) -> Iterator[tuple[in
 
 
 def _is_last(block: bytes) -> bool:
-    """Return whether a block is what follows the last complete row of the file."""
+    """Return whether a block is the rest of the file after the last complete row."""
     return not block.endswith(b"\n") or block.count(b'"') % 2 == 1
 
 

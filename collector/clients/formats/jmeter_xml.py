@@ -21,7 +21,7 @@ BLOCK_BYTES = 1 << 20
 MAX_TOKEN_BYTES = 16 << 20
 MAX_DEPTH = 100
 MS_PER_S = 1000
-# JMeter writes control characters as references, which XML does not allow.
+# JMeter writes control characters as character references that XML does not allow.
 _FORBIDDEN = re.compile(rb"&#x(?:[0-8bcef]|1[0-9a-f]|fff[ef]|d[89a-f][0-9a-f]{2});")
 _REFERENCE_BYTES = len(b"&#xffff;")
 
@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the file's content, of the same length, without references to forbidden characters."""
+    """Yield the file's content, with references to forbidden characters replaced by text of the same length."""
     rest = b""
     while data := file.read(BLOCK_BYTES):
         data = rest + data
@@ -58,7 +58,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _question_mark(reference: re.Match[bytes]) -> bytes:
-    """Return a reference to a question mark that is as long."""
+    """Return a reference to a question mark that is as long as the given reference."""
     return b"&#" + b"63;".rjust(len(reference[0]) - 2, b"0")
 
 
@@ -69,7 +69,7 @@ class _Document:
     samples: JmeterSamples = field(default_factory=JmeterSamples)
 
     def __post_init__(self) -> None:
-        # For each sample that is not complete, whether it is a transaction controller's.
+        # For each open sample element, whether it belongs to a transaction controller.
         self._open: list[bool] = []
         self._bytes = 0
         self._parser = expat.ParserCreate()

@@ -1,10 +1,10 @@
 """What wrk and wrk2 print; latencies require `--latency`.
 
-Both state only a total. The number of requests is that of responses, and so includes those with an error status; in wrk
+Both print only totals. The number of requests is the number of responses, including those with an error status; in wrk,
 it also includes responses that came after the timeout, whose latency wrk does not record. wrk measures from when a
-request was sent (service time), but adds estimated latencies of requests that a slow one delayed, so that its
-percentiles can be far above those of the requests that it sent. wrk2 measures from when a request should have been sent
-(response time), and with `--u_latency` also from when it was sent.
+request was sent (service time), but adds estimated latencies for requests that a slow one delayed, so its percentiles
+can be far higher than those of the requests that were actually sent. wrk2 measures from when a request should have been
+sent (response time), and with `--u_latency` also from when it was sent.
 """
 
 import re
@@ -22,7 +22,7 @@ UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
 _RUN = re.compile(r"Running \S+ test @ ", re.MULTILINE)
 _DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
-# How a line begins, and the whole line.
+# Each pair has a pattern for the beginning of a line, and one for the whole line.
 _PERCENTILE = re.compile(r"\s*[\d.]+%"), re.compile(r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME)
 _SPECTRUM = (
     re.compile(r"\s*\d+\.\d+\s+\d+\.\d+\s"),
@@ -62,7 +62,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 
 
 def _end_s(path: Path, times: CommandTimes, length_s: float) -> float:
-    """Return when the last line was written or, if the file was last changed at another time, the command's end."""
+    """Return when the last line was written; the end of the command if the file's modification time is implausible."""
     changed_s = path.stat().st_mtime
     return changed_s if times.begin_s + length_s <= changed_s <= times.end_s else times.end_s
 
@@ -139,12 +139,15 @@ class _Run:
 
     @property
     def length_s(self) -> float:
-        """How long wrk measured, in seconds: the requests by their rate, which has more digits than the duration."""
+        """The run's duration in seconds, computed from the rate, which has more digits than the stated duration."""
         return self.requests / self._rate if self.requests and self._rate else self._stated_length_s
 
     @property
     def _failed_responses(self) -> int:
-        """The number of failed requests that wrk includes in the requests; wrk2 does not count timeouts by request."""
+        """The number of failed responses: those with an error status and, in wrk, those after the timeout.
+
+        wrk2 does not count timeouts by request.
+        """
         return self._errors["status"] + (0 if self.is_wrk2 else self._errors["timeout"])
 
     def total(self, begin_s: float, end_s: float) -> ClientInterval:

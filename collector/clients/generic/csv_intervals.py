@@ -92,7 +92,7 @@ def _count(text: str) -> int:
 
 
 def _without_gaps(name: str, intervals: Sequence[ClientInterval]) -> Iterator[ClientInterval]:
-    """Yield the intervals, and those that have no row because nothing completed. Raises ClientFormatError."""
+    """Yield the intervals, including those without a row because nothing completed. Raises ClientFormatError."""
     for interval, following in zip(intervals, [*intervals[1:], None], strict=True):
         if following is None:
             yield interval

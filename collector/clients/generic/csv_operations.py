@@ -13,7 +13,7 @@ from collector.clients.parsing.labels import Labels
 UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
 LATENCY = re.compile(r"(?P<kind>latency|response)_(?P<unit>s|ms|us)")
 COLUMNS = ("operation", "error")
-# Some programs write these for operations that succeeded.
+# Some programs write one of these as the error of an operation that succeeded.
 _NOT_ERRORS = ("0", "false")
 
 
@@ -54,7 +54,7 @@ class OperationRows:
 
     def operations(self) -> tuple[Operation, ...]:
         """Return the operations by name. Raises ClientFormatError."""
-        # All kinds have the same operations and intervals; each latency is at first a service time.
+        # All kinds have the same operations and intervals; OperationTimes returns every latency as a service time.
         kinds = {kind: times.operations() for kind, times in self._times.items()}
         if "response" not in kinds:
             return kinds["latency"]

@@ -6,13 +6,13 @@ from collector.clients.client_format import ClientFormatError
 from collector.printable import one_line
 
 _NUMBER = re.compile(r"[0-9]{1,19}(?:(?P<mark>[.,])[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
-# The mark of such a number may also separate thousands.
+# The mark in such a number may also be a thousands separator.
 _DOUBTFUL = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 _MIN_DIGITS_OF_THOUSANDS = 4
 
 
 class DecimalMarks:
-    """The decimal mark of a file, which its numbers show.
+    """The decimal mark of a file, deduced from its numbers.
 
     A file that separates columns by commas has decimal points. In other files, a number such as 1,234 is a decimal
     number only if another number shows that the file does not separate thousands.

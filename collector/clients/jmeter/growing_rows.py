@@ -10,7 +10,7 @@ from collector.clients.jmeter.jtl_layout import Layout, check_rows
 from collector.clients.parsing.csv_blocks import end_of_records
 from collector.printable import one_line
 
-# A longer record is taken for one with an unclosed quote.
+# A longer record is assumed to have an unclosed quote.
 MAX_RECORD_BYTES = 256 << 10
 
 

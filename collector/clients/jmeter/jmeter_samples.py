@@ -1,12 +1,12 @@
 """What JMeter's results have in common, as CSV and as XML.
 
-A file's `timeStamp` is taken as a sample's start, as JMeter's properties as shipped define it. Threads of JMeter do not
-keep a schedule, so the elapsed time is the service time.
+A sample's `timeStamp` is assumed to be its start, which is JMeter's default. JMeter's threads do not follow a schedule,
+so the elapsed time is the service time.
 
-Whether a sample succeeded is what JMeter decided: assertions may fail a response of code 200, or accept one of 500.
+JMeter decides whether a sample succeeded: assertions may reject a response with code 200, or accept one with code 500.
 
-Not counted are the samples of transaction controllers and sub-results (such as redirects and embedded resources),
-because other samples contain them or are contained in them.
+Samples of transaction controllers contain other samples, so they are counted only if a file has no others. Sub-results
+(such as redirects and embedded resources) are contained in other samples, so they are not counted.
 """
 
 from collections.abc import Mapping
@@ -60,9 +60,9 @@ class JmeterSamples:
         return self._operations
 
     def take(self) -> tuple[Operation, ...]:
-        """Return the samples that were added since the last call by label, each as one total, and forget them.
+        """Return the total of each label's samples since the last call, and forget them.
 
-        Those of transaction controllers are returned as long as there have been no others.
+        The samples of transaction controllers are returned until the first other sample has been added.
         """
         self._seconds = None
         transactions = self._transactions.take()

@@ -1,4 +1,4 @@
-"""Finds sub-results in JMeter's CSV, which do not differ from other rows in any column.
+"""Finds sub-results in JMeter's CSV, where no column distinguishes them from other rows.
 
 JMeter writes a sample, then its sub-results, whose times lie within the sample's. Their labels end with numbers: the
 first sub-result of "page" is "page-0". Other threads may write rows in between.
@@ -19,13 +19,13 @@ class _Sample:
 
 
 class SubResults:
-    """Decides for each row in turn; rows of transaction controllers must be left out."""
+    """Recognises sub-results row by row; rows of transaction controllers must be left out."""
 
     def __init__(self) -> None:
         self._last_samples: dict[bytes, _Sample] = {}
 
     def flags(self, rows: Iterable[tuple[bytes, bytes, int, int]]) -> list[bool]:
-        """Return for each thread, label, begin and end in milliseconds whether the row is a sub-result."""
+        """Return whether each row (thread, label, begin and end in milliseconds) is a sub-result."""
         return [self._is_sub_result(*row) for row in rows]
 
     def _is_sub_result(self, thread: bytes, label: bytes, begin_ms: int, end_ms: int) -> bool:

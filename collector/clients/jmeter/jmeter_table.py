@@ -1,4 +1,4 @@
-"""Adds up blocks of JMeter's CSV by columns, with pyarrow and numpy."""
+"""Aggregates blocks of JMeter's CSV column by column, with pyarrow and numpy."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 
 class MalformedBlockError(ValueError):
-    """A block has a malformed row; the message may not state which one."""
+    """A block has a malformed row; the message does not always state which one."""
 
 
 class JmeterTable:
@@ -105,7 +105,7 @@ class JmeterTable:
 
 
 class _Texts:
-    """A column of texts: each row's code is a position in `names`. Without the column, all texts are empty."""
+    """A column of texts: each row's code is an index into `names`. If the column is missing, all texts are empty."""
 
     def __init__(self, table: pa.Table, name: str) -> None:
         if name in table.column_names:
@@ -138,7 +138,7 @@ class _Rows:
             self.transactions = pc.starts_with(table.column("responseMessage"), TRANSACTION).to_numpy()
 
     def groups(self, selected: Flags, values: int) -> Ints:
-        """Return a number for each row's label and second; with one of so many `values`, it still fits into 64 bits."""
+        """Return a number for each row's label and second; multiplied by `values`, it still fits into 64 bits."""
         if len(self.labels.names) * self.span * values >= 1 << 63:
             raise MalformedBlockError("too many labels, too far apart")
         groups: Ints = self.labels.codes[selected] * self.span + self.seconds[selected] - self.first

@@ -36,7 +36,7 @@ class GrowingResults:
         self._add_followers(are_old=True)
 
     def step(self) -> Iterator[tuple[Path, Addition]]:
-        """Yield what was added to the files since the last step, or a part of it; the next step continues."""
+        """Yield what was added to the files since the last step, or a part of it; the next step yields the rest."""
         self._add_followers(are_old=False)
         ends_s = self._cpu_s() + MAX_STEP_CPU_S
         waiting, remaining = list(self._followers.items()), MAX_STEP_BYTES

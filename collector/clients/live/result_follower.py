@@ -14,9 +14,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Addition:
-    """What was read from a file at once.
+    """What one call of `ResultFollower.read` has read.
 
-    operations  the operations that were added, each as one total.
+    operations  the operations that were read, each with its total and no intervals.
     malformed   the number of lines that were skipped.
     restarts    whether the file begins again, so that all previous counts are void.
     """
@@ -67,7 +67,8 @@ class ResultFollower:
         file = self._file or self._opened()
         if file is None:
             return None
-        # Check for a replacement before reading, so that lines appended before it are not lost.
+        # Check for a replacement before reading. If the check came afterwards, lines appended between the read and the
+        # replacement would be lost.
         is_replaced = self._is_replaced(file)
         if file.is_rewritten():
             return self._restarted(file)

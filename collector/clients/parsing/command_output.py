@@ -1,4 +1,4 @@
-"""The lines of a command's output, without what only controls a terminal."""
+"""The lines of a command's output, without terminal escapes."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\
 
 @dataclass(frozen=True)
 class OutputLine:
-    """A line, or what stands between carriage returns. `is_whole` is false if the output ends within it."""
+    """A line, or the part of it between carriage returns. `is_whole` is false if the line is incomplete."""
 
     number: int
     text: str
@@ -20,12 +20,12 @@ class OutputLine:
 
 
 def plain_text(text: str) -> str:
-    """Return text without terminal escapes, and with carriage returns as line ends."""
+    """Return text without terminal escapes, and with carriage returns replaced by line feeds."""
     return _ESCAPE.sub("", text).replace("\r", "\n")
 
 
 def output_lines(path: Path) -> Iterator[OutputLine]:
-    """Yield the lines of a file; those of more than MAX_LINE_BYTES in parts. Raises OSError."""
+    """Yield the lines of a file, dividing those longer than MAX_LINE_BYTES. Raises OSError."""
     with path.open("rb") as file:
         number = 1
         while raw := file.readline(MAX_LINE_BYTES):

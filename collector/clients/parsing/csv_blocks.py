@@ -1,6 +1,6 @@
 """Reads large CSV files in blocks of whole records; quoted fields may contain line breaks.
 
-A stray quote would make a lenient parser take many records for one field, so quotes are only accepted around fields.
+A stray quote would make a lenient parser read many records as one field, so quotes are accepted only around fields.
 """
 
 import re
@@ -35,7 +35,7 @@ def blocks(file: BinaryIO, line: int, delimiter: str) -> Iterator[tuple[int, byt
 
 
 def end_of_records(data: bytes) -> int:
-    """Return the position after the last line break outside quotes, before which there is an even number of quotes."""
+    """Return the position after the last line break outside quotes: an even number of quotes precedes it."""
     end = data.rfind(b"\n")
     quotes = data.count(b'"', 0, max(end, 0))
     while end >= 0 and quotes % 2:

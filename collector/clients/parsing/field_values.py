@@ -30,7 +30,7 @@ def rfc3339_s(text: str) -> float:
 
 
 def unix_time_s(text: str) -> float:
-    """Return a whole number of seconds, milliseconds, microseconds or nanoseconds since the epoch in seconds.
+    """Convert a whole number of seconds, milliseconds, microseconds or nanoseconds since the epoch to seconds.
 
     The number of digits distinguishes the units, except for times before 1974.
     """
@@ -42,7 +42,7 @@ def unix_time_s(text: str) -> float:
 
 
 def checked_time_s(time_s: float) -> float:
-    """Return a time if it is one."""
+    """Return a time if it is between 1970 and MAX_TIME_S."""
     if not 0 <= time_s < MAX_TIME_S:
         raise ValueError(f"time out of range: {time_s:g} s since 1970")
     return time_s

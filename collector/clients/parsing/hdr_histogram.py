@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 COMPRESSED_V2, COMPRESSED_V1 = 0x1C849304, 0x1C849302
 V2 = 0x1C849303
-# The lowest four bits but one of a cookie's low byte give the size of a word, which V2 does not use.
+# The upper four bits of a cookie's low byte give the word size, which V2 does not use.
 _COOKIE_MASK = ~0xF0
 HEADER_BYTES = 40
 MAX_BYTES = 64 << 20
@@ -86,8 +86,8 @@ def _counts(content: bytes) -> dict[int, int]:
 def _highest_equivalent(index: int, unit_bits: int, half_bits: int) -> int:
     """Return the highest value that is counted at an index.
 
-    The first 2 * 2**half_bits indices count one unit each; each further 2**half_bits indices count twice as many units
-    as those before.
+    Each of the first 2 * 2**half_bits indices covers one unit. Each index in every further group of 2**half_bits covers
+    twice as many units as an index in the group before.
     """
     bucket = max((index >> half_bits) - 1, 0)
     offset = index - (bucket << half_bits)

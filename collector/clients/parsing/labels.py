@@ -1,4 +1,4 @@
-"""The names in a result: printable, short and few, whatever the file has."""
+"""The names in a result: printable, short and few, whatever the file contains."""
 
 from collector.printable import one_line
 

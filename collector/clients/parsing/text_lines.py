@@ -13,7 +13,7 @@ MAX_LINE_BYTES = 1 << 20
 def read_lines(path: Path, add: Callable[[str], None]) -> list[str]:
     """Pass each line that is not blank to `add`, which raises ValueError if it cannot read the line.
 
-    Returns notes about a last line without a line end. Raises ClientFormatError, which names the line, and OSError.
+    Returns notes about a last line without a line break. Raises ClientFormatError, which names the line, and OSError.
     """
     with path.open("rb") as file:
         number = 0

@@ -1,4 +1,4 @@
-"""Throughput and p99 of client results over time, on the intervals of the client."""
+"""Throughput and p99 of client results over time, by the client's own intervals."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ _P99 = 99.0
 def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
     """Return the client's throughput and p99 in a time range; [] if no result has intervals in it.
 
-    A point covers consecutive intervals of the operation with the most intervals, which last at least `step_s` together
-    unless a gap follows, and the intervals of other operations whose middle lies in this time. It has no p99 if the
-    percentiles cannot be combined.
+    A point covers consecutive intervals of the operation with the most intervals. Together, these last at least
+    `step_s` unless a gap follows. The point also covers the intervals of other operations whose midpoints lie in this
+    time. It has no p99 if the percentiles cannot be combined.
     """
     operations = [
         [interval for interval in operation.intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]

@@ -63,7 +63,7 @@ def _nines(percentage: float) -> float:
 
 
 def _client_values(client: Latency, percentages: Sequence[float]) -> list[float | None]:
-    """Return the client's percentiles; None above the percentile that the number of operations supports."""
+    """Return the client's percentiles; None for those that are too high for the number of operations."""
     number = sum(client.counts.values())
     values = client.percentiles_s(percentages)
     return [

@@ -12,7 +12,7 @@ _RUN = "run"
 
 
 def events_of(data: ReportData) -> list[Mark]:
-    """Return the run's marks and the nodes' events in chronological order, without the marks that each node logs."""
+    """Return the run's marks and the nodes' events in chronological order, without the nodes' copies of the marks."""
     marks = [Mark(mark.time_s, "", "mark", mark.text) for mark in data.run.marks]
     events = [event for event in data.merged.marks if event.kind != _RUN]
     return sorted([*marks, *events], key=lambda mark: mark.time_s)

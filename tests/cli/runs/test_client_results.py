@@ -94,7 +94,7 @@ def test_files_with_the_same_name_are_different_results_but_copies_count_once(
 
 
 def written(path: Path, capture: Path, changed_s: float = BEGIN_S + 1) -> Path:
-    """Copy a capture to a path, with a time of its last change during the run or as given; return the path."""
+    """Copy a capture to a path, set its modification time, by default to a time during the run; return the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(capture.read_bytes())
     os.utime(path, (changed_s, changed_s))

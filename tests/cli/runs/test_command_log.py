@@ -1,4 +1,4 @@
-"""A command's output is in the file as soon as it is written, so the file's time is that of the last output."""
+"""Output is written to the file immediately, so the file's modification time is the time of the last output."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ COMMAND = (sys.executable, "-c", f"{SCRIPT}; os.write(1, b'x' * 900_000)")
 
 
 class SlowReader(OutputObserver):
-    """Goes on reading only when the supervisor has reported the command's end; notes when it last read."""
+    """Continues reading only after the supervisor has reported the command's end; notes when it last read."""
 
     def __init__(self) -> None:
         self.read_s = 0.0

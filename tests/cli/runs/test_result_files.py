@@ -1,4 +1,4 @@
-"""The files of a client host are copied completely or not at all, only to the run's directory, and none unnoticed."""
+"""A client host's files are copied completely or not at all, only to the run's directory; skipped files are counted."""
 
 import base64
 import hashlib
@@ -127,7 +127,7 @@ def test_a_path_that_is_too_long_is_skipped(tmp_path: Path, capsys: pytest.Captu
     work = work_in(tmp_path / "spool")
     folder = work.joinpath(*["ä" * 99] * 5)
     folder.mkdir(parents=True)
-    # The directory has 994 bytes.
+    # The directory's path has 994 bytes.
     for name in ("longer", "short"):
         (folder / name).write_bytes(DATA)
     (work / "z").write_bytes(DATA)

@@ -1,4 +1,4 @@
-"""Output in the layout of cassandra-stress 4.x and 5.0, written here after its format strings: no captures."""
+"""Output in the layout of cassandra-stress 4.x and 5.0, generated here from its format strings, not captured."""
 
 import re
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def mixed() -> list[str]:
     return [
         "Running [READ, WRITE] with 8 threads for 6100 iteration",
         HEADER,
-        # In the first interval, only reads occur, so there is only the row of all.
+        # In the first interval, only reads occur, so only the total row is printed.
         row("total", 1000, 1000, 1.0),
         row("READ", 2000, 1000, 2.0, errors=10),
         row("WRITE", 1500, 1500, 1.0),

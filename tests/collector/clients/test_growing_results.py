@@ -29,7 +29,7 @@ class Followed:
         self.results = GrowingResults(lambda: [(path, format_name)], self.notes.append, cpu_s=lambda: 0.0)
 
     def step(self) -> int:
-        """Make a step, and return the number of all operations that completed."""
+        """Make a step, and return the total number of operations that have completed."""
         for _, addition in self.results.step():
             self.malformed += addition.malformed
             self.restarts += addition.restarts

@@ -1,4 +1,4 @@
-"""Histograms are decoded as HdrHistogram's own library decodes them; anything else is a clear error."""
+"""Histograms are decoded as HdrHistogram's own library decodes them; anything else causes a clear error."""
 
 import struct
 import zlib

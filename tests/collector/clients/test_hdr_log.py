@@ -1,4 +1,4 @@
-"""A log of HdrHistogram has all the time of a run, also that in which nothing completed."""
+"""The intervals of an HdrHistogram log cover the whole run, including times in which nothing completed."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
 
 
 def written(path: Path, intervals: list[tuple[str, float]]) -> ClientResult:
-    """Read a log with an operation of 1 ms in each interval of a second, given its tag and begin."""
+    """Read a log of one-second intervals, given by tag and begin, with one operation of 1 ms in each."""
     header = f"#[BaseTime: {BASE_S:.3f} (seconds since epoch)]"
     return result_of(path, header, *(f"Tag={tag},{line_of(begin_s)}" for tag, begin_s in intervals))
 
 
 def line_of(begin_s: float) -> str:
-    """Return the line of an interval of a second with an operation of 1 ms."""
+    """Return the line of a one-second interval with one operation of 1 ms."""
     histogram = HdrHistogram(1, 3_600_000_000_000, 3)
     histogram.record_value(1_000_000)
     return f"{begin_s:.3f},1.000,1.000,{histogram.encode().decode()}"

@@ -1,6 +1,6 @@
-"""JMeter's CSV is read completely: its counts are those of JMeter's own report and of a plain reader.
+"""JMeter's CSV is read completely: its counts equal those of JMeter's own report and of a plain reader.
 
-The captures are of JMeter 5.6.3, which printed "248 in 00:00:06" and "Err: 64" without the samples in the transaction
+The captures are from JMeter 5.6.3, which printed "248 in 00:00:06" and "Err: 64", excluding samples in the transaction
 "generated parent"; the statistics are those of its HTML report (`-e`).
 """
 
@@ -263,6 +263,6 @@ def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
     path.write_bytes(b"".join(lines))
     with suppress(ClientFormatError):
         result = recognised_format(path).read(path, TIMES)
-        # Without their parent, sub-results are operations.
+        # Without their parents, sub-results count as operations.
         assert total(result) <= path.read_bytes().count(b"\n") + 1
         assert all(interval.completed >= 0 for operation in result.operations for interval in operation.intervals)

@@ -1,4 +1,4 @@
-"""JMeter's XML has the counts that JMeter printed: "248 in 00:00:04" and "Err: 64", without a transaction's samples."""
+"""JMeter's XML has the counts that JMeter printed: "248 in 00:00:04" and "Err: 64", without samples in transactions."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""For every format, a file is a one-line error, or a result that can be stored and counted."""
+"""In every format, reading a file gives a one-line error, or a result that can be stored and counted."""
 
 import json
 from collections.abc import Callable
@@ -107,14 +107,14 @@ def hdr_log() -> bytes:
 
 
 def short_latte() -> bytes:
-    """Return the capture with a few samples, in which each histogram has a line."""
+    """Return the capture, shortened to a few samples, with each histogram on its own line."""
     content = json.loads(LATTE.read_text())
     del content["result"]["log"][2:]
     return json.dumps(content, indent=0).encode()
 
 
-# Files with the number of operations that all their rows or histograms have. Without their parents, JMeter's
-# sub-results are operations, and each histogram of latte occurs three times.
+# Files, each with the number of operations in all its rows or histograms. Without their parents, JMeter's sub-results
+# count as operations. Each of latte's histograms occurs three times.
 FILES = {
     "jmeter.csv": ((CAPTURES / "jmeter.csv").read_bytes(), 550),
     "jmeter.xml": ((CAPTURES / "jmeter.xml").read_bytes(), 502),

@@ -1,4 +1,4 @@
-"""wrk's captures are those of wrk 4.1.0 from Debian; the text of wrk2 follows its documentation and is no capture."""
+"""wrk's captures are from wrk 4.1.0 in Debian; the text of wrk2 follows its documentation and was not captured."""
 
 import os
 from pathlib import Path
@@ -66,7 +66,7 @@ def total_of_text(path: Path, text: str) -> tuple[ClientResult, ClientInterval]:
         ("status", 216_113 - 49_397, {"status": 49_397}, {50: 127, 75: 186, 90: 226, 99: 464}),
         # The server answered 16,000 requests, 32 of them after the timeout, and eight of these after the end.
         ("timeout", 16_000 - 32, {"timeout": 24}, {50: 86, 75: 129, 90: 192, 99: 312}),
-        # The server closed 352 connections within a response.
+        # The server closed 352 connections in the middle of a response.
         ("read-errors", 105_500, {"read": 352}, {50: 103, 75: 126, 90: 161, 99: 449}),
     ],
 )
@@ -197,5 +197,5 @@ def test_mutated_output_is_an_error_or_has_plausible_counts(tmp_path: Path, data
     total = result.operations[0].total
     assert total is not None
     if total.completed > 216_113 * 1.01:
-        # Only if both the number and the rate or duration were changed.
+        # This is possible only if the number was changed, and also the rate or the duration.
         assert b"216113 requests in 4.10s" not in raw

@@ -1,4 +1,4 @@
-"""The client's columns of a phase: counts are added, percentiles are merged by counts and never averaged."""
+"""The client's columns of a phase: counts are added, and percentiles come from merged counts, never from averages."""
 
 from collections.abc import Mapping, Sequence
 
