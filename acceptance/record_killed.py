@@ -121,7 +121,7 @@ def active_runs(agent: str) -> list[str]:
 
 
 def wait_for_leases(agent: str) -> tuple[float, list[str]]:
-    """Wait until no run is active or all leases must have expired; return how long that took, and the active runs."""
+    """Wait until no run is active, but no longer than leases last; return the waiting time and the active runs."""
     began_s = time.monotonic()
     while (active := active_runs(agent)) and time.monotonic() - began_s < LEASE_S + END_S:
         time.sleep(0.5)

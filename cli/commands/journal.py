@@ -37,8 +37,8 @@ def check(paths: tuple[Path, ...], max_series: int) -> None:
     """Check recordings for damaged, lost and repeated ticks
 
     A recording is complete if its last file ends with a footer, and open while a recorder is writing it. The exit
-    code is 0 if every recording is complete or open, else 1. Only the recorder's user and root can see that a
-    recording is open.
+    code is 0 if every recording is complete or open and has no defects, else 1. Only the recorder's user and root
+    can see that a recording is open.
     """
     summary = _info(paths, max_series)
     for path, finding in summary.findings:

@@ -1,1 +1,1 @@
-"""Records, fetches, completes, summarises and lists runs: measured periods of a cluster."""
+"""Records, fetches, completes, summarises and lists runs. A run is a period in which a cluster is measured."""

@@ -1,4 +1,4 @@
-"""Reads the records of a journal's file without decoding their values."""
+"""Reads the records of a journal file without decoding their values."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

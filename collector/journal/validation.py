@@ -29,9 +29,9 @@ def tick_of(line: Mapping[str, Any]) -> Tick:
     """Return a record's tick. Raises one of the errors in MALFORMED."""
     tick = Tick(line["t"], line["l"] / TIME_UNITS_PER_S, line.get("m", 0), line.get("z", 0) / TIME_UNITS_PER_S)
     if not 0 <= tick.time_s <= MAX_TIME_S or not 0 <= tick.missed < MAX_COUNT:
-        raise CodingError("impossible time or number of missed ticks")
+        raise CodingError("time or number of missed ticks out of range")
     if not 0 <= tick.late_s <= MAX_NUMBER or not 0 <= tick.suspended_s <= MAX_NUMBER:
-        raise CodingError("impossible lateness or suspension")
+        raise CodingError("tick delay or suspended time out of range")
     return tick
 
 

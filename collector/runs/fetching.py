@@ -73,7 +73,7 @@ def fetched(
     asked = fetch.in_parallel(lambda client, _: node_of_agent(client), map(_unknown, clients))
     nodes = _with_folders(asked, parent)
     try:
-        # Directories are created before the downloads start, and removed after they have ended.
+        # Directories are created before the downloads start; those of nodes without ticks are removed afterwards.
         for node in nodes:
             if node.folder:
                 (run / node.folder).mkdir(parents=True)

@@ -17,7 +17,8 @@ class PhaseData:
 
     server  the cluster's intervals.
     client  the clients' bins by the prefix of their columns.
-    stated  the client columns of the phase's summary, which include percentiles without counts.
+    stated  the client columns of the phase's summary, including percentiles that a load generator reported without
+            histogram counts.
     """
 
     server: Sequence[ServerInterval] = ()

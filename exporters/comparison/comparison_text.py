@@ -17,7 +17,7 @@ def comparison_lines(report: Report) -> Iterator[str]:
     yield f"A: {_runs_text(report.a)}"
     yield f"B: {_runs_text(report.b)}"
     if report.is_within_runs:
-        yield "within-run variation only: any two runs may differ as much"
+        yield "within-run variation only: the intervals do not include the variation between runs"
     phase = None
     for comparison in report.comparisons:
         if comparison.phase != phase:
