@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,15 @@ def run_in(folder: Path, begin_s: float = BEGIN_S, client_hosts: tuple[ClientHos
         Run("load", begin_s, end_s, "0.1", {}, (node,), command, phases, warm_up_s=10.5, client_hosts=client_hosts),
     )
     return folder
+
+
+def short_results(*tags: str) -> Iterator[str]:
+    """Yield a report with three samples for each tag; reports with different tags are different results."""
+    content = json.loads(LATTE.read_text())
+    del content["result"]["log"][3:]
+    for tag in tags:
+        content["conf"]["tags"] = [tag]
+        yield json.dumps(content)
 
 
 def summary(folder: Path) -> dict[str, dict[str, Any]]:
@@ -182,12 +192,10 @@ def test_a_run_whose_recorder_died_must_be_completed_first(tmp_path: Path, capsy
 def test_collected_files_with_long_paths_have_results_of_their_own(tmp_path: Path) -> None:
     host = ClientHost("gen1", "ssh://gen1", results="results/0-gen1")
     folder = run_in(tmp_path / "run", client_hosts=(host,))
-    content = json.loads(LATTE.read_text())
-    for name in ("a", "b"):
+    for name, content in zip("ab", short_results("a", "b"), strict=True):
         path = folder / host.results / "files" / ("x" * 200) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        content["conf"]["tags"] = [name]
-        path.write_text(json.dumps(content))
+        path.write_text(content)
     import_after_run(folder, read_run(folder), ())
     assert len(results_in(folder)) == 2
 
@@ -200,11 +208,9 @@ def test_files_whose_names_are_shown_alike_have_results_of_their_own(
     tmp_path: Path, names: tuple[str, str], is_in_run: bool
 ) -> None:
     folder = run_in(tmp_path / "run")
-    content = json.loads(LATTE.read_text())
     paths = [(folder if is_in_run else tmp_path) / name for name in names]
-    for path in paths:
-        content["conf"]["tags"] = [path.name]
-        path.write_text(json.dumps(content))
+    for path, content in zip(paths, short_results(*names), strict=True):
+        path.write_text(content)
     for _ in range(2):
         assert main(["import", str(folder), *map(str, paths)]) == 0
         assert len(results_in(folder)) == 2
