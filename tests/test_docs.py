@@ -117,9 +117,9 @@ def test_options_of_the_same_name_take_the_same_kind_of_value() -> None:
             former = option.former if isinstance(option, Renamed) else frozenset()
             for flag in set(option.opts) - former:
                 kinds.setdefault(flag, set()).add((option.type.name, option.metavar or ""))
-    # --with takes runs in `compare`.
+    # --with takes runs in `compare`. --baseline takes a tag in `compare` and a run in `report`.
     # --nodes takes names in `merge` and a count in `demo up`; in `top`, --columns also accepts a column set.
-    assert {flag for flag, kind in kinds.items() if len(kind) > 1} == {"--nodes", "--columns", "--with"}
+    assert {flag for flag, kind in kinds.items() if len(kind) > 1} == {"--nodes", "--columns", "--with", "--baseline"}
 
 
 def test_help_states_the_default_of_journal_sync() -> None:

@@ -25,11 +25,17 @@ from cli.safe_echo import echo
     help="Cost of the cluster per hour; the report then includes the cost per million operations.",
 )
 @click.option("--currency", default="USD", metavar="NAME", help="Currency of --cost-per-hour.  [USD]")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run to compare the settings with; the report then lists which of them differ.",
+)
 def command(**options: Any) -> None:
     """Write the report of a run
 
     RUN is a run's directory. The report is written to report.html, a page that needs no other file, and report.md. It
-    contains the results of each phase, charts of throughput and latency, each node, events, versions and clocks.
+    contains the results of each phase, charts of throughput and latency, each node, events, settings and clocks.
     `casstat record` writes it at the end of a run.
     """
     from cli.runs.report_program import ReportSettings, report

@@ -14,6 +14,7 @@ from cli.install_hint import install_command
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import read_run_in
+from cli.recordings.settings_of_run import completed_settings, node_settings
 from cli.runs.client_results import results_in
 from cli.runs.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
@@ -31,6 +32,7 @@ from exporters.summary.phase_summary import NEEDS
 if TYPE_CHECKING:
     from exporters.comparison.comparison import ComparedRun
     from exporters.comparison.comparison_report import Report
+    from exporters.comparison.run_settings import RunSettings
 
 MAX_INTERVALS = 1000
 """Longer phases are divided into fewer, longer intervals, which hardly changes the result."""
@@ -167,13 +169,14 @@ def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_Loa
         raise CasstatError("the runs have no phase in common (hint: see 'casstat runs show DIR')")
     step_s = _step_s(loaded)
     kind = latency_kind(result for loaded_run in loaded for result in loaded_run.results)
-    side_a, side_b = ([_compared(loaded_run, common, kind, step_s) for loaded_run in side] for side in (a, b))
+    pairs_a, pairs_b = ([_compared(loaded_run, common, kind, step_s) for loaded_run in side] for side in (a, b))
+    side_a, side_b = ([run for run, _ in pairs] for pairs in (pairs_a, pairs_b))
     compared = comparisons(side_a, side_b, [condition.column for condition in settings.fail_if])
     return Report(
         [_name(loaded_run) for loaded_run in a],
         [_name(loaded_run) for loaded_run in b],
         [
-            *differing_settings([loaded_run.run for loaded_run in a], [loaded_run.run for loaded_run in b]),
+            *differing_settings(*([run_settings for _, run_settings in pairs] for pairs in (pairs_a, pairs_b))),
             *_missing_phases(loaded, common),
             *_missing_data((*side_a, *side_b), common),
         ],
@@ -214,8 +217,8 @@ def _missing_data(runs: Iterable["ComparedRun"], common: set[str]) -> Iterator[s
             yield one_line(f"client results are not compared: {name} has none")
 
 
-def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float) -> "ComparedRun":
-    """Return the data of a run's phases. Raises CasstatError and click.UsageError."""
+def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float) -> "tuple[ComparedRun, RunSettings]":
+    """Return the data of a run's phases, and the run's settings. Raises CasstatError and click.UsageError."""
     from exporters.comparison.client_amounts import client_bins
     from exporters.comparison.comparison import ComparedRun, PhaseData
     from exporters.comparison.server_amounts import server_intervals
@@ -223,7 +226,7 @@ def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float
     phases = [phase for phase in loaded_run.phases if phase.name in common]
     grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
-        run, choice = merged(MergeSettings((loaded_run.folder,)), lambda *_: None, NEEDS, grid=grid, quiet=True)
+        run, choice = merged(MergeSettings((loaded_run.folder,)), node_settings, NEEDS, grid=grid, quiet=True)
     except NoDataError as error:
         raise CasstatError(f"{loaded_run.folder}: {error}") from None
     data: dict[str, PhaseData] = {}
@@ -234,4 +237,5 @@ def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float
             client_bins(loaded_run.results, kind, phase.begin_s, phase.end_s, step_s),
             client_values(loaded_run.results, phase.begin_s, phase.end_s),
         )
-    return ComparedRun(_name(loaded_run), data)
+    settings = {node.node: node.product for node in run.nodes}
+    return ComparedRun(_name(loaded_run), data), completed_settings(loaded_run.folder, loaded_run.run, settings)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from cli.errors import CasstatError, note
@@ -15,25 +15,31 @@ from cli.runs.run_summary import RunSummary
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
 from collector.printable import count_text, one_line, printable_json
-from collector.runs.run import Run
-from exporters.summary.conditions import Condition
+from collector.runs.run import Run, RunCondition
+from collector.runs.run_file import write_run
+from exporters.summary.conditions import condition_of
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
 
 MERGED_FOLDER, PLOTS_FOLDER, SUMMARY_FILE = "merged", "plots", "summary.json"
 
 
-def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bool, has_report: bool = True) -> bool:
+def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> bool:
     """Write the tables, plots, summary and, unless `has_report` is false, the report of a run; print the summary.
 
-    Returns whether any condition is met or cannot be checked. If a step fails, prints its error and goes on with the
-    next one. Raises CasstatError if no node was recorded.
+    Checks the run's conditions, writes the results to its file, and returns whether any condition is met or cannot be
+    checked. If a step fails, prints its error and goes on with the next one. Raises CasstatError if no node was
+    recorded.
     """
     if not any(node.folder for node in run.nodes):
         raise CasstatError(f"{folder}: no node was recorded")
     summary = completed_summary(folder, run)
     if summary is not None:
         attempt(lambda: _write_summary(folder, summary.phases))
+    if run.conditions:
+        summaries = summary.phases if summary else []
+        run = replace(run, conditions=tuple(_checked(condition, summaries) for condition in run.conditions))
+        attempt(lambda: _write_run(folder, run))
     attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
     settings = MergeSettings((folder,), points=POINTS)
     attempt(lambda: list(plot_into(settings, folder / PLOTS_FOLDER, Drawing(), quiet=True)))
@@ -41,9 +47,9 @@ def finish(folder: Path, run: Run, conditions: Sequence[Condition], *, quiet: bo
         attempt(lambda: write_report(folder, run, summary, folder))
     if not quiet:
         _print_summary(run, summary)
-    met = _check(conditions, summary.phases if summary else [])
+    _print_conditions(run)
     echo(folder, err=True)
-    return met
+    return any(condition.met for condition in run.conditions)
 
 
 def summarise(folder: Path, run: Run) -> None:
@@ -68,6 +74,13 @@ def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
 
+def _write_run(folder: Path, run: Run) -> None:
+    try:
+        write_run(folder, run)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
 def _print_summary(run: Run, summary: RunSummary | None) -> None:
     """Print the summary, if there is one, on which nodes ticks were lost, and which nodes are missing."""
     for line in summary_lines(summary.phases) if summary else ():
@@ -81,17 +94,17 @@ def _print_summary(run: Run, summary: RunSummary | None) -> None:
         echo(f"{count_text(len(missing), 'node')} missing: {one_line(names)}", err=True)
 
 
-def _check(conditions: Sequence[Condition], summaries: Sequence[PhaseSummary]) -> bool:
-    """Print each condition that holds in a phase or cannot be checked; return whether there are any."""
-    met = False
-    for condition in conditions:
-        values = [(summary.name, summary.values.get(condition.column)) for summary in summaries]
-        if not any(isinstance(value, int | float) for _, value in values):
-            note(f"--fail-if '{condition.text}': the run has no value for {condition.column}")
-            met = True
-        for summary in summaries:
-            if condition.holds(summary.values):
-                value = summary.values[condition.column]
-                note(f"--fail-if '{condition.text}': {condition.column} is {value} in phase '{one_line(summary.name)}'")
-                met = True
-    return met
+def _checked(condition: RunCondition, summaries: Sequence[PhaseSummary]) -> RunCondition:
+    """Return a condition with its result; if this version cannot parse it, return it unchanged."""
+    try:
+        reasons = tuple(condition_of(condition.text).failures(summaries))
+    except ValueError:
+        return condition
+    return replace(condition, met=bool(reasons), reasons=reasons)
+
+
+def _print_conditions(run: Run) -> None:
+    """Print each condition that is met in a phase or cannot be checked."""
+    for condition in run.conditions:
+        for reason in condition.reasons:
+            note(f"--fail-if '{one_line(condition.text)}': {one_line(reason)}")

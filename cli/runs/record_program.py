@@ -16,20 +16,23 @@ import click
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_folder
-from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.agents.agent_clients import AgentClients, agent_clients
 from cli.runs.client_results import import_after_run
 from cli.runs.clients.local_client_host import LocalClientHost
 from cli.runs.clients.remote_client_hosts import RemoteClientHosts
 from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
+from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command_session import live_plan, run_command
 from cli.runs.finish import finish
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, ssh_addresses, with_peers
+from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_agent import report_spools
+from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
-from collector.runs.run import Run
+from collector.runs.run import Run, RunCondition
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
 from collector.runs.run_texts import accepted_name
 from exporters.summary.conditions import Condition
@@ -64,6 +67,19 @@ class RecordSettings:
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
 
+@dataclass(frozen=True)
+class _Start:
+    """A run that is about to start: its settings, the addresses that they contain, its name, time and directory."""
+
+    settings: RecordSettings
+    clients: AgentClients
+    addresses: Sequence[NodeAddress | SshAddress]
+    client_hosts: Sequence[SshAddress]
+    name: str
+    begin_s: float
+    folder: Path
+
+
 def record(settings: RecordSettings) -> int:
     """Run the command while recording all nodes, and return the exit status.
 
@@ -72,6 +88,25 @@ def record(settings: RecordSettings) -> int:
     open_standard_streams()
     if not settings.client_hosts and shutil.which(settings.command[0]) is None:
         return _not_runnable(settings.command[0])
+    start = _start(settings)
+    is_new = run_folder.create(start.folder)
+    with ExitStack() as stack:
+        # Treat these signals like Ctrl-C: complete the run with what has been recorded.
+        stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
+        stack.enter_context(run_folder.recording(start.folder))
+        run_folder.require_empty(start.folder)
+        stack.callback(_tidy, start.folder, is_new=is_new)
+        _require_space(start.folder)
+        result, run = _recorded(start, stack)
+    import_after_run(start.folder, run, settings.clients)
+    met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
+    if result.exit_code:
+        return result.exit_code
+    return CONDITION_MET if met else 0
+
+
+def _start(settings: RecordSettings) -> _Start:
+    """Resolve the addresses, and choose the name and the directory. Raises CasstatError and click.UsageError."""
     clients = agent_clients(settings.agent)
     addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
     client_hosts = ssh_addresses(settings.client_hosts)
@@ -80,43 +115,57 @@ def record(settings: RecordSettings) -> int:
     begin_s = time.time()
     name = settings.name or accepted_name(Path(settings.command[0]).name)
     folder = settings.folder or run_folder.default_folder(name, begin_s)
-    is_new = run_folder.create(folder)
-    with ExitStack() as stack:
-        # Treat these signals like Ctrl-C: complete the run with what has been recorded.
-        stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
-        stack.enter_context(run_folder.recording(folder))
-        run_folder.require_empty(folder)
-        stack.callback(_tidy, folder, is_new=is_new)
-        _require_space(folder)
-        hosts: LocalClientHost | RemoteClientHosts
-        if client_hosts:
-            hosts = RemoteClientHosts(client_hosts, settings.command, name, folder, clients)
-        else:
-            hosts = LocalClientHost(settings.command, name, folder)
-        stack.enter_context(hosts)
-        agents = agents_of(list(dict.fromkeys(addresses)), folder, settings.jolokia, clients, stack)
-        private = frozenset(agent for agent, journal in agents.journals.items() if journal)
-        clients = replace(clients, private=private)
-        nodes, other_runs = preflight(agents, clients, require_all=settings.require_all)
-        if settings.serve is not None:
-            _serve(settings.serve, settings.clients, folder, cluster_of(agents, clients), stack)
-        planned = Run(
-            name, begin_s, None, version("casstat"), dict(settings.tags), warm_up_s=settings.warm_up, nodes=nodes
-        )
-        recorder = Recorder(replace(planned, other_runs=other_runs), tuple(agents.journals), clients, folder, hosts)
-        plan = None if settings.quiet else live_plan(tuple(agents.journals), clients)
-        execute = partial(run_command, hosts, folder, settings.mark_regex, plan)
-        with _recoverable(folder):
-            result = recorder.run(settings.command, execute, settings.cool_down)
-            run = recorder.fetch()
-        if any(node.problem and node.address for node in run.recorded):
-            report_spools(run)
-            note(f"the run is incomplete {_recovery_hint(folder)}")
-    import_after_run(folder, run, settings.clients)
-    met = finish(folder, run, settings.fail_if, quiet=settings.quiet, has_report=settings.report)
-    if result.exit_code:
-        return result.exit_code
-    return CONDITION_MET if met else 0
+    return _Start(settings, clients, list(dict.fromkeys(addresses)), client_hosts, name, begin_s, folder)
+
+
+def _recorded(start: _Start, stack: ExitStack) -> tuple[CommandResult, Run]:
+    """Run the command while recording, and fetch the recordings; return the command's result and the run.
+
+    What has been started is stopped when `stack` is closed. Raises CasstatError, click.UsageError and
+    KeyboardInterrupt.
+    """
+    settings, folder = start.settings, start.folder
+    hosts = _hosts(start)
+    stack.enter_context(hosts)
+    agents = agents_of(start.addresses, folder, settings.jolokia, start.clients, stack)
+    private = frozenset(agent for agent, journal in agents.journals.items() if journal)
+    clients = replace(start.clients, private=private)
+    nodes, other_runs = preflight(agents, clients, require_all=settings.require_all)
+    if settings.serve is not None:
+        _serve(settings.serve, settings.clients, folder, cluster_of(agents, clients), stack)
+    planned = replace(_planned(start), nodes=nodes, other_runs=other_runs)
+    recorder = Recorder(planned, tuple(agents.journals), clients, folder, hosts)
+    plan = None if settings.quiet else live_plan(tuple(agents.journals), clients)
+    execute = partial(run_command, hosts, folder, settings.mark_regex, plan)
+    with _recoverable(folder):
+        result = recorder.run(settings.command, execute, settings.cool_down)
+        run = recorder.fetch()
+    if any(node.problem and node.address for node in run.recorded):
+        report_spools(run)
+        note(f"the run is incomplete {_recovery_hint(folder)}")
+    return result, run
+
+
+def _hosts(start: _Start) -> LocalClientHost | RemoteClientHosts:
+    """Return the machines on which the command runs."""
+    command, name, folder = start.settings.command, start.name, start.folder
+    if start.client_hosts:
+        return RemoteClientHosts(start.client_hosts, command, name, folder, start.clients)
+    return LocalClientHost(command, name, folder)
+
+
+def _planned(start: _Start) -> Run:
+    """Return the run before its command starts, without nodes."""
+    settings = start.settings
+    return Run(
+        start.name,
+        start.begin_s,
+        None,
+        version("casstat"),
+        dict(settings.tags),
+        warm_up_s=settings.warm_up,
+        conditions=tuple(RunCondition(condition.text) for condition in settings.fail_if),
+    )
 
 
 def _serve(listen: str, files: Sequence[str], folder: Path, cluster: str, stack: ExitStack) -> None:

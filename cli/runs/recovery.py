@@ -57,7 +57,7 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
             note(one_line(node.problem))
     report_spools(run)
     import_after_run(folder, run, ())
-    finish(folder, run, (), quiet=False)
+    finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
 
 

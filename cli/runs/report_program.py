@@ -8,12 +8,14 @@ from cli.parameters.output_folder import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import read_run_in, run_at
+from cli.recordings.settings_of_run import completed_settings, run_settings
 from cli.runs.client_results import results_in
 from cli.runs.completed_summary import completed_summary
 from cli.runs.run_folder import is_being_recorded
 from cli.runs.run_summary import RunSummary
 from collector.atomic_file import replace_file
 from collector.runs.run import Run
+from exporters.comparison.run_settings import RunSettings
 from exporters.report.report_data import Cost
 
 HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
@@ -29,12 +31,14 @@ class ReportSettings:
     folder: Path | None = None
     cost_per_hour: float | None = None
     currency: str = "USD"
+    baseline: Path | None = None
 
 
 def report(settings: ReportSettings) -> list[Path]:
     """Write the report of the run in a directory; return the files. Raises CasstatError and click.UsageError."""
-    if run_at([settings.run]) is None:
-        raise CasstatError(f"{settings.run}: not a run directory")
+    for folder in filter(None, (settings.run, settings.baseline)):
+        if run_at([folder]) is None:
+            raise CasstatError(f"{folder}: not a run directory")
     if is_being_recorded(settings.run):
         raise CasstatError(f"{settings.run}: the run is being recorded (hint: wait until it ends)")
     run = read_run_in(settings.run)
@@ -42,10 +46,18 @@ def report(settings: ReportSettings) -> list[Path]:
     if summary is None:
         raise CasstatError(f"{settings.run}: cannot write a report without a summary")
     cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
-    return write_report(settings.run, run, summary, settings.folder or settings.run, cost)
+    baseline = None if settings.baseline is None else run_settings(settings.baseline)
+    return write_report(settings.run, run, summary, settings.folder or settings.run, cost, baseline)
 
 
-def write_report(folder: Path, run: Run, summary: RunSummary, target: Path, cost: Cost | None = None) -> list[Path]:
+def write_report(
+    folder: Path,
+    run: Run,
+    summary: RunSummary,
+    target: Path,
+    cost: Cost | None = None,
+    baseline: RunSettings | None = None,
+) -> list[Path]:
     """Write the report of the run in `folder` to the directory `target`; return the files.
 
     Raises CasstatError and click.UsageError.
@@ -57,7 +69,8 @@ def write_report(folder: Path, run: Run, summary: RunSummary, target: Path, cost
     from exporters.report.report_data import report_data
 
     result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, quiet=True)
-    data = report_data(run, result, choice, summary.phases, summary.lost, results_in(folder), cost)
+    settings = completed_settings(folder, run, {node.node: node.product.settings for node in result.nodes})
+    data = report_data(settings, result, choice, summary.phases, summary.lost, results_in(folder), cost, baseline)
     content = report_of(data)
     texts = {HTML_FILE: html_report(content), MARKDOWN_FILE: markdown_report(content)}
     with output_folder(target):

@@ -57,7 +57,7 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     grid = SpanGrid(interval_s, spans=spans)
     settings = MergeSettings((folder,))
     try:
-        whole, choice = merged(settings, lambda *_: None, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
+        whole, choice = merged(settings, _nothing, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
         peaks, _ = merged(settings, peak_rows, grid=grid, quiet=True)
     except NoDataError:
         return RunSummary([], {})
@@ -81,6 +81,10 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
         summaries,
         {node.node: max(node.missed, _missing(node.head.interval_s, node.ticks, lengths_s)) for node in peaks.nodes},
     )
+
+
+def _nothing(*_: object) -> None:
+    """Return None for each node of a merge, whose other processes cannot receive a lambda function."""
 
 
 def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:

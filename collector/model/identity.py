@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from collector.model.metric import Series
 from collector.model.snapshot import Snapshot
 
-IDENTITY_LABELS = {
+IDENTITY_LABELS: Mapping[Series, str] = {
     ("cassandra_cluster_name",): "cluster",
     ("cassandra_datacenter",): "dc",
     ("cassandra_rack",): "rack",

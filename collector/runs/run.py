@@ -122,6 +122,20 @@ class RunCommand:
 
 
 @dataclass(frozen=True)
+class RunCondition:
+    """A condition of `record --fail-if`, and its result when the run was completed.
+
+    text     the condition, such as `read_p99_ms > 10`.
+    met      whether it is met or cannot be checked; None if the run has not been completed.
+    reasons  why it is met or cannot be checked, one line each.
+    """
+
+    text: str
+    met: bool | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Run:
     """A run: a period of time in which nodes were recorded.
 
@@ -129,6 +143,7 @@ class Run:
     command     None if the run was fetched from past recordings.
     other_runs  other runs that were active on the nodes at the same time, as `NAME on NODE`.
     warm_up_s   the duration of the warm-up.
+    conditions  the conditions of `record --fail-if`.
     """
 
     name: str
@@ -143,6 +158,7 @@ class Run:
     other_runs: tuple[str, ...] = ()
     warm_up_s: float = 0.0
     client_hosts: tuple[ClientHost, ...] = ()
+    conditions: tuple[RunCondition, ...] = ()
 
     @property
     def recorded(self) -> tuple[RunNode, ...]:

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 from collector.atomic_file import replace_file
 from collector.printable import one_line, printable_json
 from collector.runs.clock_offset import MAX_OFFSET_S
-from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
+from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
 
 FILE = "run.json"
 SCHEMA_VERSION = 1
@@ -86,6 +86,7 @@ def run_of(content: Any) -> Run:
             tuple(map(_text, content.get("other_runs", ()))),
             _number(content.get("warm_up_s", 0.0)),
             tuple(map(_client_host, content.get("client_hosts", ()))),
+            tuple(map(_condition, content.get("conditions", ()))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunFileError(f"malformed field: {one_line(error)}") from None
@@ -122,10 +123,13 @@ def _command(content: Mapping[str, Any]) -> RunCommand:
 
 
 def _phase(content: Mapping[str, Any]) -> RunPhase:
-    measured = content.get("measured", True)
-    if not isinstance(measured, bool):
-        raise TypeError(f"{str(measured)[:40]} is not true or false")
+    measured = _truth(content.get("measured", True))
     return RunPhase(_text(content["name"]), _number(content["begin_s"]), _number(content["end_s"]), measured)
+
+
+def _condition(content: Mapping[str, Any]) -> RunCondition:
+    met = None if content.get("met") is None else _truth(content["met"])
+    return RunCondition(_text(content["text"]), met, tuple(map(_text, content.get("reasons", ()))))
 
 
 def _clock(content: Mapping[str, Any]) -> NodeClock:
@@ -146,6 +150,12 @@ def _folder(value: Any) -> str:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{str(value)[:40]} is not a string")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{str(value)[:40]} is not true or false")
     return value
 
 

@@ -1,32 +1,15 @@
 """Warnings about differences between two groups of runs that make a comparison of their results doubtful."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from collector.printable import one_line
-from collector.runs.run import Run
+from exporters.comparison.run_settings import RunSettings, setting_pairs
 
 
-def _versions(run: Run) -> str:
-    return ", ".join(sorted({node.casstat for node in run.nodes if node.casstat} or {run.casstat}))
-
-
-def _intervals(run: Run) -> str:
-    return ", ".join(f"{length_s:g} s" for length_s in sorted({node.interval_s or 0.0 for node in run.nodes}))
-
-
-SETTINGS: Mapping[str, Callable[[Run], str]] = {
-    "casstat's version": _versions,
-    "the number of nodes": lambda run: str(sum(bool(node.folder) for node in run.nodes)),
-    "the interval": _intervals,
-    "the command": lambda run: " ".join(run.command.words) if run.command else "none",
-}
-
-
-def differing_settings(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
+def differing_settings(a: Sequence[RunSettings], b: Sequence[RunSettings]) -> Iterator[str]:
     """Yield a warning for each setting that differs between the groups."""
-    for name, setting in SETTINGS.items():
-        first, second = ("; ".join(sorted({setting(run) for run in side})) for side in (a, b))
-        if first != second:
-            yield one_line(
-                f"possibly not comparable: {name} is {one_line(first)[:70]} in A and {one_line(second)[:70]} in B"
-            )
+    for pair in setting_pairs(a, b):
+        if pair.is_different:
+            first, second = (one_line(value)[:70] for value in (pair.a, pair.b))
+            degree = "not comparable" if pair.setting.is_decisive else "possibly not comparable"
+            yield one_line(f"{degree}: the {pair.setting.name} is {first} in A and {second} in B")

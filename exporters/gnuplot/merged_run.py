@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from collector.cluster.aggregation import NAME
 from collector.cluster.merge_job import Merged, NodeRun
+from collector.cluster.node_settings import NodeSettings, settings_of
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.histogram import Buckets
@@ -18,20 +19,19 @@ from exporters.line.view import logged
 SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}
-VERSION = ("cassandra_release_version",)
 
 
 @dataclass(frozen=True)
 class NodeRows:
-    """One node's data for plotting: rows keyed by interval index, marks, and Cassandra's version."""
+    """One node's data for plotting: rows keyed by interval index, marks, and the node's settings."""
 
     rows: dict[int, Row]
     marks: tuple[Mark, ...]
-    version: str
+    settings: NodeSettings
 
 
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
-    """Return a node's rows, marks and version."""
+    """Return a node's rows, marks and settings."""
     rows: dict[int, Row] = {
         index: {name: row[name] for name in SHOWN} for index, row in table_of(choice).node_rows(node)
     }
@@ -40,10 +40,7 @@ def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
         for interval in node.intervals.values()
         for event in (*logged(interval.sample), *(event for event in interval.sample.events if event.kind in MARKED))
     )
-    versions = [
-        interval.sample.values[VERSION] for interval in node.intervals.values() if VERSION in interval.sample.values
-    ]
-    return NodeRows(rows, marks, str(versions[-1]) if versions else "")
+    return NodeRows(rows, marks, settings_of(node))
 
 
 def _mark(node: str, event: Event, time_s: float) -> Mark:
@@ -82,7 +79,7 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
 def footer(merged: Merged[NodeRows]) -> list[str]:
     """Return the footer: versions, nodes, intervals, samples, damage and clock errors."""
     nodes = merged.nodes
-    versions = sorted({node.product.version for node in nodes if node.product.version})
+    versions = sorted({node.product.settings.cassandra for node in nodes} - {""})
     intervals = sorted({node.head.interval_s for node in nodes})
     integrity = sum((node.integrity for node in nodes), Integrity())
     lost = sum(node.missed for node in nodes) + integrity.lost

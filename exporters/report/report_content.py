@@ -12,6 +12,7 @@ from exporters.report.sections.nodes_and_clocks import nodes_and_clocks
 from exporters.report.sections.over_time import over_time
 from exporters.report.sections.phase_tables import phase_tables
 from exporters.report.sections.reproduction import reproduction
+from exporters.report.sections.settings import settings
 from exporters.report.sections.verdict import verdict
 
 SECTIONS = (
@@ -22,6 +23,7 @@ SECTIONS = (
     each_node,
     highest_values,
     events,
+    settings,
     nodes_and_clocks,
     reproduction,
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from collector.clients.client_result import ClientResult
 from collector.cluster.merge_job import Merged
 from collector.runs.run import Run
+from exporters.comparison.run_settings import RunSettings
 from exporters.files.merged_rows import Choice
 from exporters.gnuplot import plot_data
 from exporters.gnuplot.merged_run import NodeRows, clocks, run_of
@@ -25,24 +26,29 @@ class Cost:
 class ReportData:
     """The data of a report.
 
-    run       the run's metadata.
     merged    the merged recordings; its phases are those of `run`, and those that are not measured are warm-ups.
-    versions  each node's version of Cassandra; "" if it is unknown.
+    settings  the run's metadata and the settings of its nodes.
     clock     the largest difference between the nodes' own clocks, as text.
     phases    the summaries of the measured phases, followed by their total if there are several.
     lost      a lower bound on the number of ticks lost in these phases, by node.
     results   the results of load generators.
     cost      None if it is unknown.
+    baseline  the settings of the run with which this one is compared; None without a baseline.
     """
 
-    run: Run
+    settings: RunSettings
     merged: plot_data.Run
-    versions: Mapping[str, str]
     clock: str
     phases: Sequence[PhaseSummary]
     lost: Mapping[str, int] = field(default_factory=dict)
     results: Sequence[ClientResult] = ()
     cost: Cost | None = None
+    baseline: RunSettings | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run's metadata."""
+        return self.settings.run
 
     @property
     def total(self) -> PhaseSummary | None:
@@ -56,20 +62,20 @@ class ReportData:
 
 
 def report_data(
-    run: Run,
+    settings: RunSettings,
     merged: Merged[NodeRows],
     choice: Choice,
     phases: Sequence[PhaseSummary],
     lost: Mapping[str, int],
     results: Sequence[ClientResult],
     cost: Cost | None,
+    baseline: RunSettings | None,
 ) -> ReportData:
-    """Return the data of a report from a run's metadata, its merged recordings, its summary and its client results."""
+    """Return the data of a report from a run's settings, its merged recordings, its summary and its client results."""
+    run = settings.run
     plot_run = replace(
         run_of(merged, choice, run.name),
         phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
     )
-    versions = {node.node: node.product.version for node in merged.nodes}
-    return ReportData(
-        run, plot_run, versions, clocks([node.head for node in merged.nodes]), phases, lost, results, cost
-    )
+    clock = clocks([node.head for node in merged.nodes])
+    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline)

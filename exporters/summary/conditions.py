@@ -2,10 +2,12 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from collector.printable import one_line
 from exporters.line.columns import Cell
+from exporters.summary.phase_summary import PhaseSummary
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -35,6 +37,14 @@ class Condition:
         if not isinstance(value, int | float):
             return None
         return OPERATORS[self.operator](value, self.limit)
+
+    def failures(self, summaries: Sequence[PhaseSummary]) -> Iterator[str]:
+        """Yield why the condition is met in a phase, or why it cannot be checked; nothing if it is not met."""
+        if not any(isinstance(summary.values.get(self.column), int | float) for summary in summaries):
+            yield f"the run has no value for {self.column}"
+        for summary in summaries:
+            if self.holds(summary.values):
+                yield f"{self.column} is {summary.values[self.column]} in phase '{one_line(summary.name)}'"
 
 
 def condition_of(text: str) -> Condition:

@@ -16,6 +16,7 @@ from collector.atomic_file import replace_file
 from collector.journal.segments import journal_files
 from collector.runs import run_file
 from collector.runs.fetching import Fetched, fetched
+from collector.runs.run import RunCondition
 from collector.runs.run_file import read_run
 from tests.collector.fakes import file_size_limit
 from tests.faults.fake_jolokia import FakeJolokia
@@ -89,11 +90,14 @@ def test_a_disk_that_is_full_during_the_fetch_leaves_a_run_that_can_be_recovered
 
     with monkeypatch.context() as patch:
         patch.setattr(recorder, "fetched", limited)
-        code, _, errors = recorded(capfd, node.address, "-o", folder, "--", "sleep", "1.5")
+        arguments = (node.address, "--fail-if", "reads < 0", "-o", folder, "--", "sleep", "1.5")
+        code, _, errors = recorded(capfd, *arguments)
     assert code == 125
     assert errors.endswith(f": File too large {recovery_hint(folder)}\n")
+    assert read_run(folder).conditions == (RunCondition("reads < 0"),)
     recover(folder)
     assert (folder / "summary.json").exists()
+    assert read_run(folder).conditions == (RunCondition("reads < 0", met=False),)
 
 
 def test_without_space_for_a_summary_the_recordings_and_the_status_of_the_command_are_kept(

@@ -27,10 +27,11 @@ def nodes_and_clocks(data: ReportData) -> Section:
 
 
 def _row(data: ReportData, node: RunNode, *, is_host: bool) -> list[str]:
+    settings = data.settings.nodes.get(node.name)
     lost = None if is_host else data.lost.get(node.name)
     return [
         shown(node.name or node.address) or "-",
-        "-" if is_host else shown(data.versions.get(node.name, "")) or "-",
+        "-" if is_host or settings is None else shown(settings.cassandra) or "-",
         shown(node.casstat) or "-",
         "-" if node.interval_s is None else f"{node.interval_s:g} s",
         f"{node.ticks:,}" if node.folder else "-",

@@ -16,8 +16,8 @@ def reproduction(data: ReportData) -> Section:
         blocks += [
             Command(shown(f"casstat record NODE... {join(words)}")),
             Paragraph(
-                "NODE... stands for the nodes' addresses. Options for access to nodes, --cool-down, --fail-if,"
-                " --client and --mark-regex are not part of a run's metadata."
+                "NODE... stands for the nodes' addresses. Options for access to nodes, --cool-down, --client"
+                " and --mark-regex are not part of a run's metadata."
             ),
         ]
     blocks.append(Paragraph(f"Recorded with casstat {shown(run.casstat)}."))
@@ -44,4 +44,5 @@ def _options(run: Run) -> list[str]:
     options += [word for key, value in run.tags.items() for word in ("--tag", f"{key}={value}")]
     if run.warm_up_s:
         options += ["--warm-up", f"{run.warm_up_s:g}s"]
+    options += [word for condition in run.conditions for word in ("--fail-if", condition.text)]
     return options

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from shlex import join
 
 from collector.printable import count_text
+from collector.runs.run import Run
+from exporters.comparison.run_settings import RunSettings, setting_pairs
 from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import list_text, shown, value_text
@@ -16,17 +18,21 @@ _WORDS = ("read", "write")
 def verdict(data: ReportData) -> Section:
     problems = [Paragraph(text, is_problem=True) for text in _problems(data)]
     passed = [Paragraph(text) for text in _passed_checks(data)]
-    return Section("Verdict", [Paragraph(f"{_ending(data)} {_performance(data)}"), *problems, *passed])
+    return Section("Verdict", [*_beginning(data), *problems, *passed])
 
 
-def _ending(data: ReportData) -> str:
-    command = data.run.command
+def _beginning(data: ReportData) -> list[Paragraph]:
+    """Return how the command ended, and the run's throughput and p99; a failed command has its own paragraph."""
+    command, performance = data.run.command, _performance(data)
     if command is None:
-        return "The run was fetched from past recordings, without a command."
+        return [Paragraph(f"The run was fetched from past recordings, without a command. {performance}")]
     words = shown(join(command.words))
     if command.exit_code is None:
-        return f"The exit status of the command {words} is unknown."
-    return f"The command {words} ended with exit status {command.exit_code}."
+        return [Paragraph(f"The exit status of the command {words} is unknown. {performance}")]
+    if command.exit_code:
+        failure = f"The command {words} failed with exit status {command.exit_code}."
+        return [Paragraph(failure, is_problem=True), Paragraph(performance)]
+    return [Paragraph(f"The command {words} ended with exit status 0. {performance}")]
 
 
 def _performance(data: ReportData) -> str:
@@ -62,9 +68,9 @@ def _server(total: PhaseSummary) -> str:
 
 def _problems(data: ReportData) -> Iterator[str]:
     """Yield everything that went wrong or is missing."""
-    command = data.run.command
-    if command is not None and command.exit_code:
-        yield f"The command failed with exit status {command.exit_code}."
+    yield from _failed_conditions(data.run)
+    if data.baseline is not None:
+        yield from _decisive_differences(data.baseline, data.settings)
     if data.total is not None:
         yield from _errors(data.total)
     lost = [f"{count} on {shown(node)}" for node, count in data.lost.items() if count]
@@ -78,6 +84,27 @@ def _problems(data: ReportData) -> Iterator[str]:
         yield f"Incomplete recordings: {list_text([shown(node.problem) for node in incomplete])}."
     if data.run.other_runs:
         yield f"Other runs at the same time: {list_text([shown(other) for other in data.run.other_runs])}."
+
+
+def _failed_conditions(run: Run) -> Iterator[str]:
+    """Yield the conditions of `record --fail-if` that are met, or whose result is unknown."""
+    for condition in run.conditions:
+        if condition.met:
+            yield f"--fail-if '{shown(condition.text)}': {list_text([shown(reason) for reason in condition.reasons])}."
+    unknown = [f"'{shown(condition.text)}'" for condition in run.conditions if condition.met is None]
+    if unknown:
+        yield f"Conditions of --fail-if that were not checked: {list_text(unknown)}."
+
+
+def _decisive_differences(baseline: RunSettings, settings: RunSettings) -> Iterator[str]:
+    """Yield a statement with the differences from the baseline that make the runs not comparable, if there are any."""
+    differences = [
+        f"the {pair.setting.name} is {shown(pair.b)} instead of {shown(pair.a)}"
+        for pair in setting_pairs([baseline], [settings])
+        if pair.is_different and pair.setting.is_decisive
+    ]
+    if differences:
+        yield f"Not comparable with the baseline {shown(baseline.run.name)}: {'; '.join(differences)}."
 
 
 def _errors(total: PhaseSummary) -> Iterator[str]:
@@ -99,6 +126,11 @@ def _server_errors(total: PhaseSummary) -> dict[str, float]:
 
 def _passed_checks(data: ReportData) -> Iterator[str]:
     """Yield the checks that found no problem."""
+    passed = [f"'{shown(condition.text)}'" for condition in data.run.conditions if condition.met is False]
+    if passed:
+        yield f"Conditions of --fail-if that are not met: {list_text(passed)}."
+    if data.baseline is not None:
+        yield from _equal_settings(data.baseline, data.settings)
     total = data.total
     if total is not None and total.values.get("client_errors_per_s") == 0:
         yield "Clients saw no errors."
@@ -110,3 +142,11 @@ def _passed_checks(data: ReportData) -> Iterator[str]:
         yield "No samples were lost."
     if data.run.nodes and all(node.folder for node in data.run.nodes):
         yield f"All {number} nodes were recorded." if (number := len(data.run.nodes)) > 1 else "The node was recorded."
+
+
+def _equal_settings(baseline: RunSettings, settings: RunSettings) -> Iterator[str]:
+    """Yield a statement with the decisive settings that equal those of the baseline, unless one of them differs."""
+    pairs = [pair for pair in setting_pairs([baseline], [settings]) if pair.setting.is_decisive and pair.is_known]
+    if not any(pair.is_different for pair in pairs):
+        names = ", ".join(pair.setting.name for pair in pairs)
+        yield f"The same as in the baseline {shown(baseline.run.name)}: {names}."

@@ -10,6 +10,7 @@ import pytest
 from cli.main import main
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
+from tests.cli.recordings.runs_with_settings import VERSION, run_with_settings, settings
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 
 TICKS = 120
@@ -74,3 +75,17 @@ def test_invalid_input_is_rejected(
     errors = capsys.readouterr().err
     assert message in errors
     assert "\x1b" not in errors
+
+
+def test_runs_of_many_machines_with_different_settings_are_compared_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The merge of this many machines uses several processes.
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    for index, version in enumerate(("4.1.9", "5.0.8")):
+        nodes = [settings(number, **{VERSION: version}) for number in range(9)]
+        run_with_settings(tmp_path / version, nodes, begin_s=BEGIN_S + index)
+    assert main(("compare", str(tmp_path / "4.1.9"), "--with", str(tmp_path / "5.0.8"))) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "casstat: not comparable: the Cassandra version is 4.1.9 in A and 5.0.8 in B\n"
+    assert "reads_per_s" in printed.out

@@ -1,19 +1,19 @@
 """A step of a run's completion that fails does not affect the results of the others."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
 
 from cli.runs.finish import SUMMARY_FILE, finish
-from collector.runs.run import ClientHost, Run, RunNode, RunPhase
-from collector.runs.run_file import write_run
-from exporters.summary.conditions import condition_of
+from collector.runs.run import ClientHost, Run, RunCondition, RunNode, RunPhase
+from collector.runs.run_file import read_run, write_run
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 
 TICKS = 20
-READS = condition_of("reads < 1")
+READS = RunCondition("reads < 1")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_client_host_that_cannot_be_read_does_not_affect_the_summary_of_the_no
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rmtree(tmp_path / "client-hosts/c1")
-    assert not finish(tmp_path, run, [READS], quiet=False)
+    assert not finish(tmp_path, replace(run, conditions=(READS,)), quiet=False)
     summaries = json.loads((tmp_path / SUMMARY_FILE).read_text())
     assert [(summary["name"], summary["client_peaks"]) for summary in summaries] == [
         ("first", {}),
@@ -48,12 +48,39 @@ def test_a_client_host_that_cannot_be_read_does_not_affect_the_summary_of_the_no
 def test_a_summary_that_cannot_be_computed_does_not_replace_the_previous_one(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    finish(tmp_path, run, (), quiet=True)
+    finish(tmp_path, run, quiet=True)
     before = (tmp_path / SUMMARY_FILE).read_bytes()
     rmtree(tmp_path / "nodes/n1")
-    assert finish(tmp_path, run, [READS], quiet=False)
+    assert finish(tmp_path, replace(run, conditions=(READS,)), quiet=False)
     assert (tmp_path / SUMMARY_FILE).read_bytes() == before
     errors = capsys.readouterr().err
     assert f"casstat: {tmp_path}/nodes/n1: No such file or directory\n" in errors
     assert "no phase is long enough" not in errors
     assert errors.endswith(f"--fail-if 'reads < 1': the run has no value for reads\n{tmp_path}\n")
+
+
+def test_the_results_of_the_conditions_are_in_the_file_and_the_report_of_the_run(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conditions = tuple(map(RunCondition, ("reads_per_s > 9", "reads < 1", "client_p99_ms > 5", "of a later version")))
+    assert finish(tmp_path, replace(run, conditions=conditions), quiet=True)
+    met, passed, unknown, later = read_run(tmp_path).conditions
+    assert met.met
+    assert met.reasons == tuple(f"reads_per_s is 10 in phase '{phase}'" for phase in ("first", "second", "total"))
+    assert passed == RunCondition("reads < 1", met=False)
+    assert unknown == RunCondition("client_p99_ms > 5", met=True, reasons=("the run has no value for client_p99_ms",))
+    assert later == conditions[-1]
+    assert capsys.readouterr().err.splitlines()[:-1] == [
+        f"casstat: --fail-if '{condition.text}': {reason}"
+        for condition in (met, unknown)
+        for reason in condition.reasons
+    ]
+    text = (tmp_path / "report.md").read_text()
+    assert r"**--fail-if 'reads\_per\_s &gt; 9': reads\_per\_s is 10 in phase 'first', " in text
+    assert "Conditions of --fail-if that are not met: 'reads &lt; 1'." in text
+    assert "**Conditions of --fail-if that were not checked: 'of a later version'.**" in text
+
+
+def test_a_run_whose_conditions_are_not_met_has_no_problem(run: Run, tmp_path: Path) -> None:
+    assert not finish(tmp_path, replace(run, conditions=(READS,)), quiet=True)
+    assert read_run(tmp_path).conditions == (RunCondition("reads < 1", met=False),)

@@ -1,5 +1,6 @@
 """`casstat report` writes the report of a run, and `import` updates it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from cli.main import main
 from cli.runs.finish import finish
 from collector.runs.run import Run, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import write_run
+from tests.cli.recordings.runs_with_settings import CLUSTER, VERSION, run_with_settings, settings
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 
 TICKS = 40
@@ -51,9 +53,9 @@ def test_a_directory_without_a_run_has_no_report(tmp_path: Path, capsys: pytest.
 
 def test_a_completed_run_has_a_report_unless_it_is_omitted(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    finish(folder, run, (), quiet=True, has_report=False)
+    finish(folder, run, quiet=True, has_report=False)
     assert not (folder / "report.html").exists()
-    finish(folder, run, (), quiet=True)
+    finish(folder, run, quiet=True)
     assert (folder / "report.html").exists()
 
 
@@ -68,3 +70,49 @@ def test_import_updates_only_an_existing_report(run: Run, tmp_path: Path, has_re
     assert (folder / "report.md").exists() == has_report
     if has_report:
         assert "Clients completed 7 operations/s" in (folder / "report.md").read_text()
+
+
+def test_a_report_lists_the_settings(tmp_path: Path) -> None:
+    run_with_settings(tmp_path / "a", [settings(0)])
+    assert main(["report", str(tmp_path / "a")]) == 0
+    text = (tmp_path / "a" / "report.md").read_text()
+    assert "| Cassandra version | 5.0.8 |" in text
+    assert "| n0 | 5.0.8 |" in text
+    assert "baseline" not in text
+
+
+def test_a_report_states_which_settings_differ_from_the_baseline(tmp_path: Path) -> None:
+    run_with_settings(tmp_path / "a", [settings(0)])
+    run = run_with_settings(tmp_path / "b", [settings(0, **{VERSION: "4.1.9", CLUSTER: "other"})])
+    write_run(tmp_path / "b", replace(run, casstat="0.2.0"))
+    assert main(["report", str(tmp_path / "b"), "--baseline", str(tmp_path / "a")]) == 0
+    text = (tmp_path / "b" / "report.md").read_text()
+    assert "**Not comparable with the baseline a: the Cassandra version is 4.1.9 instead of 5.0.8.**" in text
+    assert "| Cassandra version | 5.0.8 | 4.1.9 | yes, not comparable |" in text
+    assert "| schema version | v1 | v1 | no |" in text
+    assert "| casstat version | 0.1.0 | 0.2.0 | yes |" in text
+    assert "| cluster name | c | other | yes |" in text
+
+
+def test_a_run_with_other_differences_is_comparable_with_the_baseline(tmp_path: Path) -> None:
+    run_with_settings(tmp_path / "a", [settings(0)])
+    run_with_settings(tmp_path / "b", [settings(0, **{CLUSTER: "other"})])
+    assert main(["report", str(tmp_path / "b"), "--baseline", str(tmp_path / "a")]) == 0
+    text = (tmp_path / "b" / "report.md").read_text()
+    assert "Not comparable" not in text
+    names = "Cassandra version, schema version, number of nodes, distribution over racks"
+    assert f"The same as in the baseline a: {names}." in text
+
+
+def test_a_baseline_that_is_not_a_run_is_an_error(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other").mkdir()
+    assert main(["report", str(tmp_path / "run"), "--baseline", str(tmp_path / "other")]) == 1
+    assert capsys.readouterr().err == f"casstat: {tmp_path}/other: not a run directory\n"
+
+
+def test_the_exit_status_of_a_failed_command_is_stated_once(run: Run, tmp_path: Path) -> None:
+    write_run(tmp_path / "run", replace(run, command=RunCommand(("./load.sh",), BEGIN_S, BEGIN_S + TICKS, 3)))
+    assert main(["report", str(tmp_path / "run")]) == 0
+    text = (tmp_path / "run" / "report.md").read_text()
+    assert text.count("exit status") == 1
+    assert "**The command ./load.sh failed with exit status 3.**\n\nThe cluster served 10 reads/s" in text

@@ -12,6 +12,7 @@ from collector.catalogue import CATALOGUE
 from collector.model.snapshot import Snapshot
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
+from tests.cli.recordings.runs_with_settings import run_with_settings, settings
 from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 PENDING = "cassandra_compaction_pending"
@@ -141,3 +142,10 @@ def test_an_error_other_than_missing_data_is_reported(tmp_path: Path) -> None:
     write_run(tmp_path, run)
     with pytest.raises(CasstatError, match="no recordings found"):
         summary_of(tmp_path, run)
+
+
+def test_a_run_of_many_machines_has_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The merge of this many machines uses several processes.
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    run = run_with_settings(tmp_path, [settings(number) for number in range(9)])
+    assert [phase.values["reads_per_s"] for phase in summary_of(tmp_path, run).phases] == [90]

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
+from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
 
 NODE = RunNode(
     "10.0.0.1",
@@ -59,4 +59,7 @@ RUNS = st.builds(
     st.lists(TEXTS, max_size=2).map(tuple),
     NUMBERS,
     st.lists(CLIENT_HOSTS, max_size=2).map(tuple),
+    st.lists(
+        st.builds(RunCondition, TEXTS, st.none() | st.booleans(), st.lists(TEXTS, max_size=2).map(tuple)), max_size=2
+    ).map(tuple),
 )

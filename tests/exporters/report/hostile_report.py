@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunMark, RunNode, RunPhase
+from collector.cluster.node_settings import NodeSettings
+from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
+from exporters.comparison.run_settings import RunSettings
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
 from exporters.line.columns import Cell
 from exporters.report.report_data import Cost, ReportData
@@ -50,7 +52,15 @@ def facts(seconds: int = 120) -> ReportData:
         (hostile("other"),),
         10.0,
         (ClientHost(hostile("client"), "", "client-hosts/c", seconds, interval_s=1.0, casstat="0.1.0"),),
+        (
+            RunCondition(hostile("read_p99_ms > 1"), met=True, reasons=(hostile("read_p99_ms is 1.25"),)),
+            RunCondition("read_timeouts > 9", met=False),
+            RunCondition("reads < 1"),
+        ),
     )
+    settings = NodeSettings(*map(hostile, ("5.0.6", "schema", "cluster", "dc", "rack", "jolokia")))
+    baseline_run = replace(run, name=hostile("baseline"), nodes=nodes[:2])
+    baseline = RunSettings(baseline_run, dict.fromkeys(names[:2], replace(settings, cassandra=hostile("4.1.9"))))
     values: dict[str, Cell] = {
         **{f"{word}s_per_s": 900.0 for word in ("read", "write")},
         **{f"read_{name}_ms": 1.25 for name in ("mean", "p50", "p95", "p99", "p999", "max")},
@@ -70,14 +80,14 @@ def facts(seconds: int = 120) -> ReportData:
     phases = tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run_phases)
     marks = (Mark(BEGIN_S + 20, names[0], hostile("gc"), hostile("pause")),)
     return ReportData(
-        run,
+        RunSettings(run, dict.fromkeys(names, settings)),
         replace(merged, name=run.name, phases=phases, marks=marks, zone_s=3600),
-        dict.fromkeys(names, hostile("5.0.6")),
         "one clock",
         summaries,
         {names[0]: 2, names[1]: 0},
         (client_result(seconds),),
         Cost(281, hostile("USD")),
+        baseline,
     )
 
 
@@ -111,4 +121,4 @@ def without_values() -> ReportData:
         phases=(),
     )
     run = Run("empty", BEGIN_S, BEGIN_S + 20, "0.1.0", nodes=(RunNode("n1", "n1", "nodes/n1", 20),))
-    return ReportData(run, merged, {}, "one clock", [])
+    return ReportData(RunSettings(run), merged, "one clock", [])

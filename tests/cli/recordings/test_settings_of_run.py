@@ -1,0 +1,77 @@
+"""The settings of a run's cluster are read from its recordings, and those of two runs are compared."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.errors import CasstatError
+from cli.recordings.settings_of_run import run_settings
+from collector.cluster.node_settings import NodeSettings
+from collector.runs.run_file import write_run
+from exporters.comparison.differing_settings import differing_settings
+from exporters.comparison.run_settings import SETTINGS, RunSettings
+from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
+
+
+def texts_of(run: RunSettings) -> dict[str, str]:
+    return {setting.name: setting.value(run) for setting in SETTINGS}
+
+
+def test_settings_that_are_read_only_before_the_run_are_those_of_the_run(tmp_path: Path) -> None:
+    run_with_settings(tmp_path, [settings(0), settings(1)])
+    assert run_settings(tmp_path).nodes == {
+        f"n{number}": NodeSettings("5.0.8", "v1", "c", "dc1", f"r{number}", "jolokia") for number in (0, 1)
+    }
+
+
+def test_the_last_reading_in_the_run_takes_precedence(tmp_path: Path) -> None:
+    run_with_settings(tmp_path, [settings(0)], {SCHEMA: "v2"})
+    assert run_settings(tmp_path).nodes["n0"] == NodeSettings("5.0.8", "v2", "c", "dc1", "r0", "jolokia")
+
+
+def test_the_settings_of_a_run_describe_its_cluster_and_its_measurement(tmp_path: Path) -> None:
+    run_with_settings(tmp_path, [settings(0), settings(0), settings(1, **{VERSION: "4.1.9"})])
+    assert texts_of(run_settings(tmp_path)) == {
+        "Cassandra version": "4.1.9, 5.0.8",
+        "schema version": "v1",
+        "number of nodes": "3",
+        "distribution over racks": "dc1/r0: 2 nodes, dc1/r1: 1 node",
+        "cluster name": "c",
+        "casstat version": "0.1.0",
+        "source": "jolokia",
+        "interval": "1 s",
+        "command": "none",
+    }
+
+
+def test_unknown_settings_are_not_different(tmp_path: Path) -> None:
+    run_with_settings(tmp_path / "a", [settings(0), {}])
+    run_with_settings(tmp_path / "b", [{}, {}])
+    a, b = (run_settings(tmp_path / name) for name in "ab")
+    assert texts_of(a)["distribution over racks"] == ""
+    assert texts_of(b)["Cassandra version"] == ""
+    assert list(differing_settings([a], [b])) == []
+
+
+@pytest.mark.parametrize(
+    ("series", "text", "warning"),
+    [
+        (VERSION, "4.1.9", "not comparable: the Cassandra version is 5.0.8 in A and 4.1.9 in B"),
+        (SCHEMA, "v2", "not comparable: the schema version is v1 in A and v2 in B"),
+        (RACK, "r7", "not comparable: the distribution over racks is dc1/r0: 1 node in A and dc1/r7: 1 node in B"),
+        (DC, "dc2", "not comparable: the distribution over racks is dc1/r0: 1 node in A and dc2/r0: 1 node in B"),
+        (CLUSTER, "d\x1b", "possibly not comparable: the cluster name is c in A and d? in B"),
+    ],
+)
+def test_a_difference_in_a_setting_is_a_warning(tmp_path: Path, series: str, text: str, warning: str) -> None:
+    run_with_settings(tmp_path / "a", [settings(0)])
+    run_with_settings(tmp_path / "b", [settings(0, **{series: text})])
+    assert list(differing_settings(*([run_settings(tmp_path / name)] for name in "ab"))) == [warning]
+
+
+def test_a_run_that_has_not_ended_has_no_settings(tmp_path: Path) -> None:
+    run = run_with_settings(tmp_path, [settings(0)])
+    write_run(tmp_path, replace(run, end_s=None))
+    with pytest.raises(CasstatError, match="the run has not ended"):
+        run_settings(tmp_path)
