@@ -20,8 +20,8 @@ from cli.runs.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
-from collector.clients.client_result import ClientResult
 from collector.cluster.grid import SpanGrid
+from collector.garbage_collection import gc_paused
 from collector.printable import one_line
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_file import RunFileError, is_run, read_run
@@ -54,11 +54,10 @@ class CompareSettings:
 
 @dataclass(frozen=True)
 class _LoadedRun:
-    """A run, its directory, its client results and its measured phases."""
+    """A run, its directory and its measured phases."""
 
     folder: Path
     run: Run
-    results: Sequence[ClientResult]
     phases: Sequence[RunPhase]
 
 
@@ -74,7 +73,9 @@ def compare(settings: CompareSettings) -> int:
     from exporters.comparison.junit import junit_xml
 
     a, b = _sides(settings)
-    report = _report(settings, [_loaded(folder) for folder in a], [_loaded(folder) for folder in b])
+    # Client results have millions of objects.
+    with gc_paused():
+        report = _report(settings, [_loaded(folder) for folder in a], [_loaded(folder) for folder in b])
     for warning in report.warnings:
         note(warning)
     for line in [comparison_json(report)] if settings.json else comparison_lines(report):
@@ -150,13 +151,12 @@ def _loaded(folder: Path) -> _LoadedRun:
     run = read_run_in(folder)
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
-    return _LoadedRun(folder, run, results_in(folder), measured_phases(run))
+    return _LoadedRun(folder, run, measured_phases(run))
 
 
 def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_LoadedRun]) -> "Report":
     """Return the comparison. Raises CasstatError and click.UsageError."""
     from exporters.comparison.checked_conditions import checked
-    from exporters.comparison.client_amounts import latency_kind
     from exporters.comparison.comparison import comparisons
     from exporters.comparison.comparison_report import Report
     from exporters.comparison.differing_settings import differing_settings
@@ -168,8 +168,9 @@ def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_Loa
     if not common:
         raise CasstatError("the runs have no phase in common (hint: see 'casstat runs show DIR')")
     step_s = _step_s(loaded)
-    kind = latency_kind(result for loaded_run in loaded for result in loaded_run.results)
-    pairs_a, pairs_b = ([_compared(loaded_run, common, kind, step_s) for loaded_run in side] for side in (a, b))
+    pairs_a, pairs_b = (
+        [_compared(loaded_run, common, step_s, is_only=len(side) == 1) for loaded_run in side] for side in (a, b)
+    )
     side_a, side_b = ([run for run, _ in pairs] for pairs in (pairs_a, pairs_b))
     compared = comparisons(side_a, side_b, [condition.column for condition in settings.fail_if])
     return Report(
@@ -211,15 +212,20 @@ def _missing_phases(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[
 
 def _missing_data(runs: Iterable["ComparedRun"], common: set[str]) -> Iterator[str]:
     """Yield a warning for each run without client results if others have them."""
-    has_client = {run.name: any(run.phases[phase].client for phase in common) for run in runs}
+    has_client = {run.name: any(run.phases[phase].bins("") for phase in common) for run in runs}
     if any(has_client.values()):
         for name in (name for name, has_results in has_client.items() if not has_results):
             yield one_line(f"client results are not compared: {name} has none")
 
 
-def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float) -> "tuple[ComparedRun, RunSettings]":
-    """Return the data of a run's phases, and the run's settings. Raises CasstatError and click.UsageError."""
-    from exporters.comparison.client_amounts import client_bins
+def _compared(
+    loaded_run: _LoadedRun, common: set[str], step_s: float, *, is_only: bool
+) -> "tuple[ComparedRun, RunSettings]":
+    """Return the data of a run's phases, and the run's settings. Raises CasstatError and click.UsageError.
+
+    `is_only` states whether the run is the only one of its side: stated percentiles of several runs are not comparable.
+    """
+    from exporters.comparison.client_amounts import client_bins, latency_kinds
     from exporters.comparison.comparison import ComparedRun, PhaseData
     from exporters.comparison.server_amounts import server_intervals
 
@@ -229,13 +235,16 @@ def _compared(loaded_run: _LoadedRun, common: set[str], kind: str, step_s: float
         run, choice = merged(MergeSettings((loaded_run.folder,)), node_settings, NEEDS, grid=grid, quiet=True)
     except NoDataError as error:
         raise CasstatError(f"{loaded_run.folder}: {error}") from None
+    # The results of one run at a time, because those of all runs may need too much memory.
+    results = results_in(loaded_run.folder)
+    kinds = latency_kinds(results)
     data: dict[str, PhaseData] = {}
     for number, phase in enumerate(phases):
         samples = [sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number]
         data[phase.name] = PhaseData(
             server_intervals(choice, samples, len(run.nodes)),
-            client_bins(loaded_run.results, kind, phase.begin_s, phase.end_s, step_s),
-            client_values(loaded_run.results, phase.begin_s, phase.end_s),
+            {kind: client_bins(results, kind, phase.begin_s, phase.end_s, step_s) for kind in kinds},
+            client_values(results, phase.begin_s, phase.end_s) if is_only else {},
         )
     settings = {node.node: node.product for node in run.nodes}
     return ComparedRun(_name(loaded_run), data), completed_settings(loaded_run.folder, loaded_run.run, settings)

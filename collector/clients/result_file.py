@@ -7,6 +7,7 @@ count.
 import json
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from collector.atomic_file import replace_file
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.whole_file import TooLargeError, read_whole
+from collector.garbage_collection import gc_paused
 from collector.printable import one_line
 
 FOLDER = "clients"
@@ -70,6 +72,7 @@ def write_result(path: Path, result: ClientResult) -> None:
     replace_file(path, json.dumps(content_of(result), allow_nan=False).encode() + b"\n")
 
 
+@gc_paused()
 def read_result(path: Path) -> ClientResult:
     """Return the result in a file. Raises ResultFileError and OSError."""
     try:
@@ -119,6 +122,9 @@ def _latency(content: Mapping[str, Any] | None) -> Latency | None:
     if content is None:
         return None
     pairs: Sequence[Sequence[int]] = content.get("counts", ())
-    values = accumulate(int(step) for step, _ in pairs)
-    counts = {value: int(count) for value, (_, count) in zip(values, pairs, strict=True)}
+    if not set(map(len, pairs)) <= {2}:
+        raise ValueError("counts must be pairs")
+    values = accumulate(map(int, map(itemgetter(0), pairs)))
+    # There may be millions of pairs, so they are converted without a loop in Python.
+    counts = dict(zip(values, map(int, map(itemgetter(1), pairs)), strict=True))
     return Latency(counts, {float(percentage): float(value_s) for percentage, value_s in content.get("stated_s", ())})

@@ -1,9 +1,10 @@
 """The amounts, by interval of the client results, from which throughput, errors and latency are compared."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import floor
 
 import numpy as np
@@ -19,46 +20,48 @@ from exporters.summary.client_values import PERCENTILES, column_name
 ALL = "client"
 """The prefix of the columns of all operations together."""
 _MS_PER_NS = MS / NS_PER_S
-
-
-@dataclass(frozen=True)
-class ClientBin:
-    """What all clients saw in a short period; `counts` is None if the latencies of some operations have no counts."""
-
-    length_s: float
-    completed: int
-    failed: int
-    counts: Mapping[int, int] | None
+Counts = npt.NDArray[np.int64]
+KINDS = ("response", "service", "")
+"""The kinds of latency in the order of preference; "" stands for none."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClientBins:
-    """The bins of a phase of a run."""
+    """What all clients saw in a phase of a run, in bins, which are short periods.
 
-    bins: tuple[ClientBin, ...]
+    lengths_s, completed, failed  the length of each bin, and its numbers of operations.
+    counts                        the bin, the latency in nanoseconds and the number of operations, as three rows; None
+                                  if the latencies of some operations have no counts.
+    """
+
+    lengths_s: Array
+    completed: Array
+    failed: Array
+    counts: Counts | None
 
     @cached_property
-    def has_counts(self) -> bool:
-        """Whether the latencies of all bins have counts."""
-        return all(part.counts is not None for part in self.bins)
-
-    @cached_property
-    def values_ns(self) -> npt.NDArray[np.int64]:
+    def values_ns(self) -> Counts:
         """The latencies that occurred, in ascending order."""
-        return np.array(sorted({value for part in self.bins for value in part.counts or ()}), dtype=np.int64)
+        return np.unique(self._known_counts[1])
 
-    @cached_property
-    def _counts(self) -> npt.NDArray[np.int64]:
-        """The bin, the latency and the number of operations of each count, as three columns."""
-        rows = [(row, *pair) for row, part in enumerate(self.bins) for pair in (part.counts or {}).items()]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+    @property
+    def _known_counts(self) -> Counts:
+        return np.empty((3, 0), np.int64) if self.counts is None else self.counts
 
-    def counts_of(self, values_ns: npt.NDArray[np.int64]) -> Array:
+    @property
+    def latency_sums(self) -> Array:
+        """The sum of the latencies in milliseconds, and the number of operations, by bin."""
+        rows, latencies_ns, numbers = self._known_counts
+        bins = len(self.lengths_s)
+        sums_ns = np.bincount(rows, latencies_ns.astype(float) * numbers, bins)
+        return np.column_stack((sums_ns * _MS_PER_NS, np.bincount(rows, numbers, bins)))
+
+    def counts_of(self, values_ns: Counts) -> Array:
         """Return the number of operations by bin and latency; `values_ns` must contain all latencies that occurred."""
-        counts = np.zeros((len(self.bins), len(values_ns)))
-        rows, latencies_ns, numbers = self._counts.T
-        counts[rows, np.searchsorted(values_ns, latencies_ns)] = numbers
-        return counts
+        rows, latencies_ns, numbers = self._known_counts
+        shape = len(self.lengths_s), len(values_ns)
+        cells = rows * shape[1] + np.searchsorted(values_ns, latencies_ns)
+        return np.asarray(np.bincount(cells, numbers, shape[0] * shape[1]).reshape(shape), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class ClientColumn:
 
     name: str
     quantity: Quantity
-    values_ns: npt.NDArray[np.int64] | None = None
+    values_ns: Counts | None = None
 
     @property
     def needs_counts(self) -> bool:
@@ -77,16 +80,11 @@ class ClientColumn:
         """Return the amounts of each bin; those of a percentile are the counts of `values_ns`."""
         if self.values_ns is not None:
             return phase.counts_of(self.values_ns)
-        rows = [self._ratio(part) for part in phase.bins]
-        return np.array(rows, dtype=float).reshape(len(rows), 2)
-
-    def _ratio(self, part: ClientBin) -> tuple[float, float]:
+        if self.needs_counts:
+            return phase.latency_sums
         if self.name.endswith("_ops_per_s"):
-            return part.completed, part.length_s
-        if self.name.endswith("_error_share"):
-            return part.failed, part.completed + part.failed
-        counts = part.counts or {}
-        return sum(value * count for value, count in counts.items()) * _MS_PER_NS, sum(counts.values())
+            return np.column_stack((phase.completed, phase.lengths_s))
+        return np.column_stack((phase.failed, phase.completed + phase.failed))
 
 
 def client_columns(prefix: str, phases: Sequence[ClientBins]) -> Iterator[ClientColumn]:
@@ -99,12 +97,11 @@ def client_columns(prefix: str, phases: Sequence[ClientBins]) -> Iterator[Client
         yield ClientColumn(f"{prefix}_{name}_ms", Percentile(percentage, values_ms), values_ns)
 
 
-def latency_kind(results: Iterable[ClientResult]) -> str:
-    """Return the kind of latency that all results have: "response", "service", or "" if there is none."""
+def latency_kinds(results: Iterable[ClientResult]) -> list[str]:
+    """Return the kinds of latency that all results have, the preferred one first; the last one, "", stands for none."""
     operations = [operation for result in results for operation in result.operations]
     active = [interval for operation in operations for interval in _intervals(operation) if interval.completed]
-    kinds = ("response", "service")
-    return next((kind for kind in kinds if all(getattr(interval, kind) is not None for interval in active)), "")
+    return [kind for kind in KINDS if not kind or all(getattr(interval, kind) is not None for interval in active)]
 
 
 def client_bins(
@@ -122,16 +119,14 @@ def client_bins(
                 name = column_name(operation.name)
                 for prefix in (ALL, f"{ALL}_{name}") if name else (ALL,):
                     inside[prefix].append(intervals)
-    return {prefix: ClientBins(_bins(operations, kind, begin_s, step_s)) for prefix, operations in inside.items()}
+    return {prefix: _bins(operations, kind, begin_s, step_s) for prefix, operations in inside.items()}
 
 
 def _intervals(operation: Operation) -> tuple[ClientInterval, ...]:
     return operation.intervals or tuple(filter(None, [operation.total]))
 
 
-def _bins(
-    operations: Sequence[Sequence[ClientInterval]], kind: str, begin_s: float, step_s: float
-) -> tuple[ClientBin, ...]:
+def _bins(operations: Sequence[Sequence[ClientInterval]], kind: str, begin_s: float, step_s: float) -> ClientBins:
     """Return the bins of operations that ran at the same time."""
     step_s = max(step_s, *(part.end_s - part.begin_s for intervals in operations for part in intervals))
     parts: defaultdict[int, list[ClientInterval]] = defaultdict(list)
@@ -144,17 +139,26 @@ def _bins(
             parts[index].append(part)
         for index, total_s in length_s.items():
             lengths_s[index].append(total_s)
-    return tuple(_bin(parts[index], kind, max(lengths_s[index])) for index in sorted(parts))
+    indices = sorted(parts)
+    return ClientBins(
+        np.array([max(lengths_s[index]) for index in indices]),
+        np.array([float(sum(part.completed for part in parts[index])) for index in indices]),
+        np.array([float(sum(part.failed for part in parts[index])) for index in indices]),
+        _counts([[getattr(part, kind, None) for part in parts[index] if part.completed] for index in indices]),
+    )
 
 
-def _bin(parts: Sequence[ClientInterval], kind: str, length_s: float) -> ClientBin:
-    counts: Counter[int] | None = Counter()
-    for part in parts:
-        latency: Latency | None = getattr(part, kind) if kind else None
-        if part.completed and (latency is None or not latency.counts):
-            counts = None
-            break
-        if latency is not None and counts is not None:
-            counts.update(latency.counts)
-    completed, failed = sum(part.completed for part in parts), sum(part.failed for part in parts)
-    return ClientBin(length_s, completed, failed, counts)
+def _counts(latencies: Sequence[Sequence[Latency | None]]) -> Counts | None:
+    """Return the latencies of bins as in `ClientBins.counts`."""
+    known = [(row, latency.counts) for row, bin_ in enumerate(latencies) for latency in bin_ if latency is not None]
+    if len(known) < sum(map(len, latencies)) or not all(counts for _, counts in known):
+        return None
+    lengths = np.array([len(counts) for _, counts in known], np.int64)
+    total = int(lengths.sum())
+    return np.stack(
+        (
+            np.repeat(np.array([row for row, _ in known], np.int64), lengths),
+            np.fromiter(chain.from_iterable(counts for _, counts in known), np.int64, total),
+            np.fromiter(chain.from_iterable(counts.values() for _, counts in known), np.int64, total),
+        )
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from collector.runs.phases import TOTAL
-from exporters.comparison.client_amounts import ALL, ClientBins, ClientColumn, client_columns
+from exporters.comparison.client_amounts import ALL, KINDS, ClientBins, ClientColumn, client_columns
 from exporters.comparison.inference import LEVEL, Difference, RunAmounts, difference
 from exporters.comparison.quantities import Ratio
 from exporters.comparison.server_amounts import Bound, RowRatio, ServerInterval, bounds, row_ratios
@@ -16,14 +16,18 @@ class PhaseData:
     """A phase of a run.
 
     server  the cluster's intervals.
-    client  the clients' bins by the prefix of their columns.
+    client  the clients' bins by the kind of latency and the prefix of their columns; see `latency_kinds`.
     stated  the client columns of the phase's summary, including percentiles that a load generator reported without
             histogram counts.
     """
 
     server: Sequence[ServerInterval] = ()
-    client: Mapping[str, ClientBins] = field(default_factory=dict)
+    client: Mapping[str, Mapping[str, ClientBins]] = field(default_factory=dict)
     stated: Mapping[str, Cell] = field(default_factory=dict)
+
+    def bins(self, kind: str) -> Mapping[str, ClientBins]:
+        """Return the bins with a kind of latency, by the prefix of their columns; {} without client results."""
+        return self.client.get(kind, {})
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,14 @@ def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iter
     The columns of single operations are compared if there are several operations, or if `wanted` names them.
     """
     phases = common_phases([*a, *b])
+    kind = _latency_kind([run.phases[phase] for run in (*a, *b) for phase in phases])
     groups = [(phase, [phase]) for phase in phases]
     if len(phases) > 1:
         groups.append((TOTAL, phases))
     results = [
         Comparison(name, *columns)
         for name, parts in groups
-        for columns in (*_client(a, b, parts, frozenset(wanted)), *_server(a, b, parts))
+        for columns in (*_client(a, b, parts, kind, frozenset(wanted)), *_server(a, b, parts))
     ]
     return corrected(
         [
@@ -99,26 +104,35 @@ def corrected(results: Sequence[Comparison]) -> list[Comparison]:
 Compared = tuple[str, Difference, str]
 
 
+def _latency_kind(phases: Sequence[PhaseData]) -> str:
+    """Return the preferred kind of latency among those that the client results of all phases have."""
+    return next((kind for kind in KINDS if all(kind in phase.client for phase in phases)), "")
+
+
 def _client(
-    a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str], wanted: frozenset[str]
+    a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str], kind: str, wanted: frozenset[str]
 ) -> Iterator[Compared]:
     """Yield the comparison of each column of the client results, over all these phases together."""
-    present = [set(run.phases[phase].client) for run in (*a, *b) for phase in phases]
+    present = [set(run.phases[phase].bins(kind)) for run in (*a, *b) for phase in phases]
     prefixes = sorted(set.intersection(*present))
     for prefix in prefixes:
-        bins = [run.phases[phase].client[prefix] for run in (*a, *b) for phase in phases]
-        for column in client_columns(prefix, bins):
+        sides = [[[run.phases[phase].bins(kind)[prefix] for phase in phases] for run in side] for side in (a, b)]
+        for column in client_columns(prefix, [bins for side in sides for run in side for bins in run]):
             if prefix == ALL or len(prefixes) > 2 or column.name in wanted:
-                yield column.name, _client_difference(column, a, b, phases, prefix), ""
+                yield column.name, _client_difference(column, a, b, phases, sides), ""
 
 
 def _client_difference(
-    column: ClientColumn, a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence[str], prefix: str
+    column: ClientColumn,
+    a: Sequence[ComparedRun],
+    b: Sequence[ComparedRun],
+    phases: Sequence[str],
+    sides: Sequence[Sequence[Sequence[ClientBins]]],
 ) -> Difference:
-    bins = [[[run.phases[phase].client[prefix] for phase in phases] for run in side] for side in (a, b)]
-    if column.needs_counts and not all(phase.has_counts for side in bins for run in side for phase in run):
+    """Return the difference of a column; `sides` contains the bins of each side, run and phase."""
+    if column.needs_counts and any(bins.counts is None for side in sides for run in side for bins in run):
         return Difference(_stated(a, phases, column.name), _stated(b, phases, column.name), reason="no distribution")
-    first, second = ([[column.amounts(phase) for phase in run] for run in side] for side in bins)
+    first, second = ([[column.amounts(bins) for bins in run] for run in side] for side in sides)
     return difference(column.quantity, first, second)
 
 

@@ -15,11 +15,13 @@ def resampled_sums(generator: np.random.Generator, amounts: Array, block: int, r
     and its last block is shortened so that the resample has as many intervals as `amounts`.
     """
     count = len(amounts)
-    cumulative = np.vstack([np.zeros(amounts.shape[1]), amounts.cumsum(axis=0)])
-    sums = np.zeros((resamples, amounts.shape[1]))
     blocks = ceil(count / block)
-    for number in range(blocks):
-        length = min(block, count - number * block)
-        starts = generator.integers(0, count - block + 1, resamples)
-        sums += cumulative[starts + length] - cumulative[starts]
+    starts = generator.integers(0, count - block + 1, (blocks, resamples))
+    cumulative = np.vstack([np.zeros(amounts.shape[1]), amounts.cumsum(axis=0)])
+    whole = cumulative[block:] - cumulative[: count - block + 1]
+    # How often each resample contains the block that begins at each interval; its last block is added separately.
+    cells = starts[:-1] + np.arange(resamples) * len(whole)
+    repetitions = np.bincount(cells.ravel(), minlength=resamples * len(whole)).reshape(resamples, len(whole))
+    ends = starts[-1] + count - (blocks - 1) * block
+    sums: Array = repetitions.astype(float) @ whole + cumulative[ends] - cumulative[starts[-1]]
     return sums

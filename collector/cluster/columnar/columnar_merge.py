@@ -5,9 +5,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby
 
 from collector.cluster.columnar.cluster_sums import ClusterSums
-from collector.cluster.columnar.worker import gc_paused, interval_span, merge_nodes
+from collector.cluster.columnar.worker import interval_span, merge_nodes
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of
 from collector.cluster.recordings import Recording
+from collector.garbage_collection import gc_paused
 
 # The maximum number of recordings in a task that combines small groups. Starting a process for only a few recordings
 # costs more than it saves.

@@ -1,13 +1,18 @@
 """`casstat compare` reads two groups of runs, and rejects runs that cannot be compared."""
 
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree as Xml
 
 import pytest
 
 from cli.main import main
+from collector.clients import result_file
+from collector.clients.client_latency import Latency, rounded_up
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.runs_with_settings import VERSION, run_with_settings, settings
@@ -54,6 +59,26 @@ def test_the_table_fits_100_columns(runs: Path, capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     assert "within-run variation only: the intervals do not include the variation between runs" in lines
     assert max(map(len, lines)) <= 100
+
+
+def test_a_shift_of_the_clients_p99_by_less_than_a_servers_bucket_is_found(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = Random(1)  # noqa: S311 - not for cryptography
+    for name, median_ns in (("a", 1e6), ("b", 1.1e6)):
+        intervals = []
+        for second in range(TICKS):
+            latencies = Counter(rounded_up(int(median_ns * random.lognormvariate(0, 0.5))) for _ in range(500))
+            intervals.append(ClientInterval(BEGIN_S + second, BEGIN_S + second + 1, 500, {}, Latency(dict(latencies))))
+        path = runs / "casstat-runs" / name / result_file.FOLDER / "result.json"
+        path.parent.mkdir()
+        result_file.write_result(path, ClientResult("jmeter", "JMeter", "x", (Operation("read", tuple(intervals)),)))
+    assert main(("compare", "a", "--with", "b", "--json", "--fail-if", "client_p99_ms > +2%")) == 1
+    rows = {row["column"]: row for row in json.loads(capsys.readouterr().out)["comparisons"]}
+    assert rows["client_p99_ms"]["significant"]
+    assert rows["client_p99_ms"]["relative"] == pytest.approx(0.1, abs=0.04)
+    assert not rows["client_ops_per_s"]["significant"]
+    assert not [column for column in rows if column.startswith(("read_p", "write_p"))]
 
 
 @pytest.mark.parametrize(
