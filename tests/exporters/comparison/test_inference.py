@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from exporters.comparison.comparison import Comparison, comparisons, corrected
 from exporters.comparison.inference import Difference, RunAmounts, difference
 from exporters.comparison.quantities import Percentile, Ratio
 from exporters.comparison.student_t import critical_value
-from tests.exporters.comparison.simulated_runs import simulated
+from tests.exporters.comparison.simulated_runs import simulated, simulated_clients
 
 INTERVALS, PAIRS = 300, 60
 
@@ -29,6 +30,24 @@ def test_runs_without_a_difference_rarely_seem_to_differ(runs: int, spread: floa
 
 def test_a_difference_of_5_percent_is_found() -> None:
     assert significant(3, 0.01, effect=float(np.log(1.05))) >= 0.8 * PAIRS
+
+
+def test_runs_without_a_difference_rarely_seem_to_differ_in_any_column() -> None:
+    """The rate of comparisons with any significant column is limited by the correction, not that of single columns."""
+    pairs, runs = 20, 3
+    a, b = (simulated_clients(seed, runs * pairs, 0.02, 120) for seed in (1, 2))
+    results = [comparisons(a[i : i + runs], b[i : i + runs]) for i in range(0, runs * pairs, runs)]
+    tested = [[comparison for comparison in result if comparison.difference.p is not None] for result in results]
+    assert min(map(len, tested)) >= 6
+    # At a rate of 5%, more than 4 of 20 have a significant column with a probability of 0.3%.
+    assert sum(any(comparison.is_significant for comparison in result) for result in tested) <= 4
+
+
+def test_p_values_are_corrected_by_holms_method() -> None:
+    p_values = (0.01, 0.04, 0.03, None, 0.005)
+    results = [Comparison("p", "c", Difference(1.0, 1.0, p=p)) for p in p_values]
+    adjusted = [comparison.adjusted_p for comparison in corrected(results)]
+    assert adjusted == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06), None, pytest.approx(0.02)]
 
 
 def test_a_result_is_reproducible() -> None:
