@@ -1,4 +1,4 @@
-"""Frames from a recording, merged in the same way as by `casstat merge`."""
+"""Frames from a recording, merged the way `casstat merge` does."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

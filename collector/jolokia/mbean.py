@@ -15,7 +15,7 @@ METRICS = "org.apache.cassandra.metrics:"
 MAX_NUMBER = 2**63
 """The largest absolute value of a Java long; larger values are malformed."""
 VALUES = "values()"
-"""The operation that returns a histogram's bucket counts since the start; used in place of an attribute name."""
+"""The operation that returns a histogram's bucket counts since Cassandra started; it replaces an attribute name."""
 
 Labels = dict[str, str]
 Many = Iterable[tuple[tuple[str, ...], Any]]

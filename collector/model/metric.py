@@ -7,7 +7,7 @@ Series = tuple[str, ...]
 """A metric's name, followed by its label values in the order of `Metric.labels`."""
 
 Value = int | float | str | tuple[int, ...]
-"""A raw value: a number, a string, or a histogram's bucket counts since the start."""
+"""A raw value: a number, a string, or a histogram's bucket counts since the process started."""
 
 Values = dict[Series, Value]
 

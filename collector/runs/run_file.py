@@ -140,7 +140,7 @@ def _clock(content: Mapping[str, Any]) -> NodeClock:
 
 
 def _folder(value: Any) -> str:
-    """Return `value` if it is a path inside the run's directory, or "". Raises TypeError or ValueError otherwise."""
+    """Return `value` if it is empty or a path inside the run's directory. Raises TypeError or ValueError otherwise."""
     path = PurePosixPath(_text(value))
     if value and (not path.parts or path.is_absolute() or ".." in path.parts or not value.isprintable()):
         raise ValueError(f"'{value[:40]}' is not a path inside the run's directory")
