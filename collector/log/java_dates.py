@@ -109,7 +109,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _expression(run: re.Match[str]) -> str | None:
-    """Return the regular expression for a run of equal letters or for other text; None if it is not supported."""
+    """Return the regular expression for one repeated letter or for other text; None if the letter is not supported."""
     if run["letters"] is None:
         return re.escape("'" if run["quoted"] == "" else (run["quoted"] or run["other"]).replace("''", "'"))
     letter, width = run["letter"], len(run["letters"])

@@ -13,10 +13,10 @@ class OutputObserver:
         """Receive output that is about to be passed through; `stream` is the descriptor to which it is written."""
 
     def after_output(self) -> None:
-        """Act after output has been passed through, and at least every IDLE_S unless its reader is slow."""
+        """Handle output that was passed through; called at least every IDLE_S unless the reader of the output is slow."""
 
     def end(self) -> None:
-        """Act when there is no more output."""
+        """Handle the end of the output."""
 
 
 class OutputObservers(OutputObserver):
