@@ -13,7 +13,7 @@ class OutputObserver:
         """Receive output that is about to be passed through; `stream` is the descriptor to which it is written."""
 
     def after_output(self) -> None:
-        """Handle output that was passed through; called at least every IDLE_S unless the reader of the output is slow."""
+        """Handle output that was passed through; called at least every IDLE_S unless its reader is slow."""
 
     def end(self) -> None:
         """Handle the end of the output."""
