@@ -235,7 +235,7 @@ def _compared(
         run, choice = merged(MergeSettings((loaded_run.folder,)), node_settings, NEEDS, grid=grid, quiet=True)
     except NoDataError as error:
         raise CasstatError(f"{loaded_run.folder}: {error}") from None
-    # The results of one run at a time, because those of all runs may need too much memory.
+    # Results are loaded one run at a time, because those of all runs may not fit in memory.
     results = results_in(loaded_run.folder)
     kinds = latency_kinds(results)
     data: dict[str, PhaseData] = {}

@@ -10,8 +10,9 @@ from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import read_run_in, run_at
 from cli.recordings.settings_of_run import completed_settings, run_settings
 from cli.runs.client_results import results_in
-from cli.runs.completed_summary import completed_summary
+from cli.runs.completed_summary import attempt, completed_summary
 from cli.runs.run_folder import is_being_recorded
+from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary
 from collector.atomic_file import replace_file
 from collector.runs.run import Run
@@ -70,7 +71,9 @@ def write_report(
 
     result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, quiet=True)
     settings = completed_settings(folder, run, {node.node: node.product.settings for node in result.nodes})
-    data = report_data(settings, result, choice, summary.phases, summary.lost, results_in(folder), cost, baseline)
+    saturation = attempt(lambda: saturation_of(folder, run))
+    results = results_in(folder)
+    data = report_data(settings, result, choice, summary.phases, summary.lost, results, cost, baseline, saturation)
     content = report_of(data)
     texts = {HTML_FILE: html_report(content), MARKDOWN_FILE: markdown_report(content)}
     with output_folder(target):

@@ -1,4 +1,4 @@
-"""CPU time and memory of the busiest processes on a client host (/proc/PID/stat, proc(5))."""
+"""CPU time, memory and processors of the busiest processes on a client host (/proc/PID, proc(5))."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from collector.host.cpu import TICKS_PER_S
 from collector.host.kernel_files import read_text
-from collector.host.process import PAGE_BYTES
+from collector.host.process import PAGE_BYTES, cpu_numbers, parse_allowed_cpus
 from collector.model.clock import Clock
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
 from collector.model.snapshot import Scrape, SourceError
@@ -34,7 +34,16 @@ RESIDENT = Metric(
     across=Aggregation.SUM,
     owner=Owner.MACHINE,
 )
-METRICS = (CPU_TIME, RESIDENT)
+CPUS = Metric(
+    "casstat_client_process_cpus",
+    Kind.GAUGE,
+    "1",
+    "Number of processors that a process on a client host may use.",
+    ("process", "pid"),
+    across=Aggregation.SUM,
+    owner=Owner.MACHINE,
+)
+METRICS = (CPU_TIME, RESIDENT, CPUS)
 # A process is busy once it has used this much CPU time since the first reading.
 MIN_CPU_S = 0.5
 MAX_PROCESSES = 30
@@ -65,14 +74,16 @@ class BusyProcesses:
         # PIDs are reused.
         self._initial_ticks: dict[tuple[int, int], int] | None = None
         self._scanned_s = -inf
-        # The start times of the busy processes, by PID.
+        # The start times of the busy processes, and the numbers of processors that they may use, by PID.
         self._busy: dict[int, int] = {}
+        self._cpus: dict[int, int] = {}
 
     def read(self, timeout_s: float) -> Scrape:
         """Read the processes. Raises SourceError if /proc cannot be read."""
         now_s = self._clock.monotonic_s()
         if now_s - self._scanned_s >= SCAN_INTERVAL_S:
             self._busy = self._busiest(self._stats(self._pids()))
+            self._cpus = self._allowed_cpus()
             self._scanned_s = now_s
             # The scan may take long, and rates need the time at which the busy processes are read.
             now_s = self._clock.monotonic_s()
@@ -83,6 +94,8 @@ class BusyProcesses:
             if stat is not None and stat.start == start:
                 values[CPU_TIME.name, stat.name, str(pid)] = stat.cpu_ticks
                 values[RESIDENT.name, stat.name, str(pid)] = stat.resident_pages
+                if pid in self._cpus:
+                    values[CPUS.name, stat.name, str(pid)] = self._cpus[pid]
         return Scrape(self.name, now_s, values, origin="boot")
 
     def _busiest(self, stats: Mapping[int, ProcessStat]) -> dict[int, int]:
@@ -93,6 +106,17 @@ class BusyProcesses:
         used = {pid: stat.cpu_ticks - initial_ticks.get((pid, stat.start), 0) for pid, stat in stats.items()}
         busiest = nlargest(MAX_PROCESSES, used.items(), key=itemgetter(1))
         return {pid: stats[pid].start for pid, ticks in busiest if ticks >= MIN_CPU_S * TICKS_PER_S}
+
+    def _allowed_cpus(self) -> dict[int, int]:
+        """Return the numbers of processors that the busy processes may use, by PID, where they are known."""
+        cpus = {}
+        for pid in self._busy:
+            try:
+                cpus[pid] = len(cpu_numbers(parse_allowed_cpus(read_text(self._proc / str(pid) / "status"))))
+            except (SourceError, ValueError):
+                # The process has ended, or the list is malformed.
+                continue
+        return cpus
 
     def _pids(self) -> list[int]:
         """Return the PIDs of all processes. Raises SourceError."""

@@ -16,9 +16,10 @@ class ClockOffsetError(ValueError):
 
 @dataclass(frozen=True)
 class ClockExchange:
-    """One exchange. The agent's times are on its clock, all others on the local clock, in seconds since the epoch.
+    """A request to an agent and its response, with times in seconds since the epoch.
 
-    elapsed_s  the time between sending and receiving, on the monotonic clock.
+    sent_s     when the request was sent, on the local clock; the other two times are on the agent's clock.
+    elapsed_s  the time from sending the request to receiving the response, on the monotonic clock.
     """
 
     sent_s: float

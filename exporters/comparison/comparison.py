@@ -26,7 +26,7 @@ class PhaseData:
     stated: Mapping[str, Cell] = field(default_factory=dict)
 
     def bins(self, kind: str) -> Mapping[str, ClientBins]:
-        """Return the bins for the given kind of latency, keyed by column prefix; {} if there are no client results."""
+        """Return the bins for the given kind of latency, keyed by column prefix; {} if there are none."""
         return self.client.get(kind, {})
 
 

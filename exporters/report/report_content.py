@@ -6,6 +6,7 @@ from exporters.report.report_data import ReportData
 from exporters.report.report_texts import shown
 from exporters.report.sections.each_node import each_node
 from exporters.report.sections.events import events
+from exporters.report.sections.first_saturated import first_saturated
 from exporters.report.sections.highest_values import highest_values
 from exporters.report.sections.latency_distribution import latency_distribution
 from exporters.report.sections.nodes_and_clocks import nodes_and_clocks
@@ -21,6 +22,7 @@ SECTIONS = (
     over_time,
     latency_distribution,
     each_node,
+    first_saturated,
     highest_values,
     events,
     settings,

@@ -11,6 +11,7 @@ from exporters.files.merged_rows import Choice
 from exporters.gnuplot import plot_data
 from exporters.gnuplot.merged_run import NodeRows, clocks, run_of
 from exporters.gnuplot.plot_data import Phase
+from exporters.saturation.saturation import Saturation
 from exporters.summary.phase_summary import PhaseSummary
 
 
@@ -26,14 +27,15 @@ class Cost:
 class ReportData:
     """The data of a report.
 
-    merged    the merged recordings; its phases are those of `run`, and those that are not measured are warm-ups.
-    settings  the run's metadata and the settings of its nodes.
-    clock     the largest difference between the nodes' own clocks, as text.
-    phases    the summaries of the measured phases, followed by their total if there are several.
-    lost      a lower bound on the number of ticks lost in these phases, by node.
-    results   the results of load generators.
-    cost      None if it is unknown.
-    baseline  the settings of the run with which this one is compared; None without a baseline.
+    settings    the run's metadata and the settings of its nodes.
+    merged      the merged recordings; its phases are those of `run`, and those that are not measured are warm-ups.
+    clock       the largest difference between the nodes' own clocks, as text.
+    phases      the summaries of the measured phases, followed by their total if there are several.
+    lost        a lower bound on the number of ticks lost in these phases, by node.
+    results     the results of load generators.
+    cost        None if it is unknown.
+    baseline    the settings of the run with which this one is compared; None without a baseline.
+    saturation  which resource limited the run; None if it is unknown.
     """
 
     settings: RunSettings
@@ -44,6 +46,7 @@ class ReportData:
     results: Sequence[ClientResult] = ()
     cost: Cost | None = None
     baseline: RunSettings | None = None
+    saturation: Saturation | None = None
 
     @property
     def run(self) -> Run:
@@ -70,6 +73,7 @@ def report_data(
     results: Sequence[ClientResult],
     cost: Cost | None,
     baseline: RunSettings | None,
+    saturation: Saturation | None,
 ) -> ReportData:
     """Return the data of a report from a run's settings, its merged recordings, its summary and its client results."""
     run = settings.run
@@ -78,4 +82,4 @@ def report_data(
         phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
     )
     clock = clocks([node.head for node in merged.nodes])
-    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline)
+    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline, saturation)

@@ -1,21 +1,25 @@
 """Computes the highest values of a run's client hosts from their recordings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import TypeVar
 
 from cli.errors import CasstatError
 from cli.recordings.run_defaults import clocks_of
 from cli.runs.ssh.ssh_address import SshAddressError, labels_of, parse_ssh_address
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge import merge
-from collector.cluster.merge_job import Job
+from collector.cluster.merge_job import Job, NodeResult, NodeRun
 from collector.cluster.recordings import recordings
 from collector.cluster.sessions import sessions
+from collector.model.metric import Series
 from collector.runs.run import ClientHost, Run, RunPhase
 from exporters.summary.client_peaks import CLIENT_NEEDS, ClientHostInterval, client_intervals, client_peaks
 from exporters.summary.phase_summary import Peak, PhaseSummary
+
+Product = TypeVar("Product")
 
 
 def with_client_peaks(folder: Path, run: Run, summaries: Sequence[PhaseSummary]) -> list[PhaseSummary]:
@@ -32,12 +36,26 @@ def client_peaks_of(folder: Path, run: Run, phases: Sequence[RunPhase | PhaseSum
 
     Raises CasstatError and TooManySeriesError.
     """
+    interval_s = max((host.interval_s for host in run.client_hosts if host.interval_s is not None), default=inf)
+    grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    intervals: list[list[tuple[str, float, ClientHostInterval]]] = [[] for _ in phases]
+    for node in merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_intervals):
+        for interval in node.product:
+            intervals[grid.span_of(interval.index)].append((node.node, grid.end_of(interval.index), interval))
+    return [client_peaks(in_phase) for in_phase in intervals]
+
+
+def merged_client_hosts(
+    folder: Path, run: Run, grid: SpanGrid, needs: frozenset[str | Series], make: Callable[[NodeRun], Product]
+) -> Sequence[NodeResult[Product]]:
+    """Return the result of `make` for each client host with a recording; `needs` are the metrics that it needs.
+
+    Raises CasstatError and TooManySeriesError.
+    """
     labels = _labels(run.client_hosts)
     hosts = {label: host for label, host in zip(labels, run.client_hosts, strict=True) if host.folder}
-    if not hosts or not phases:
-        return [{} for _ in phases]
-    interval_s = max((host.interval_s for host in hosts.values() if host.interval_s is not None), default=inf)
-    grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    if not hosts or not grid.spans:
+        return []
     try:
         # The sessions of hosts with the same name must not be combined, so they get the hosts' labels.
         host_recordings, _ = recordings(
@@ -48,14 +66,9 @@ def client_peaks_of(folder: Path, run: Run, phases: Sequence[RunPhase | PhaseSum
             ]
         )
         clocks = clocks_of(folder, run, host_recordings)
-        result = merge(host_recordings, Job(grid, clocks, CLIENT_NEEDS, client_intervals))
+        return merge(host_recordings, Job(grid, clocks, needs, make)).nodes
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    intervals: list[list[tuple[str, float, ClientHostInterval]]] = [[] for _ in phases]
-    for node in result.nodes:
-        for interval in node.product:
-            intervals[grid.span_of(interval.index)].append((node.node, grid.end_of(interval.index), interval))
-    return [client_peaks(in_phase) for in_phase in intervals]
 
 
 def _labels(hosts: Sequence[ClientHost]) -> list[str]:

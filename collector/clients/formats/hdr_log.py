@@ -59,7 +59,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 
 
 def growing(head: bytes) -> GrowingResult:
-    del head  # The times of intervals do not matter.
+    del head  # Only totals are taken, so the time at which the log starts is not needed.
     log = _Log(CommandTimes(0.0, 0.0))
     return GrowingLines(log.add, log.take, MAX_LINE_CHARS)
 

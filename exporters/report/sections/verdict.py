@@ -9,6 +9,7 @@ from exporters.comparison.run_settings import RunSettings, setting_pairs
 from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import list_text, shown, value_text
+from exporters.report.sections.first_saturated import saturation_text
 from exporters.summary.phase_summary import ERRORS, PhaseSummary
 from exporters.summary.summary_text import number_text
 
@@ -18,7 +19,8 @@ _WORDS = ("read", "write")
 def verdict(data: ReportData) -> Section:
     problems = [Paragraph(text, is_problem=True) for text in _problems(data)]
     passed = [Paragraph(text) for text in _passed_checks(data)]
-    return Section("Verdict", [*_beginning(data), *problems, *passed])
+    limiting = [] if data.saturation is None else [Paragraph(saturation_text(data.saturation, data.zone_s))]
+    return Section("Verdict", [*_beginning(data), *limiting, *problems, *passed])
 
 
 def _beginning(data: ReportData) -> list[Paragraph]:

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.host import busy_processes, kernel_files
-from collector.host.busy_processes import CPU_TIME, MAX_PROCESSES, RESIDENT, SCAN_INTERVAL_S, BusyProcesses, parse_stat
+from collector.host.busy_processes import (
+    CPU_TIME,
+    CPUS,
+    MAX_PROCESSES,
+    RESIDENT,
+    SCAN_INTERVAL_S,
+    BusyProcesses,
+    parse_stat,
+)
 from collector.host.cpu import TICKS_PER_S
 from collector.model.snapshot import SourceError
 from tests.collector.fakes import FakeClock
@@ -51,6 +59,16 @@ def test_processes_that_use_the_cpu_after_the_first_reading_are_read(source: Bus
     set_process(tmp_path, 31, 0.2, "ls")
     assert cpu_seconds(source) == {("java", "20"): 5001.0, ("a (strange) name", "30"): 2.0}
     assert source.read(1.0).values[RESIDENT.name, "java", "20"] == 20
+
+
+def test_the_processors_that_a_process_may_use_are_counted(source: BusyProcesses, tmp_path: Path) -> None:
+    lists = {20: "0-3,8", 30: "1", 31: "", 32: "0-x"}
+    for pid, cpus in lists.items():
+        set_process(tmp_path, pid, 5002.0)
+        (tmp_path / str(pid) / "status").write_text(f"Name:\tjava\nCpus_allowed:\tff\nCpus_allowed_list:\t{cpus}\n")
+    set_process(tmp_path, 33, 2.0)
+    values = source.read(1.0).values
+    assert {series[2]: value for series, value in values.items() if series[0] == CPUS.name} == {"20": 5, "30": 1}
 
 
 def test_between_two_scans_only_the_busy_processes_are_read(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.catalogue import HOST
 from collector.host.host_source import HostSource
 from collector.host.kernel_files import Host
-from collector.model.metric import Values
+from collector.model.metric import Kind, Values
 from collector.model.snapshot import SourceError
 from tests.collector import captures
 from tests.collector.fakes import FakeClock
@@ -67,10 +67,11 @@ def read(name: str, root: Path, pid: int) -> Values | None:
 
 
 def sound(name: str, values: Values | None) -> bool:
-    """Return whether every series has as many labels as its metric, and every value is a number."""
-    arity = {metric.name: len(metric.labels) for metric in PARTS[name].metrics}
+    """Return whether every series has as many labels as its metric, and every value has the type of its metric."""
+    metrics = {metric.name: metric for metric in PARTS[name].metrics}
     return all(
-        len(series) == 1 + arity[series[0]] and isinstance(value, int | float)
+        len(series) == 1 + len(metrics[series[0]].labels)
+        and isinstance(value, str if metrics[series[0]].kind == Kind.TEXT else int | float)
         for series, value in (values or {}).items()
     )
 

@@ -10,7 +10,7 @@ from collector.host.clock_synchronisation import ClockState
 from collector.host.host_source import HostSource
 from collector.host.kernel_files import MAX_FILE_BYTES, Host, read_text
 from collector.host.process import PAGE_BYTES
-from collector.model.metric import Values
+from collector.model.metric import Kind, Values
 from collector.model.snapshot import Scrape, SourceError
 from tests.collector import captures
 from tests.collector.fakes import FakeClock
@@ -165,6 +165,7 @@ def test_a_process_with_any_command_name_is_read() -> None:
         ("casstat_process_threads",): 118,
         ("casstat_process_resident_bytes",): 262144,
         ("casstat_process_open_files",): 4,
+        ("casstat_process_allowed_cpus",): "0-3,8",
     }
     scales = {metric.name: metric.scale for metric in PARTS["process"].metrics}
     assert scales["casstat_process_resident_bytes"] == PAGE_BYTES
@@ -312,14 +313,15 @@ def test_the_size_of_a_read_is_bounded(tmp_path: Path) -> None:
 
 def test_every_subject_reads_only_its_own_metrics() -> None:
     for name, part in PARTS.items():
-        labels = {metric.name: len(metric.labels) for metric in part.metrics}
+        metrics = {metric.name: metric for metric in part.metrics}
         host = Host(captures.HOST, CASSANDRA, directories=(captures.FOLDER,))
         values = read(name, host)
         # The clock is not read if the host is a captured file tree.
         assert values or name == "timekeeping", name
         for series, value in values.items():
-            assert len(series) == 1 + labels[series[0]]
-            assert isinstance(value, int | float)
+            metric = metrics[series[0]]
+            assert len(series) == 1 + len(metric.labels)
+            assert isinstance(value, str if metric.kind == Kind.TEXT else int | float)
 
 
 def test_the_clock_is_not_read_for_a_captured_tree(monkeypatch: pytest.MonkeyPatch) -> None:

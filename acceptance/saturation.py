@@ -1,0 +1,179 @@
+"""Saturate one resource of a real cluster at a time, and check which one the report names.
+
+A cluster of three nodes runs on processor 0, with an agent per node; the load generator, latte, runs on processor 1
+under `casstat record`. The right resource must be named in four of five runs of each scenario, and a wrong one in none.
+Takes about 40 minutes. Arguments select scenarios, and ROUNDS in the environment sets the number of runs.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from cli.demo.demo_node import Node
+from cli.runs.run_saturation import saturation_of
+from collector.runs.run_file import read_run
+from exporters.report.sections.first_saturated import saturation_text
+from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, HOT_NODE, UNAVAILABLE, Resource
+from tests.real.programs import program
+
+TASKSET = shutil.which("taskset") or "taskset"
+NODES_CPU, GENERATOR_CPU = "0", "1"
+DURATION_S, WARM_UP, NODES_WARM_UP_S = 30, "10s", 60
+ROUNDS, MIN_RIGHT = int(os.environ.get("ROUNDS", "5")), 0.8
+# Keyspaces with one replica, so that a partition has a single owner; `busy` needs much CPU time in the generator.
+FUNCTIONS = """
+pub async fn prepare(ctx) {
+    ctx.load_cycle_count = ROWS;
+    ctx.prepare("insert", "INSERT INTO latte.numbers(id) VALUES (:id)").await?;
+    ctx.prepare("read", "SELECT * FROM latte.numbers WHERE id = :id").await?;
+    ctx.prepare("hot", "SELECT * FROM latte_one.numbers WHERE id = :id").await?;
+    ctx.prepare("put", "INSERT INTO latte_one.blobs(id, data) VALUES (:id, :data)").await?;
+    ctx.prepare("get", "SELECT * FROM latte_one.blobs WHERE id IN (0, 1, 2, 3, 4, 5, 6, 7)").await?;
+}
+
+pub async fn hot(ctx, i) { ctx.execute_prepared("hot", [1]).await? }
+
+pub async fn busy(ctx, i) {
+    let sum = 0;
+    for n in 0..100000 { sum += n % 7; }
+    ctx.execute_prepared("read", [(latte::hash(i) + sum) % ROWS]).await?
+}
+
+pub async fn blobs(ctx, i) {
+    ctx.execute_prepared("put", [i % 8, latte::blob(i, 500000)]).await?;
+    ctx.execute_prepared("get", []).await?
+}
+"""
+SCHEMA = """
+    ctx.execute("CREATE KEYSPACE IF NOT EXISTS latte_one
+        WITH REPLICATION = { 'class' : 'SimpleStrategy', 'replication_factor' : 1 }").await?;
+    ctx.execute("CREATE TABLE IF NOT EXISTS latte_one.numbers(id bigint PRIMARY KEY)").await?;
+    ctx.execute("CREATE TABLE IF NOT EXISTS latte_one.blobs(id bigint PRIMARY KEY, data blob)").await?;
+"""
+
+
+@contextmanager
+def disk_writers(folder: Path) -> Iterator[None]:
+    """Keep the disk of `folder` busy with direct writes."""
+    word = ["dd", "if=/dev/zero", "bs=4M", "count=256", "oflag=direct", "conv=notrunc", "status=none"]
+    ended = threading.Event()
+
+    def write(number: int) -> None:
+        while not ended.is_set():
+            subprocess.run([TASKSET, "-c", GENERATOR_CPU, *word, f"of={folder / f'dd-{number}'}"], check=True)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def suspended(node: Node) -> Iterator[None]:
+    """Suspend a node."""
+    node.suspend()
+    try:
+        yield
+    finally:
+        node.resume()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario: the expected resource, latte's options, and what happens during the run."""
+
+    expected: Resource | None
+    options: Sequence[str]
+    during: Callable[[Path, Sequence[Node]], AbstractContextManager[None]] = lambda folder, nodes: nullcontext()
+
+
+RATE = ("--rate", "100")
+SCENARIOS = {
+    "nothing": Scenario(None, RATE),
+    "cpu": Scenario(CPU, ("-p", "64")),
+    "generator": Scenario(GENERATOR, ("-f", "busy", "-p", "8")),
+    "hot-partition": Scenario(HOT_NODE, ("-f", "hot", "-p", "64")),
+    "disk": Scenario(DISK, RATE, lambda folder, nodes: disk_writers(folder)),
+    "replica": Scenario(UNAVAILABLE, RATE, lambda folder, nodes: suspended(nodes[2])),
+    "gc": Scenario(GC, ("-f", "blobs", "-p", "16")),
+}
+
+
+def pin(nodes: Sequence[Node]) -> None:
+    """Restrict all threads of the nodes to NODES_CPU."""
+    for node in nodes:
+        process = node.process()
+        assert process is not None
+        subprocess.run([TASKSET, "-a", "-c", "-p", NODES_CPU, str(process.pid)], check=True, stdout=subprocess.DEVNULL)
+
+
+def named(folder: Path, scenario: Scenario, nodes: Sequence[Node], workload: Path) -> str:
+    """Record a run, print what the report says, and return the name of the resource; "nothing" if there is none."""
+    command = [TASKSET, "-c", GENERATOR_CPU, latte(), "run", str(workload), PLAN.address, "-t", "1", "--quiet"]
+    command += ["--duration", f"{DURATION_S}s", "--output", str(folder.with_suffix(".json")), *scenario.options]
+    words = program("record", *PLAN.addresses(), "-o", str(folder), "--warm-up", WARM_UP, "--no-report", "--", *command)
+    with scenario.during(folder.parent, nodes):
+        subprocess.run(words, check=False, cwd=folder.parent, stdout=subprocess.DEVNULL)
+    result = saturation_of(folder, read_run(folder))
+    assert result is not None
+    print(f"  {saturation_text(result, 0)}")
+    for finding in result.findings:
+        print(f"    {finding.resource.name}: {finding.host}: {finding.text}", flush=True)
+    return "undetermined" if result.is_undetermined else result.first.resource.name if result.first else "nothing"
+
+
+def main() -> int:
+    """Run the scenarios; return the exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = 0
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        nodes = stack.enter_context(cluster(folder))
+        workload = folder / "workload.rn"
+        begin, _, rest = WORKLOAD.partition("pub async fn prepare")
+        schema = begin.rstrip().removesuffix("}") + SCHEMA + "}\n"
+        workload.write_text(schema + FUNCTIONS + rest.partition("}\n")[2])
+        for step in ("schema", "load"):
+            subprocess.run([latte(), step, workload, PLAN.address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        # Until the JIT compiler has compiled the read path, the nodes use much more CPU time.
+        warm_up = [
+            latte(),
+            "run",
+            str(workload),
+            PLAN.address,
+            "-p",
+            "16",
+            "--duration",
+            f"{NODES_WARM_UP_S}s",
+            "--quiet",
+        ]
+        subprocess.run(warm_up, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        pin(nodes)
+        for name in sys.argv[1:] or SCENARIOS:
+            print(name, flush=True)
+            scenario = SCENARIOS[name]
+            expected = scenario.expected.name if scenario.expected else "nothing"
+            results = [named(folder / f"{name}-{number}", scenario, nodes, workload) for number in range(ROUNDS)]
+            right = results.count(expected)
+            wrong = [result for result in results if result not in (expected, "undetermined")]
+            print(f"  {expected}: {right} of {ROUNDS}; wrong: {', '.join(wrong) or 'none'}", flush=True)
+            status |= right < MIN_RIGHT * ROUNDS or bool(wrong)
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Determines which resource limited a run from the recordings of its nodes and client hosts."""
+
+from collections.abc import Mapping, Set
+from math import inf
+from pathlib import Path
+
+from cli.errors import CasstatError
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import NoDataError, merged
+from cli.runs.clients.client_host_summary import merged_client_hosts
+from cli.runs.run_summary import measured_phases
+from collector.cluster.grid import SpanGrid
+from collector.runs.run import Run
+from exporters.saturation.host_loads import (
+    CLIENT_NEEDS,
+    NODE_NEEDS,
+    client_loads,
+    generator_loads,
+    node_loads,
+    with_cpu_ratios,
+)
+from exporters.saturation.resources import Loads
+from exporters.saturation.saturation import Interval, Saturation, saturation
+
+# Longer runs are analysed with longer intervals, which limits the memory use.
+_MAX_INTERVALS = 1200
+
+
+def saturation_of(folder: Path, run: Run) -> Saturation | None:
+    """Return which resource was saturated first in the measured phases; None if they contain no data.
+
+    Raises CasstatError, click.UsageError and TooManySeriesError.
+    """
+    phases = measured_phases(run)
+    if not phases:
+        return None
+    recorded = [host.interval_s for host in (*run.nodes, *run.client_hosts) if host.interval_s is not None]
+    length_s = phases[-1].end_s - phases[0].begin_s
+    interval_s = max([*recorded, length_s / _MAX_INTERVALS], default=inf)
+    grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    try:
+        nodes, _ = merged(MergeSettings((folder,)), node_loads, NODE_NEEDS, grid=grid, quiet=True)
+    except NoDataError:
+        return None
+    loads = with_cpu_ratios({node.node: node.product for node in nodes.nodes})
+    # The machines on which nodes run, with the PIDs of the nodes.
+    machines: dict[str, set[str]] = {}
+    for node in nodes.nodes:
+        machines.setdefault(node.head.boot, set()).add(node.head.process.partition("@")[0])
+    of_clients = _client_loads(folder, run, grid, machines)
+    loads |= of_clients
+    of_phases: list[dict[str, list[Interval]]] = [{name: [] for name in loads} for _ in phases]
+    for name, by_index in loads.items():
+        for index in sorted(by_index):
+            of_phases[grid.span_of(index)][name].append(Interval(grid.end_of(index), by_index[index]))
+    return saturation(of_phases, of_clients.keys())
+
+
+def _client_loads(
+    folder: Path, run: Run, grid: SpanGrid, node_pids: Mapping[str, Set[str]]
+) -> dict[str, dict[int, Loads]]:
+    """Return the measures of each client host by interval; {} if the recordings cannot be read.
+
+    `node_pids` are the PIDs of the nodes, keyed by the boot id of their machine.
+    """
+    try:
+        hosts = merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_loads)
+    except CasstatError:
+        # The summary of the run has already reported this error.
+        return {}
+    result: dict[str, dict[int, Loads]] = {}
+    for host in hosts:
+        boot, shares = host.product
+        pids = node_pids.get(boot, set())
+        result[f"client host {host.node}"] = {
+            index: generator_loads(of_processes, pids) for index, of_processes in shares.items()
+        }
+    return result

@@ -1,0 +1,38 @@
+"""The section with the state of each resource, and the sentence that names the one that was saturated first."""
+
+from exporters.report.report_blocks import Section, Table
+from exporters.report.report_data import ReportData
+from exporters.report.report_texts import clock_text, list_text, shown
+from exporters.saturation.saturation import Finding, Saturation
+
+_HEADER = ["resource", "state", "on", "measured"]
+
+
+def first_saturated(data: ReportData) -> Section:
+    if data.saturation is None:
+        return Section("What saturated first", [])
+    rows = [_row(finding, data.zone_s) for finding in data.saturation.findings]
+    shown_names = {finding.resource.name for finding in data.saturation.findings}
+    unknown = [resource.name for resource in data.saturation.unmeasured if resource.name not in shown_names]
+    rows += [[name, "unknown", "-", "-"] for name in unknown]
+    return Section("What saturated first", [Table("Resources in the measured phases", _HEADER, rows, len(_HEADER))])
+
+
+def saturation_text(saturation: Saturation, zone_s: int) -> str:
+    """Return a sentence that names the resource that was saturated first."""
+    first = saturation.first
+    if first is not None and first.begin_s is not None:
+        time = clock_text(first.begin_s, zone_s)
+        return f"Saturated first: {first.resource.name} ({shown(first.host)}), from {time}: {first.text}."
+    if not saturation.is_undetermined:
+        return "Nothing was saturated."
+    unknown = [resource.name for resource in saturation.unmeasured]
+    reasons = [f"not measured on all hosts: {list_text(unknown)}"] if unknown else []
+    if saturation.has_queue:
+        reasons.append(f"{saturation.queued:,.0f} requests were waiting in thread pools")
+    return f"What saturated first is undetermined ({'; '.join(reasons)})."
+
+
+def _row(finding: Finding, zone_s: int) -> list[str]:
+    state = "not saturated" if finding.begin_s is None else f"saturated from {clock_text(finding.begin_s, zone_s)}"
+    return [finding.resource.name, state, shown(finding.host), finding.text]

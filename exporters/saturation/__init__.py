@@ -1,0 +1,1 @@
+"""Saturation: which resource limited a run."""

@@ -1,0 +1,144 @@
+"""The measures of nodes and client hosts in each interval, from merged recordings."""
+
+from collections.abc import Iterable, Mapping, Set
+
+from collector.cluster.merge_job import NodeRun
+from collector.host.busy_processes import CPU_TIME, CPUS
+from collector.host.process import ALLOWED_CPUS, cpu_numbers
+from collector.model.metric import Series
+from collector.model.sample import Rate, Sample
+from exporters.files.merged_rows import Choice, Row, table_of
+from exporters.saturation.resources import QUEUED, Loads
+
+_BY_PROCESSOR = "node_cpu_seconds_total"
+_PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_seconds_total")
+_CPU_LIMIT = "casstat_cgroup_cpu_limit"
+_CPU = "process_cpu"
+NODE_NEEDS: frozenset[str | Series] = frozenset((_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name))
+"""The metrics that `node_loads` needs in addition to those of a merged row."""
+CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {CPU_TIME.name, CPUS.name}
+"""The metrics that `client_loads` needs."""
+# The measures that are columns of a row, with the factors that convert the columns to the measures' units.
+_COLUMNS = {
+    "gc_share": ("gc_pct", 0.01),
+    "disk_util": ("disk_util_pct", 0.01),
+    "io_waiting": ("pressure_io_pct", 0.01),
+    "cpu_waiting": ("pressure_cpu_pct", 0.01),
+    "compactions_pending": ("compactions_pending", 1.0),
+}
+_PENDING = ("native_transport_pending", "read_stage_pending", "mutation_stage_pending")
+_AWAITS = ("disk_read_await_ms", "disk_write_await_ms")
+_IDLE = ("idle", "iowait")
+
+
+def node_loads(choice: Choice, node: NodeRun) -> dict[int, Loads]:
+    """Return the measures of a node by interval."""
+    loads: dict[int, Loads] = {}
+    for index, row in table_of(choice).node_rows(node):
+        sample = node.intervals[index].sample
+        values = {
+            measure: factor * value
+            for measure, (column, factor) in _COLUMNS.items()
+            if (value := _number(row, column)) is not None
+        }
+        if node.head.sources:
+            values["unanswered"] = float(not node.answered(sample))
+        known = {
+            "cpu_busy": _cpu_busy(sample),
+            "disk_await_ms": max((await_ms for column in _AWAITS if (await_ms := _number(row, column))), default=None),
+            _CPU: _process_cpu(sample),
+            QUEUED: _sum(_number(row, column) for column in _PENDING),
+        }
+        loads[index] = values | {name: value for name, value in known.items() if value is not None}
+    return loads
+
+
+def client_loads(host: NodeRun) -> tuple[str, dict[int, dict[str, float]]]:
+    """Return a client host's boot id and, by interval, the share of its processors that each process used, by PID.
+
+    The key "" has the share of all processors that was used.
+    """
+    shares = {}
+    for index, row in table_of(Choice()).node_rows(host):
+        values = host.intervals[index].sample.values
+        used: dict[str, float] = {}
+        for series, value in values.items():
+            cpus = values.get((CPUS.name, *series[1:])) if series[0] == CPU_TIME.name else None
+            if isinstance(value, Rate) and isinstance(cpus, float) and cpus:
+                used[series[2]] = value.per_s / cpus
+        busy_pct = _number(row, "cpu_busy_pct")
+        if busy_pct is not None:
+            used[""] = busy_pct / 100
+        shares[index] = used
+    return host.head.boot, shares
+
+
+def generator_loads(shares: Mapping[str, float], node_pids: Set[str]) -> Loads:
+    """Return the measures of a client host from the result of `client_loads` for one interval.
+
+    `node_pids` are the PIDs of the Cassandra nodes on the same machine, which are not load generators, "" for a node
+    whose PID is unknown. If there are any nodes, the processors of the machine as a whole do not count either.
+    """
+    if "" in node_pids or not shares:
+        return {}
+    others = node_pids | {""} if node_pids else node_pids
+    return {"generator_cpu": max((share for pid, share in shares.items() if pid not in others), default=0.0)}
+
+
+def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Loads]]) -> dict[str, dict[int, Loads]]:
+    """Add the ratio of a node's CPU time to the mean of all nodes to each interval in which all are known."""
+    result: dict[str, dict[int, Loads]] = {}
+    for node, intervals in nodes.items():
+        result[node] = {}
+        for index, loads in intervals.items():
+            known = [other[index][_CPU] for other in nodes.values() if _CPU in other.get(index, {})]
+            ratio = (
+                {"cpu_ratio": loads[_CPU] * len(known) / sum(known)} if len(known) == len(nodes) and any(known) else {}
+            )
+            result[node][index] = {**loads, **ratio}
+    return result
+
+
+def _number(row: Row, column: str) -> float | None:
+    value = row.get(column)
+    return value if isinstance(value, int | float) else None
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _process_cpu(sample: Sample) -> float | None:
+    """Return the CPU time per second of Cassandra's process, in seconds."""
+    used = [value.per_s for name in _PROCESS_CPU if isinstance(value := sample.values.get((name,)), Rate)]
+    return sum(used) if used else None
+
+
+def _cpu_busy(sample: Sample) -> float | None:
+    """Return the share of the CPU time available to Cassandra's process that is used, by it or by others.
+
+    If the process has a CPU limit, the share of the limit that it uses also counts.
+    """
+    shares = [share for share in (_processors_busy(sample), _limit_used(sample)) if share is not None]
+    return max(shares, default=None)
+
+
+def _processors_busy(sample: Sample) -> float | None:
+    """Return the busy share of the processors that Cassandra's process may use."""
+    allowed = sample.values.get((ALLOWED_CPUS.name,))
+    try:
+        numbers = {str(number) for number in cpu_numbers(allowed)} if isinstance(allowed, str) else None
+    except ValueError:
+        return None
+    total_s = busy_s = 0.0
+    for series, value in sample.values.items():
+        if series[0] == _BY_PROCESSOR and isinstance(value, Rate) and (numbers is None or series[1] in numbers):
+            total_s += value.increase
+            busy_s += value.increase if series[2] not in _IDLE else 0.0
+    return busy_s / total_s if total_s else None
+
+
+def _limit_used(sample: Sample) -> float | None:
+    limit, used_s = sample.values.get((_CPU_LIMIT,)), _process_cpu(sample)
+    return used_s / limit if isinstance(limit, float) and limit and used_s is not None else None

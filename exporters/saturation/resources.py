@@ -1,0 +1,73 @@
+"""The resources that can limit a run, with the values beyond which they are saturated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Loads = Mapping[str, float]
+"""The known measures of a node or client host in one interval, by name."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A value that a measure of a saturated resource reaches.
+
+    measure  the name of the measure in `Loads`.
+    bound    the value.
+    form     formats the measure as text.
+    """
+
+    measure: str
+    bound: float
+    form: str
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource.
+
+    It is saturated in an interval if every known measure reaches its limit. If the first measure is unknown, so is the
+    state of the resource.
+
+    is_of_clients  whether it is a resource of client hosts, not of nodes.
+    """
+
+    name: str
+    limits: tuple[Limit, ...]
+    is_of_clients: bool = False
+
+    def is_saturated(self, loads: Loads) -> bool | None:
+        if self.limits[0].measure not in loads:
+            return None
+        return all(loads[limit.measure] >= limit.bound for limit in self.limits if limit.measure in loads)
+
+
+# CPU and disk requests queue for long before the last idle percent is used, because load varies within an interval.
+_BUSY = 0.9
+_WAITING = 0.2
+_CPU = Limit("cpu_busy", _BUSY, "{:.0%} of its processors busy")
+
+UNAVAILABLE = Resource(
+    "unavailable node",
+    (Limit("unanswered", 1, "no answer in {:.0%} of the intervals"),),
+)
+GENERATOR = Resource(
+    "load generator", (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),), is_of_clients=True
+)
+GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in collections"),))
+DISK = Resource(
+    "disk",
+    (
+        Limit("disk_util", _BUSY, "{:.0%} utilisation"),
+        # A disk that serves requests in parallel is not saturated at 100% utilisation.
+        Limit("disk_await_ms", 5, "{:.1f} ms per request"),
+        Limit("io_waiting", _WAITING, "tasks waiting in {:.0%} of the time"),
+    ),
+)
+HOT_NODE = Resource("hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean CPU time of the nodes"), _CPU))
+CPU = Resource("CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting in {:.0%} of the time")))
+COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
+
+RESOURCES = (UNAVAILABLE, GENERATOR, GC, DISK, HOT_NODE, CPU, COMPACTION)
+"""All resources; those that cause the saturation of others come before them."""
+QUEUED = "queued"
+"""The number of requests that wait in thread pools: a symptom, from which no resource can be named."""

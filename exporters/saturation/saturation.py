@@ -1,0 +1,151 @@
+"""The resource that limited a run first."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from exporters.saturation.resources import QUEUED, RESOURCES, Loads, Resource
+
+WINDOW = 10
+"""The number of intervals that are judged together, so that a short burst does not count."""
+# A cause may be noticed later than its effect, by up to this number of windows.
+_SLACK = 2
+_MIN_INTERVALS = 5
+_MIN_QUEUED = 1.0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of a node or client host: its end in seconds since the epoch, and its measures."""
+
+    end_s: float
+    loads: Loads
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The state of a resource on one node or client host.
+
+    begin_s  the beginning of its saturation; None if it was not saturated.
+    values   the medians of its measures, from `begin_s` to the end of the phase, or of all intervals.
+    """
+
+    resource: Resource
+    host: str
+    begin_s: float | None
+    values: Loads
+
+    @property
+    def text(self) -> str:
+        """The measures as text."""
+        limits = [limit for limit in self.resource.limits if limit.measure in self.values]
+        return ", ".join(limit.form.format(self.values[limit.measure]) for limit in limits)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The result of the analysis.
+
+    first       the resource that was saturated first; None if none was.
+    findings    for each measured resource, its state on the node where it was saturated first or had the highest load.
+    unmeasured  the resources whose state is unknown on at least one of their hosts in at least one phase.
+    queued      the median number of requests waiting in thread pools of the node with the longest queue.
+    """
+
+    first: Finding | None
+    findings: Sequence[Finding]
+    unmeasured: Sequence[Resource]
+    queued: float = 0.0
+
+    @property
+    def is_undetermined(self) -> bool:
+        """Whether a resource that was not measured may have limited the run."""
+        return self.first is None and (bool(self.unmeasured) or self.has_queue)
+
+    @property
+    def has_queue(self) -> bool:
+        return self.queued >= _MIN_QUEUED
+
+
+def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts: Set[str] = frozenset()) -> Saturation:
+    """Return which resource was saturated first; each phase has the intervals of all hosts by name, in order.
+
+    Hosts that are not in `client_hosts` are nodes.
+
+    A resource is saturated from a window of intervals on if it is saturated in that window and in at least half of the
+    windows from there to the end of the phase.
+    """
+    findings, unmeasured = [], []
+    for resource in RESOURCES:
+        states = [
+            _state(resource, host, intervals)
+            for phase in phases
+            for host, intervals in phase.items()
+            if (host in client_hosts) == resource.is_of_clients
+        ]
+        known = [state for state in states if state is not None]
+        if known:
+            findings.append(min(known, key=_order))
+        if not known or len(known) < len(states):
+            unmeasured.append(resource)
+    queues = [_medians([QUEUED], intervals).get(QUEUED, 0.0) for phase in phases for intervals in phase.values()]
+    return Saturation(_first(findings, phases), findings, unmeasured, max(queues, default=0.0))
+
+
+def _order(finding: Finding) -> tuple[float, float]:
+    """Return the sort key that puts early saturation before late, and high loads before low ones."""
+    begin_s = float("inf") if finding.begin_s is None else finding.begin_s
+    return begin_s, -finding.values.get(finding.resource.limits[0].measure, 0.0)
+
+
+def _state(resource: Resource, host: str, intervals: Sequence[Interval]) -> Finding | None:
+    """Return the state of a resource on a host in one phase; None if it is unknown."""
+    known = [interval for interval in intervals if resource.is_saturated(interval.loads) is not None]
+    if len(known) < _MIN_INTERVALS:
+        return None
+    begin = _begin([bool(resource.is_saturated(interval.loads)) for interval in known])
+    begin_s = None if begin is None else known[max(0, begin - 1)].end_s
+    measures = [limit.measure for limit in resource.limits]
+    return Finding(resource, host, begin_s, _medians(measures, known[begin or 0 :]))
+
+
+def _begin(saturated: Sequence[bool]) -> int | None:
+    """Return the index of the interval in which saturation begins; None if there is no saturation."""
+    windows = [saturated[begin : begin + WINDOW] for begin in range(0, len(saturated), WINDOW)]
+    if len(windows) > 1 and len(windows[-1]) < _MIN_INTERVALS:
+        windows.pop()
+    states = [2 * sum(window) > len(window) for window in windows]
+    for number, state in enumerate(states):
+        if state and 2 * sum(states[number:]) >= len(states) - number:
+            return number * WINDOW + list(windows[number]).index(True)
+    return None
+
+
+def _medians(measures: Sequence[str], intervals: Sequence[Interval]) -> dict[str, float]:
+    known = {
+        measure: [interval.loads[measure] for interval in intervals if measure in interval.loads]
+        for measure in measures
+    }
+    return {measure: median(values) for measure, values in known.items() if values}
+
+
+def _first(findings: Sequence[Finding], phases: Sequence[Mapping[str, Sequence[Interval]]]) -> Finding | None:
+    """Return the finding that began first; of those with about the same beginning, the cause of the others."""
+    begins = [(finding.begin_s, finding) for finding in findings if finding.begin_s is not None]
+    if not begins:
+        return None
+    earliest_s = min(begin_s for begin_s, _ in begins)
+    slack_s = _SLACK * WINDOW * _interval_s(phases)
+    return next(finding for begin_s, finding in begins if begin_s <= earliest_s + slack_s)
+
+
+def _interval_s(phases: Sequence[Mapping[str, Sequence[Interval]]]) -> float:
+    """Return the median time between the ends of two intervals, in seconds."""
+    gaps = [
+        later.end_s - earlier.end_s
+        for phase in phases
+        for intervals in phase.values()
+        for earlier, later in pairwise(intervals)
+    ]
+    return median(gaps) if gaps else 0.0

@@ -1,0 +1,118 @@
+"""The resource that limited a run is found in the recordings of its nodes and client hosts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.runs.run_saturation import saturation_of
+from collector.catalogue import CATALOGUE
+from collector.host.busy_processes import CPU_TIME, CPUS
+from collector.host.cpu import TICKS_PER_S
+from collector.host.process import ALLOWED_CPUS
+from collector.model.metric import Metric, Values
+from collector.model.snapshot import Snapshot
+from collector.runs.run import ClientHost, Run, RunNode, RunPhase
+from collector.runs.run_file import write_run
+from exporters.saturation.resources import CPU, GENERATOR, HOT_NODE, Resource
+from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
+
+TICKS = 60
+BY_CPU, PROCESS = CATALOGUE["node_cpu_seconds_total"], CATALOGUE["casstat_process_user_seconds_total"]
+NODE_PID = "41"
+
+
+def node_ticks(name: str, busy_share: float, process_share: float, allowed_cpus: str) -> list[Snapshot]:
+    """Return a node's ticks on a machine with two processors; processor 1 is idle, and processor 0 partly busy."""
+    ticks = []
+    for number, snapshot in enumerate(busy(name, TICKS)):
+        (scrape,) = snapshot.scrapes
+        ticks_busy = round(number * busy_share * TICKS_PER_S)
+        host: Values = {
+            (BY_CPU.name, "0", "user"): ticks_busy,
+            (BY_CPU.name, "0", "idle"): number * TICKS_PER_S - ticks_busy,
+            (BY_CPU.name, "1", "user"): 0,
+            (BY_CPU.name, "1", "idle"): number * TICKS_PER_S,
+        }
+        process: Values = {
+            (ALLOWED_CPUS.name,): allowed_cpus,
+            (PROCESS.name,): round(number * process_share * TICKS_PER_S),
+        }
+        scrapes = (
+            scrape,
+            replace(scrape, source="cpu", values=host, origin="boot"),
+            replace(scrape, source="process", values=process, origin="41"),
+        )
+        ticks.append(replace(snapshot, scrapes=scrapes))
+    return ticks
+
+
+def client_ticks(cpu_s_by_pid: dict[str, float], cpus: int) -> list[Snapshot]:
+    """Return the ticks of a client host whose processes use this much CPU time per second, on `cpus` processors."""
+    ticks = []
+    for number, snapshot in enumerate(busy("c1", TICKS)):
+        (scrape,) = snapshot.scrapes
+        values: Values = {}
+        for pid, cpu_s in cpu_s_by_pid.items():
+            values[CPU_TIME.name, "java", pid] = round(number * cpu_s * TICKS_PER_S)
+            values[CPUS.name, "java", pid] = cpus
+        ticks.append(replace(snapshot, scrapes=(replace(scrape, source="processes", values=values, origin="boot"),)))
+    return ticks
+
+
+def first(
+    folder: Path,
+    nodes: list[list[Snapshot]],
+    client: list[Snapshot],
+) -> tuple[Resource, str] | None:
+    """Return the resource that was saturated first, and where; nodes and client share a machine."""
+    rows: tuple[Metric, ...] = (*METRICS, BY_CPU, PROCESS, ALLOWED_CPUS, CPU_TIME, CPUS)
+    for number, ticks in enumerate(nodes):
+        process = f"{int(NODE_PID) + number}@vm 1"
+        record(folder / "nodes" / ticks[0].node, ticks, metrics=rows, boot="b", process=process)
+    record(folder / "client-hosts" / "c1", client, metrics=rows, sources=(), boot="b")
+    names = [ticks[0].node for ticks in nodes]
+    run = Run(
+        "load",
+        BEGIN_S,
+        BEGIN_S + TICKS,
+        "0.1.0",
+        nodes=tuple(RunNode(name, f"http://{name}", f"nodes/{name}", TICKS, interval_s=1.0) for name in names),
+        phases=(RunPhase("main", BEGIN_S, BEGIN_S + TICKS),),
+        client_hosts=(ClientHost("c1", "", "client-hosts/c1", TICKS, interval_s=1.0),),
+    )
+    write_run(folder, run)
+    result = saturation_of(folder, run)
+    assert result is not None
+    return None if result.first is None else (result.first.resource, result.first.host)
+
+
+@pytest.mark.parametrize(("allowed_cpus", "expected"), [("0", (CPU, "n1")), ("0-1", None), ("1", None)])
+def test_only_the_processors_that_the_node_may_use_count(
+    allowed_cpus: str, expected: tuple[Resource, str] | None, tmp_path: Path
+) -> None:
+    assert first(tmp_path, [node_ticks("n1", 0.97, 0.3, allowed_cpus)], client_ticks({}, 2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("cpu_s_by_pid", "cpus", "expected"),
+    [
+        ({"7": 0.96}, 1, (GENERATOR, "client host c1")),
+        ({"7": 0.96}, 2, None),
+        ({"7": 1.96}, 2, (GENERATOR, "client host c1")),
+        # The process of the node is not a load generator.
+        ({NODE_PID: 0.96, "7": 0.3}, 1, None),
+    ],
+)
+def test_the_processors_that_the_load_generator_may_use_count(
+    cpu_s_by_pid: dict[str, float], cpus: int, expected: tuple[Resource, str] | None, tmp_path: Path
+) -> None:
+    assert first(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client_ticks(cpu_s_by_pid, cpus)) == expected
+
+
+@pytest.mark.parametrize(("process_share", "expected"), [(0.8, (HOT_NODE, "n2")), (0.15, (CPU, "n1"))])
+def test_a_node_with_most_of_the_cpu_time_is_named(
+    process_share: float, expected: tuple[Resource, str], tmp_path: Path
+) -> None:
+    nodes = [node_ticks(name, 0.97, process_share if name == "n2" else 0.1, "0") for name in ("n1", "n2", "n3")]
+    assert first(tmp_path, nodes, client_ticks({}, 2)) == expected

@@ -1,0 +1,128 @@
+"""The resource that is saturated first is named, unless the values do not determine it."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, RESOURCES, UNAVAILABLE, Loads
+from exporters.saturation.saturation import WINDOW, Interval, Saturation, saturation
+
+IDLE: Loads = {
+    "unanswered": 0.0,
+    "generator_cpu": 0.1,
+    "gc_share": 0.01,
+    "disk_util": 0.1,
+    "disk_await_ms": 1.0,
+    "io_waiting": 0.01,
+    "cpu_ratio": 1.0,
+    "cpu_busy": 0.3,
+    "cpu_waiting": 0.1,
+    "compactions_pending": 0.0,
+    "queued": 0.0,
+}
+BUSY_CPU = {"cpu_busy": 0.97, "cpu_waiting": 0.6}
+BUSY_DISK = {"disk_util": 1.0, "disk_await_ms": 30.0, "io_waiting": 0.5}
+
+
+def phase(length: int, loads: Callable[[int], Loads]) -> list[Interval]:
+    """Return the intervals of a phase of `length` seconds; `loads` returns the measures that differ from IDLE."""
+    return [Interval(1000.0 + second, {**IDLE, **loads(second)}) for second in range(length)]
+
+
+def idle(length: int = 60) -> list[Interval]:
+    return phase(length, lambda _: {})
+
+
+def judged(phases: list[dict[str, list[Interval]]]) -> Saturation:
+    """Return the result for phases with nodes and with a client host named "c"."""
+    return saturation([{"c": idle(), **phase} for phase in phases], {"c"})
+
+
+def test_nothing_is_saturated_if_all_resources_are_measured_and_idle() -> None:
+    result = judged([{"n1": idle(), "n2": idle()}])
+    assert result.first is None
+    assert not result.is_undetermined
+    assert [finding.resource for finding in result.findings] == list(RESOURCES)
+
+
+def test_the_beginning_is_that_of_the_first_saturated_interval() -> None:
+    result = judged([{"n1": idle(), "n2": phase(60, lambda second: BUSY_CPU if second >= 23 else {})}])
+    assert result.first is not None
+    assert (result.first.resource, result.first.host, result.first.begin_s) == (CPU, "n2", 1022.0)
+    assert result.first.text == "97% of its processors busy, tasks waiting in 60% of the time"
+
+
+@given(st.sets(st.integers(0, 59), max_size=WINDOW // 2))
+def test_short_bursts_are_no_saturation(bursts: set[int]) -> None:
+    result = judged([{"n1": phase(60, lambda second: BUSY_CPU if second in bursts else {})}])
+    assert result.first is None
+
+
+def test_a_resource_that_recovers_is_not_saturated() -> None:
+    result = judged([{"n1": phase(100, lambda second: BUSY_CPU if second < 20 else {})}])
+    assert result.first is None
+
+
+@pytest.mark.parametrize("disk_s", [0, 15, 30, 70])
+def test_the_earlier_resource_is_named_unless_its_cause_follows_soon(disk_s: int) -> None:
+    def loads(second: int) -> Loads:
+        return {**(BUSY_CPU if second >= 20 else {}), **(BUSY_DISK if second >= disk_s else {})}
+
+    result = judged([{"n1": phase(100, loads)}])
+    assert result.first is not None
+    assert result.first.resource == (CPU if disk_s == 70 else DISK)
+
+
+def test_garbage_collection_is_named_instead_of_the_cpu_that_it_uses() -> None:
+    result = judged([{"n1": phase(60, lambda _: {**BUSY_CPU, "gc_share": 0.4})}])
+    assert result.first is not None
+    assert result.first.resource == GC
+
+
+def test_a_busy_disk_with_fast_responses_is_not_saturated() -> None:
+    result = judged([{"n1": phase(60, lambda _: {**BUSY_DISK, "disk_await_ms": 0.5})}])
+    assert result.first is None
+
+
+def test_a_node_that_stops_answering_is_named() -> None:
+    silent = [Interval(interval.end_s, {"unanswered": 1.0}) for interval in idle()]
+    result = judged([{"n1": phase(60, lambda _: BUSY_CPU), "n2": silent}])
+    assert result.first is not None
+    assert (result.first.resource, result.first.host) == (UNAVAILABLE, "n2")
+
+
+def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:
+    loads = {measure: value for measure, value in IDLE.items() if measure != "generator_cpu"}
+    intervals = [Interval(1000.0 + second, loads) for second in range(60)]
+    result = judged([{"n1": idle(), "c": intervals}])
+    assert result.first is None
+    assert result.is_undetermined
+    assert list(result.unmeasured) == [GENERATOR]
+
+
+def test_a_resource_that_is_unmeasured_on_one_node_leaves_the_result_undetermined() -> None:
+    loads = {measure: value for measure, value in IDLE.items() if measure != "cpu_busy"}
+    result = judged([{"n1": idle(), "n2": [Interval(1000.0 + second, loads) for second in range(60)]}])
+    assert result.first is None
+    assert result.is_undetermined
+    assert CPU in result.unmeasured
+
+
+def test_waiting_requests_without_a_saturated_resource_leave_the_result_undetermined() -> None:
+    assert judged([{"n1": phase(60, lambda _: {"queued": 40.0})}]).is_undetermined
+
+
+def test_a_phase_that_is_too_short_determines_nothing() -> None:
+    result = judged([{"n1": phase(3, lambda _: BUSY_CPU)}])
+    assert result.first is None
+    assert result.is_undetermined
+
+
+def test_the_first_phase_in_which_a_resource_is_saturated_counts() -> None:
+    levels = [idle(), phase(60, lambda _: {"generator_cpu": 1.0})]
+    later = [Interval(interval.end_s + 60, interval.loads) for interval in levels[1]]
+    result = judged([{"c": levels[0]}, {"c": later}])
+    assert result.first is not None
+    assert (result.first.resource, result.first.begin_s) == (GENERATOR, 1060.0)
