@@ -23,7 +23,7 @@ def saturation_text(saturation: Saturation, zone_s: int) -> str:
     first = saturation.first
     if first is not None and first.begin_s is not None:
         time = clock_text(first.begin_s, zone_s)
-        return f"Saturated first: {first.resource.name} ({shown(first.host)}), from {time}: {first.text}."
+        return f"Limited first by: {first.resource.name} ({shown(first.host)}), from {time}: {first.text}."
     if not saturation.is_undetermined:
         return "Nothing was saturated."
     unknown = [resource.name for resource in saturation.unmeasured]

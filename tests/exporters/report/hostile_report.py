@@ -11,6 +11,8 @@ from exporters.comparison.run_settings import RunSettings
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
 from exporters.line.columns import Cell
 from exporters.report.report_data import Cost, ReportData
+from exporters.saturation.resources import CPU, DISK, GENERATOR
+from exporters.saturation.saturation import Finding, Saturation
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
 
@@ -88,7 +90,15 @@ def facts(seconds: int = 120) -> ReportData:
         (client_result(seconds),),
         Cost(281, hostile("USD")),
         baseline,
+        limited_by_cpu(names[0]),
     )
+
+
+def limited_by_cpu(node: str) -> Saturation:
+    """Return the result for a run that is limited by the CPU of a node; the load generator was not measured."""
+    cpu = Finding(CPU, node, BEGIN_S + 25, {"cpu_busy": 0.97, "cpu_waiting": 0.6})
+    idle_disk = Finding(DISK, node, None, {"disk_util": 0.02})
+    return Saturation(cpu, (idle_disk, cpu), (GENERATOR,))
 
 
 def client_result(seconds: int) -> ClientResult:

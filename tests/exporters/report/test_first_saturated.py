@@ -1,0 +1,34 @@
+"""The verdict states what limited the run, that nothing did, or why this is undetermined."""
+
+import pytest
+
+from exporters.report.sections.first_saturated import saturation_text
+from exporters.saturation.resources import CPU, GENERATOR
+from exporters.saturation.saturation import Finding, Saturation
+from tests.exporters.gnuplot.runs import BEGIN_S
+
+FIRST = Finding(CPU, "n1", BEGIN_S, {"cpu_busy": 0.97})
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (Saturation(None, (), ()), "Nothing was saturated."),
+        (
+            Saturation(None, (), (CPU, GENERATOR)),
+            "What saturated first is undetermined (not measured on all hosts: CPU, load generator).",
+        ),
+        (
+            Saturation(None, (), (), queued=1234.0),
+            "What saturated first is undetermined (1,234 requests were waiting in thread pools).",
+        ),
+    ],
+)
+def test_a_run_that_no_resource_limits(result: Saturation, text: str) -> None:
+    assert saturation_text(result, 0) == text
+
+
+def test_the_limiting_resource_is_named_even_if_others_were_not_measured() -> None:
+    text = saturation_text(Saturation(FIRST, (FIRST,), (GENERATOR,)), 0)
+    assert text.startswith("Limited first by: CPU (n1), from ")
+    assert text.endswith(": 97% of its processors busy.")
