@@ -41,10 +41,11 @@ class Resource:
         return all(loads[limit.measure] >= limit.bound for limit in self.limits if limit.measure in loads)
 
 
-# CPU and disk requests queue for long before the last idle percent is used, because load varies within an interval.
+# Requests queue long before the last idle percent is used, because the load varies within an interval. The nodes' limit
+# for the CPU is lower, because it also requires that tasks wait or that one node uses most of the CPU time.
 _BUSY = 0.9
 _WAITING = 0.2
-_CPU = Limit("cpu_busy", _BUSY, "{:.0%} of its processors busy")
+_CPU = Limit("cpu_busy", 0.85, "{:.0%} of its processors busy")
 
 UNAVAILABLE = Resource(
     "unavailable node",
