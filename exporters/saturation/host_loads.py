@@ -8,6 +8,7 @@ from collector.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import Choice, Row, table_of
+from exporters.line.columns import number
 from exporters.saturation.resources import QUEUED, Loads
 
 _BY_PROCESSOR = "node_cpu_seconds_total"
@@ -56,20 +57,23 @@ def node_loads(choice: Choice, node: NodeRun) -> dict[int, Loads]:
 def client_loads(host: NodeRun) -> tuple[str, dict[int, dict[str, float]]]:
     """Return a client host's boot id and, by interval, the share of its processors that each process used, by PID.
 
-    The key "" has the share of all processors that was used.
+    The key "" has the share of all processors that was used. An interval in which a process may use an unknown number
+    of processors has no shares.
     """
     shares = {}
     for index, row in table_of(Choice()).node_rows(host):
         values = host.intervals[index].sample.values
-        used: dict[str, float] = {}
-        for series, value in values.items():
-            cpus = values.get((CPUS.name, *series[1:])) if series[0] == CPU_TIME.name else None
-            if isinstance(value, Rate) and isinstance(cpus, float) and cpus:
-                used[series[2]] = value.per_s / cpus
+        used_s = {
+            series[1:]: value.per_s
+            for series, value in values.items()
+            if series[0] == CPU_TIME.name and isinstance(value, Rate)
+        }
+        cpus = {process: number(host.intervals[index].sample, (CPUS.name, *process)) for process in used_s}
+        used = {process[1]: used_s[process] / count for process, count in cpus.items() if count}
         busy_pct = _number(row, "cpu_busy_pct")
         if busy_pct is not None:
             used[""] = busy_pct / 100
-        shares[index] = used
+        shares[index] = used if all(cpus.values()) else {}
     return host.head.boot, shares
 
 

@@ -1,7 +1,8 @@
 """The resources that can limit a run, with the values beyond which they are saturated."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from statistics import fmean, median
 
 Loads = Mapping[str, float]
 """The known measures of a node or client host in one interval, by name."""
@@ -13,12 +14,14 @@ class Limit:
 
     measure  the name of the measure in `Loads`.
     bound    the value.
-    form     formats the measure as text.
+    form     formats the summary of the measure as text.
+    summary  combines the values of several intervals.
     """
 
     measure: str
     bound: float
     form: str
+    summary: Callable[[Iterable[float]], float] = median
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ _CPU = Limit("cpu_busy", 0.85, "{:.0%} of its processors busy")
 
 UNAVAILABLE = Resource(
     "unavailable node",
-    (Limit("unanswered", 1, "no answer in {:.0%} of the intervals"),),
+    (Limit("unanswered", 1, "no answer in {:.0%} of the intervals", fmean),),
 )
 GENERATOR = Resource(
     "load generator", (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),), is_of_clients=True

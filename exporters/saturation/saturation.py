@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from exporters.saturation.resources import QUEUED, RESOURCES, Loads, Resource
+from exporters.saturation.resources import QUEUED, RESOURCES, Limit, Loads, Resource
 
 WINDOW = 10
 """The number of intervals that are judged together, so that a short burst does not count."""
@@ -28,7 +28,7 @@ class Finding:
     """The state of a resource on one node or client host.
 
     begin_s  the beginning of its saturation; None if it was not saturated.
-    values   the medians of its measures, from `begin_s` to the end of the phase, or of all intervals.
+    values   the summaries of its measures, from `begin_s` to the end of the phase, or of all intervals.
     """
 
     resource: Resource
@@ -89,8 +89,14 @@ def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts:
             findings.append(min(known, key=_order))
         if not known or len(known) < len(states):
             unmeasured.append(resource)
-    queues = [_medians([QUEUED], intervals).get(QUEUED, 0.0) for phase in phases for intervals in phase.values()]
-    return Saturation(_first(findings, phases), findings, unmeasured, max(queues, default=0.0))
+    queued = max((_queued(intervals) for phase in phases for intervals in phase.values()), default=0.0)
+    return Saturation(_first(findings, phases), findings, unmeasured, queued)
+
+
+def _queued(intervals: Sequence[Interval]) -> float:
+    """Return the median number of requests waiting in thread pools; 0 if it is unknown."""
+    known = [interval.loads[QUEUED] for interval in intervals if QUEUED in interval.loads]
+    return median(known) if known else 0.0
 
 
 def _order(finding: Finding) -> tuple[float, float]:
@@ -106,8 +112,7 @@ def _state(resource: Resource, host: str, intervals: Sequence[Interval]) -> Find
         return None
     begin = _begin([bool(resource.is_saturated(interval.loads)) for interval in known])
     begin_s = None if begin is None else known[max(0, begin - 1)].end_s
-    measures = [limit.measure for limit in resource.limits]
-    return Finding(resource, host, begin_s, _medians(measures, known[begin or 0 :]))
+    return Finding(resource, host, begin_s, _summaries(resource.limits, known[begin or 0 :]))
 
 
 def _begin(saturated: Sequence[bool]) -> int | None:
@@ -122,12 +127,12 @@ def _begin(saturated: Sequence[bool]) -> int | None:
     return None
 
 
-def _medians(measures: Sequence[str], intervals: Sequence[Interval]) -> dict[str, float]:
+def _summaries(limits: Sequence[Limit], intervals: Sequence[Interval]) -> dict[str, float]:
     known = {
-        measure: [interval.loads[measure] for interval in intervals if measure in interval.loads]
-        for measure in measures
+        limit: [interval.loads[limit.measure] for interval in intervals if limit.measure in interval.loads]
+        for limit in limits
     }
-    return {measure: median(values) for measure, values in known.items() if values}
+    return {limit.measure: limit.summary(values) for limit, values in known.items() if values}
 
 
 def _first(findings: Sequence[Finding], phases: Sequence[Mapping[str, Sequence[Interval]]]) -> Finding | None:

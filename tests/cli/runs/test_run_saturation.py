@@ -1,5 +1,6 @@
 """The resource that limited a run is found in the recordings of its nodes and client hosts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from collector.catalogue import CATALOGUE
 from collector.host.busy_processes import CPU_TIME, CPUS
 from collector.host.cpu import TICKS_PER_S
 from collector.host.process import ALLOWED_CPUS
-from collector.model.metric import Metric, Values
+from collector.model.metric import Metric, Series, Value, Values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import ClientHost, Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from exporters.saturation.resources import CPU, GENERATOR, HOT_NODE, Resource
+from exporters.saturation.saturation import Saturation
 from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 TICKS = 60
@@ -65,7 +67,13 @@ def first(
     nodes: list[list[Snapshot]],
     client: list[Snapshot],
 ) -> tuple[Resource, str] | None:
-    """Return the resource that was saturated first, and where; nodes and client share a machine."""
+    """Return the resource that was saturated first, and where."""
+    result = analysed(folder, nodes, client)
+    return None if result.first is None else (result.first.resource, result.first.host)
+
+
+def analysed(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> Saturation:
+    """Return the result for a run whose nodes and client share a machine."""
     rows: tuple[Metric, ...] = (*METRICS, BY_CPU, PROCESS, ALLOWED_CPUS, CPU_TIME, CPUS)
     for number, ticks in enumerate(nodes):
         process = f"{int(NODE_PID) + number}@vm 1"
@@ -84,7 +92,7 @@ def first(
     write_run(folder, run)
     result = saturation_of(folder, run)
     assert result is not None
-    return None if result.first is None else (result.first.resource, result.first.host)
+    return result
 
 
 @pytest.mark.parametrize(("allowed_cpus", "expected"), [("0", (CPU, "n1")), ("0-1", None), ("1", None)])
@@ -108,6 +116,22 @@ def test_the_processors_that_the_load_generator_may_use_count(
     cpu_s_by_pid: dict[str, float], cpus: int, expected: tuple[Resource, str] | None, tmp_path: Path
 ) -> None:
     assert first(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client_ticks(cpu_s_by_pid, cpus)) == expected
+
+
+def test_a_process_on_an_unknown_number_of_processors_is_not_assumed_to_be_idle(tmp_path: Path) -> None:
+    ticks = [
+        replace(snapshot, scrapes=(replace(scrape, values=without_cpus(scrape.values)),))
+        for snapshot in client_ticks({"7": 0.96}, 1)
+        for scrape in snapshot.scrapes
+    ]
+    result = analysed(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], ticks)
+    assert result.first is None
+    assert GENERATOR in result.unmeasured
+
+
+def without_cpus(values: Mapping[Series, Value]) -> Values:
+    """Return the values that versions of casstat before CPUS recorded."""
+    return {series: value for series, value in values.items() if series[0] != CPUS.name}
 
 
 @pytest.mark.parametrize(("process_share", "expected"), [(0.8, (HOT_NODE, "n2")), (0.15, (CPU, "n1"))])

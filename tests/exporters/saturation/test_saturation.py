@@ -93,6 +93,12 @@ def test_a_node_that_stops_answering_is_named() -> None:
     assert (result.first.resource, result.first.host) == (UNAVAILABLE, "n2")
 
 
+def test_the_share_of_intervals_without_an_answer_is_stated() -> None:
+    result = judged([{"n1": phase(60, lambda second: {"unanswered": float(second < 6)})}])
+    (finding,) = [finding for finding in result.findings if finding.resource == UNAVAILABLE]
+    assert finding.text == "no answer in 10% of the intervals"
+
+
 def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:
     loads = {measure: value for measure, value in IDLE.items() if measure != "generator_cpu"}
     intervals = [Interval(1000.0 + second, loads) for second in range(60)]
