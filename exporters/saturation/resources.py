@@ -64,11 +64,11 @@ DISK = Resource(
         Limit("disk_util", _BUSY, "{:.0%} utilisation"),
         # A disk that serves requests in parallel is not saturated at 100% utilisation.
         Limit("disk_await_ms", 5, "{:.1f} ms per request"),
-        Limit("io_waiting", _WAITING, "tasks waiting in {:.0%} of the time"),
+        Limit("io_waiting", _WAITING, "tasks waiting {:.0%} of the time"),
     ),
 )
 HOT_NODE = Resource("hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean CPU time of the nodes"), _CPU))
-CPU = Resource("CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting in {:.0%} of the time")))
+CPU = Resource("CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")))
 COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
 
 RESOURCES = (UNAVAILABLE, GENERATOR, GC, DISK, HOT_NODE, CPU, COMPACTION)

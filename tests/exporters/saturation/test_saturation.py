@@ -51,7 +51,7 @@ def test_the_beginning_is_that_of_the_first_saturated_interval() -> None:
     result = judged([{"n1": idle(), "n2": phase(60, lambda second: BUSY_CPU if second >= 23 else {})}])
     assert result.first is not None
     assert (result.first.resource, result.first.host, result.first.begin_s) == (CPU, "n2", 1022.0)
-    assert result.first.text == "97% of its processors busy, tasks waiting in 60% of the time"
+    assert result.first.text == "97% of its processors busy, tasks waiting 60% of the time"
 
 
 @given(st.sets(st.integers(0, 59), max_size=WINDOW // 2))
