@@ -30,9 +30,9 @@ class Pixels(click.ParamType["tuple[int, int]"]):
 
 def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from exporters.gnuplot.all_plots import PLOTS
+        from exporters.gnuplot.all_plots import OVERLAYS, PLOTS
 
-        for plot in PLOTS:
+        for plot in (*PLOTS, *OVERLAYS):
             echo(f"{plot.name:20} {plot.help}")
         context.exit()
 
@@ -70,7 +70,7 @@ def command(
 
     PATHS are directories or files written by `casstat -w DIR` on the nodes, or a run directory. The output directory
     gets self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
-    most 300 points.
+    most 300 points. Several run directories are overlaid: each phase begins at the same time in all runs.
     """
     from cli.recordings.merge_options import MergeSettings
     from cli.recordings.plot_program import POINTS, Drawing, plot_into

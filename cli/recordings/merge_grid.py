@@ -52,7 +52,14 @@ def _interval(settings: MergeSettings, node_recordings: list["Recording"], lengt
     sessions = [
         (session.head.interval_s, recording.node) for recording in node_recordings for session in recording.sessions
     ]
-    slowest_s, slowest = max(sessions, key=itemgetter(0))
+    return interval_for(settings, *max(sessions, key=itemgetter(0)), length_s)
+
+
+def interval_for(settings: MergeSettings, slowest_s: float, slowest: str, length_s: float) -> float:
+    """Return the interval, in seconds, for a time range of `length_s`. Raises click.BadParameter.
+
+    `slowest_s` is the longest interval of a recording, and `slowest` is its node.
+    """
     if settings.interval is None:
         return max(slowest_s, _usual(settings.points, length_s))
     if settings.interval < slowest_s:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,10 @@ from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import run_at
 from collector.printable import count_text
 from collector.runs.phases import WARM_UP
+from collector.runs.run_file import is_run
+
+if TYPE_CHECKING:
+    from exporters.gnuplot.plot_data import Run
 
 # With more points, lines look like bands of noise.
 POINTS = 300
@@ -40,16 +45,39 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
 
     Prints notes about the recordings, unless `quiet` is set. Raises CasstatError and click.UsageError.
     """
-    from exporters.gnuplot.all_plots import PLOTS, write
+    from exporters.gnuplot.all_plots import OVERLAYS, PLOTS, write
     from exporters.gnuplot.gnuplot_process import GnuplotError, draw
-    from exporters.gnuplot.merged_run import node_rows, run_of
 
-    known = [plot.name for plot in PLOTS]
+    is_overlay = len(set(settings.paths)) > 1 and all(map(is_run, settings.paths))
+    plots = OVERLAYS if is_overlay else PLOTS
+    known = [plot.name for plot in plots]
     for name in drawing.only:
         if name not in known:
             raise click.BadParameter(
                 f"unknown plot '{name}' (hint: choose from {', '.join(known)})", param_hint="--only"
             )
+    run = _overlay(settings, drawing) if is_overlay else _single_run(settings, drawing, quiet=quiet)
+    with output_folder(folder):
+        scripts = write(run, folder, plots=plots, theme=drawing.theme, only=drawing.only or None, size=drawing.size)
+        try:
+            yield from draw(scripts)
+        except GnuplotError as error:
+            raise CasstatError(str(error)) from None
+
+
+def _overlay(settings: MergeSettings, drawing: Drawing) -> "Run":
+    """Return several runs. Raises CasstatError and click.UsageError."""
+    from cli.recordings.overlay_program import overlay_of
+
+    if drawing.warm_up_s is not None:
+        raise click.UsageError("--warm-up cannot be combined with several runs")
+    return overlay_of(settings)
+
+
+def _single_run(settings: MergeSettings, drawing: Drawing, *, quiet: bool) -> "Run":
+    """Return the run or recordings at the paths. Raises CasstatError and click.UsageError."""
+    from exporters.gnuplot.merged_run import node_rows, run_of
+
     warm_up_s = warm_up_of(settings) if drawing.warm_up_s is None else drawing.warm_up_s
     run, choice = merged(settings, node_rows, quiet=quiet)
     if len(run.indices) > MAX_POINTS:
@@ -59,13 +87,7 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
             f"{len(run.indices)} points ({span} seconds since the epoch) are too many for a plot (hint: {hint})"
         )
     title = settings.paths[0].resolve().name if len(settings.paths) == 1 else count_text(len(run.nodes), "node")
-    with output_folder(folder):
-        plots = run_of(run, choice, title, warm_up_s)
-        scripts = write(plots, folder, theme=drawing.theme, only=drawing.only or None, size=drawing.size)
-        try:
-            yield from draw(scripts)
-        except GnuplotError as error:
-            raise CasstatError(str(error)) from None
+    return run_of(run, choice, title, warm_up_s)
 
 
 def warm_up_of(settings: MergeSettings) -> float:

@@ -67,6 +67,10 @@ class SpanGrid(Grid):
         """Return the index of the span that contains an interval."""
         return bisect_right(self._first_indices, index) - 1
 
+    def number_in_span(self, index: int) -> int:
+        """Return an interval's number in its span, counted from 0."""
+        return index - self._first_indices[self.span_of(index)]
+
     def indices_between(self, begin_s: float, end_s: float) -> range:
         """Return the indices of all intervals to which ticks in a time range can belong."""
         touched = [

@@ -1,4 +1,8 @@
-"""All plots. To add one, add a file to `plots/` and an entry to `PLOTS`."""
+"""All plots.
+
+To add a plot of one run, add a file to `plots/` and an entry to `PLOTS`; to add a plot of several runs, add a file to
+`overlay/` and an entry to `OVERLAYS`.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,6 +10,7 @@ from pathlib import Path
 
 from exporters.gnuplot import data_files
 from exporters.gnuplot.missing_nodes import missing
+from exporters.gnuplot.overlay import overlaid_lines, overlaid_percentiles
 from exporters.gnuplot.plot_colours import THEMES
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import Drawing, Page
@@ -65,28 +70,47 @@ PLOTS: tuple[Plot, ...] = (
     ),
 )
 
+"""The plots of one run."""
+
+OVERLAYS: tuple[Plot, ...] = (
+    Plot(
+        "runs",
+        "several runs: operations, p99, CPU and GC, with each phase beginning at the same time",
+        overlaid_lines.draw,
+        overlaid_lines.size,
+    ),
+    Plot(
+        "runs_percentiles",
+        "several runs: latency by percentile in the measured phases",
+        overlaid_percentiles.draw,
+        overlaid_percentiles.size,
+    ),
+)
+"""The plots of several runs (see `exporters.gnuplot.overlay.aligned_runs`)."""
+
 
 def write(
     run: Run,
     folder: Path,
     *,
+    plots: Sequence[Plot] = PLOTS,
     theme: str = "light",
     only: Sequence[str] | None = None,
     size: tuple[int, int] | None = None,
 ) -> list[Path]:
-    """Write the scripts and data files of all plots, or of those named in `only`; return the scripts.
+    """Write the scripts and data files of `plots`, or of those named in `only`; return the scripts.
 
     `theme` is one of THEMES. `size` is the width and height in pixels; None means each plot's default. No plot is
     smaller than three quarters of its default. Raises OSError, and ValueError for an unknown plot or theme.
     """
-    unknown = set(only or ()) - {plot.name for plot in PLOTS}
+    unknown = set(only or ()) - {plot.name for plot in plots}
     if unknown:
         raise ValueError(f"unknown plot '{min(unknown)}'")
     if theme not in THEMES:
         raise ValueError(f"unknown theme '{theme}'")
     folder.mkdir(parents=True, exist_ok=True)
     scripts, missing_nodes = [], missing(run)
-    for plot in PLOTS:
+    for plot in plots:
         if only is None or plot.name in only:
             page = Page(run, plot.name, *_size(plot, run, size), THEMES[theme], missing_nodes)
             scripts.append(_write(plot, page, folder))

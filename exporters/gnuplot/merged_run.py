@@ -9,6 +9,7 @@ from collector.cluster.node_settings import NodeSettings, settings_of
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.histogram import Buckets
+from collector.model.sample import Sample
 from collector.model.snapshot import Event
 from collector.printable import count_text
 from exporters.files.merged_rows import Choice, table_of
@@ -17,6 +18,7 @@ from exporters.line.view import logged
 
 # Only these columns are kept for each node, because a run may have hundreds of nodes.
 SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
+OPERATIONS = ("read", "write")
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}
 
@@ -51,15 +53,13 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
     """Return the run that the plots show; the first `warm_up_s` seconds are its warm-up."""
     table, grid, indices = table_of(choice), merged.grid, merged.indices
     cluster: list[Row | None] = []
-    buckets: dict[str, list[Buckets | None]] = {"read": [], "write": []}
+    buckets: dict[str, list[Buckets | None]] = {operation: [] for operation in OPERATIONS}
     for index in indices:
         cluster_sample = merged.cluster.get(index)
         cluster.append(None if cluster_sample is None else table.cluster_row(cluster_sample, len(merged.nodes)))
         for operation, series in buckets.items():
             series.append(
-                None
-                if cluster_sample is None
-                else table.view.operations.buckets(cluster_sample.sample, operation.title())
+                None if cluster_sample is None else operation_buckets(choice, cluster_sample.sample, operation)
             )
     begin_s = grid.end_of(indices.start) - grid.interval_s
     head = merged.nodes[0].head
@@ -74,6 +74,11 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
         head.zone,
         footer(merged),
     )
+
+
+def operation_buckets(choice: Choice, sample: Sample, operation: str) -> Buckets | None:
+    """Return the merged latency histogram of an operation, which is one of OPERATIONS."""
+    return table_of(choice).view.operations.buckets(sample, operation.title())
 
 
 def footer(merged: Merged[NodeRows]) -> list[str]:

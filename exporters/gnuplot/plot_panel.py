@@ -67,7 +67,14 @@ def column(name: str, factor: str = "") -> str:
 
 
 def lines_panel(
-    page: Page, box: Box, label: str, lines: Sequence[Line], *, log: bool = False, second_label: str = ""
+    page: Page,
+    box: Box,
+    label: str,
+    lines: Sequence[Line],
+    *,
+    log: bool = False,
+    second_label: str = "",
+    has_legend: bool = True,
 ) -> list[str]:
     """Return the commands that draw a panel; lines without data are left out."""
     drawn = [line for line in lines if can_be_drawn(line, log)]
@@ -79,7 +86,7 @@ def lines_panel(
         second = value_axis.linear(_all(seconds), box.height).commands("y2")
         commands += ["set border 11", *second, *rotated_label(page, box, second_label, box.right + 48, 9002)]
     commands += [
-        *legend(page, box, 60 if seconds else 12),
+        *(legend(page, box, 60 if seconds else 12) if has_legend else ["unset key"]),
         *plot([*(line.plot(page) for line in drawn), *hover(page, box, drawn)]),
     ]
     return commands + (["set border 3", "unset y2tics; unset label 9002"] if seconds else [])

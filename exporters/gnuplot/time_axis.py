@@ -22,13 +22,17 @@ _MAX_TICS = 200
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """A time range in seconds since the epoch, and its position in pixels."""
+    """A time range and its position in pixels.
+
+    Times are in seconds since the epoch, or since the start if `is_elapsed` is true.
+    """
 
     begin_s: float
     end_s: float
     left: float
     right: float
     zone_s: int
+    is_elapsed: bool = False
 
     def px(self, time_s: float) -> float:
         """Return a time's horizontal position, in pixels from the page's left edge."""
@@ -52,7 +56,7 @@ class TimeAxis:
         begin, end = self.begin_s + self.zone_s, self.end_s + self.zone_s
         first, last = ceil(begin / step), floor(end / step)
         form, unit = self._format(step) if labels else ("", "")
-        half = width_px(form.replace("%Y", "0000").replace("%", "0"), TEXT_PT) / 2
+        half = width_px(form.replace("%Y", "0000").replace("%t", "%").replace("%", "0"), TEXT_PT) / 2
         tics = ", ".join(
             f"{self._hidden(tic * step, half - beyond_px)}{tic * step:.14g}"
             for tic in range(first, min(last, first + _MAX_TICS) + 1)
@@ -60,7 +64,7 @@ class TimeAxis:
         return [
             f"set xrange [{begin:.14g}:{end:.14g}]",
             f"set xtics time format '{form}' ({tics})",
-            f"set xlabel '{f'local time, {unit}' if labels else ''}' tc rgb ink",
+            f"set xlabel '{f'{self._meaning}, {unit}' if labels else ''}' tc rgb ink",
         ]
 
     def _hidden(self, local_s: float, reaches_px: float) -> str:
@@ -71,8 +75,14 @@ class TimeAxis:
         least = (self.end_s - self.begin_s) / max((self.right - self.left) / _TIC_PX, 1)
         return next((step for step in _STEPS_S if step >= least), least)
 
+    @property
+    def _meaning(self) -> str:
+        return "time since the start" if self.is_elapsed else "local time"
+
     def _format(self, step: float) -> tuple[str, str]:
         """Return the time format for the tic labels, and its description for the axis title."""
+        if self.is_elapsed and self.end_s - self.begin_s > 86400:
+            return "%tH:%M", "h:min"
         if step >= 86400:
             return "%Y-%m-%d", "date"
         if self.end_s - self.begin_s > 86400:
@@ -83,8 +93,8 @@ class TimeAxis:
         return (f"%H:%M:%.{digits}S" if digits else "%H:%M:%S"), "h:min:s"
 
 
-def time_axis(run: Run, left: float, right: float) -> TimeAxis:
+def time_axis(run: Run, left: float, right: float, *, is_elapsed: bool = False) -> TimeAxis:
     """Return a run's time axis. It begins one interval before the first time, which is the end of an interval."""
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else run.interval_s or 1.0
-    return TimeAxis(begin_s, max(end_s, begin_s + 1e-3), left, right, run.zone_s)
+    return TimeAxis(begin_s, max(end_s, begin_s + 1e-3), left, right, run.zone_s, is_elapsed)

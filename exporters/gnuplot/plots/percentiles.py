@@ -29,7 +29,7 @@ def draw(page: Page) -> Drawing:
     merged = {word: total_buckets(run, word) for word, _, _ in _WORDS}
     data = curves(merged)
     values = [value for word in merged for value in present(data[f"{word}_ms"])]
-    last = max((_decades(buckets) for buckets in merged.values() if buckets), default=2.0)
+    last = max((decades(buckets) for buckets in merged.values() if buckets), default=2.0)
     parts = [
         f"{page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms')) with linespoints"
         f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {_STEPS // 2} title {quoted(_title(colour, buckets))}"
@@ -47,7 +47,7 @@ def draw(page: Page) -> Drawing:
         *page.labels(f"{span_text(run)}; {_warm_up_text(run)}{_longest(merged)}"),
         *page.margins(box),
         f"set xrange [0:{last:.4f}]",
-        f"set xtics ({', '.join(_tics(last))})",
+        f"set xtics ({', '.join(tics(last))})",
         "set xlabel 'percentile, % of operations' tc rgb ink",
         *axis(page, box, "latency, ms", value_axis.logarithmic(values, box.height)),
         *legend(page, box),
@@ -88,22 +88,23 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
     return f"; longest: {', '.join(counted)}" if counted else ""
 
 
-def _decades(buckets: Buckets) -> float:
+def decades(buckets: Buckets) -> float:
     """Return the highest percentile that the number of operations supports, as a number of nines (3 means 99.9%)."""
     return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
 
 
 def curves(merged: dict[str, Buckets | None]) -> Columns:
-    far = max((_decades(buckets) for buckets in merged.values() if buckets), default=0.0)
+    """Return the percentiles of each histogram: a column KEY_ms for each key, and the column "percentile"."""
+    far = max((decades(buckets) for buckets in merged.values() if buckets), default=0.0)
     # Near zero, each step spans more operations, so the steps are finer there.
     steps = [*(step / 200 for step in range(10)), *(step / _STEPS for step in range(1, floor(far * _STEPS) + 1))]
-    ends = {_decades(buckets) for buckets in merged.values() if buckets}
+    ends = {decades(buckets) for buckets in merged.values() if buckets}
     counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}
     for at in sorted({*steps, *ends} if ends else ()):
         q = 1 - 10**-at
         counted["percentile"].append(100 * q)
         for word, buckets in merged.items():
-            value = quantile(buckets, q) if buckets and at <= _decades(buckets) else None
+            value = quantile(buckets, q) if buckets and at <= decades(buckets) else None
             counted[f"{word}_ms"].append(None if value is None else value * _MS)
     return dict(counted)
 
@@ -112,6 +113,7 @@ def _title(word: str, buckets: Buckets) -> str:
     return f"{word}: {buckets.total:,.0f}"
 
 
-def _tics(last: float) -> list[str]:
+def tics(last: float, *, labels: bool = True) -> list[str]:
+    """Return the tics of a percentile axis that ends at `last`, a number of nines."""
     percents = [*_NAMED, *(100 * (1 - 10.0**-nines) for nines in range(2, floor(last + 1e-9) + 1))]
-    return [f"'{percent:.10g}%%' {-log10(1 - percent / 100):.6g}" for percent in percents]
+    return [f"'{f'{percent:.10g}%%' if labels else ''}' {-log10(1 - percent / 100):.6g}" for percent in percents]

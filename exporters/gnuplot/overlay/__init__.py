@@ -1,0 +1,1 @@
+"""Overlaid plots of several runs, aligned by phase."""

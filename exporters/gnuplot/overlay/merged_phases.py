@@ -1,0 +1,31 @@
+"""Prepares the phases of a merged run for overlaid plots."""
+
+from collections.abc import Sequence
+
+from collector.cluster.grid import SpanGrid
+from collector.cluster.merge_job import Merged
+from collector.model.histogram import Buckets
+from collector.runs.run import RunPhase
+from exporters.files.merged_rows import Choice, table_of
+from exporters.gnuplot.merged_run import OPERATIONS, NodeRows, operation_buckets
+from exporters.gnuplot.overlay.aligned_runs import PhaseRows
+from exporters.gnuplot.plot_data import Row
+
+
+def merged_phases(
+    merged: Merged[NodeRows], choice: Choice, grid: SpanGrid, phases: Sequence[RunPhase]
+) -> list[PhaseRows]:
+    """Return the rows of each phase; the spans of `grid` are the phases."""
+    rows: list[dict[int, Row]] = [{} for _ in phases]
+    buckets: list[dict[str, dict[int, Buckets]]] = [{name: {} for name in OPERATIONS} for _ in phases]
+    for index, sample in merged.cluster.items():
+        phase, number = grid.span_of(index), grid.number_in_span(index)
+        rows[phase][number] = table_of(choice).cluster_row(sample, len(merged.nodes))
+        for operation in OPERATIONS:
+            histogram = operation_buckets(choice, sample.sample, operation)
+            if histogram is not None:
+                buckets[phase][operation][number] = histogram
+    return [
+        PhaseRows(phase.name, phase.end_s - phase.begin_s, phase.measured, phase_rows, phase_buckets)
+        for phase, phase_rows, phase_buckets in zip(phases, rows, buckets, strict=True)
+    ]

@@ -1,0 +1,107 @@
+"""`casstat plot` overlays several runs."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from collector.runs.run import Run, RunNode, RunPhase
+from collector.runs.run_file import write_run
+from tests.cli.recordings.conftest import Run as RunCasstat
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.faults.program import is_clean
+
+DAY_S = 86400.0
+
+
+def recorded(
+    folder: Path, phases: Sequence[tuple[str, int]], reads: int, begin_s: float = BEGIN_S, *, has_ended: bool = True
+) -> Path:
+    """Record a run of two nodes with `reads` reads per second each; each phase has a name and a length in seconds."""
+    length_s = sum(seconds for _, seconds in phases)
+    names = ("a", "b")
+    for name in names:
+        ticks = busy(name, length_s + 2, lambda _: (500,) * reads, begin_s=begin_s - 1.0)
+        record(folder / "nodes" / name, ticks)
+    parts, end_s = [], begin_s
+    for name, seconds in phases:
+        parts.append(RunPhase(name, end_s, end_s + seconds, measured=name != "warm-up"))
+        end_s += seconds
+    nodes = tuple(RunNode(name, name, f"nodes/{name}", interval_s=1.0) for name in names)
+    write_run(folder, Run(folder.name, begin_s, end_s if has_ended else None, "1", nodes=nodes, phases=tuple(parts)))
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> None:
+    """Two runs, recorded on different days; their warm-ups and main phases differ in length."""
+    recorded(tmp_path / "r1", [("warm-up", 5), ("main", 10)], 10)
+    recorded(tmp_path / "r2", [("warm-up", 3), ("main", 12), ("peak", 5)], 20, BEGIN_S + DAY_S)
+
+
+def columns(path: str) -> dict[str, list[str]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t"))
+    return {name: list(values) for name, *values in zip(*rows, strict=True)}
+
+
+def test_runs_are_aligned_by_phase(runs: None, run: RunCasstat) -> None:
+    code, out, errors = run("plot", "r1", "r2", "-o", "out")
+    assert (code, errors) == (0, "casstat: phase 'peak' is not shown, because not all runs have it\n")
+    assert [Path(path).name for path in out.split()] == [
+        *("runs.png", "runs.svg", "runs_percentiles.png", "runs_percentiles.svg")
+    ]
+    assert all(Path(path).stat().st_size > 5000 for path in out.split())
+    data = columns("out/runs.tsv")
+    assert data["time"] == [str(second) for second in range(1, 18)]
+    # The warm-up lasts 5 s and the main phase 12 s, as in the run in which it is longest.
+    assert data["1 r1 reads_per_s"] == ["20"] * 15 + ["NaN"] * 2
+    assert data["2 r2 reads_per_s"] == ["40"] * 3 + ["NaN"] * 2 + ["40"] * 12
+
+
+def test_one_phase_is_shown(runs: None, run: RunCasstat) -> None:
+    code, _, errors = run("plot", "r1", "r2", "-o", "out", "--phase", "main", "--only", "runs")
+    assert (code, errors) == (0, "")
+    assert columns("out/runs.tsv")["1 r1 reads_per_s"] == ["20"] * 10 + ["NaN"] * 2
+
+
+def test_the_interval_limits_the_number_of_points(tmp_path: Path, run: RunCasstat) -> None:
+    for name in ("long1", "long2"):
+        recorded(tmp_path / name, [("main", 700)], 10)
+    code, _, errors = run("plot", "long1", "long2", "-o", "out", "--only", "runs")
+    assert (code, errors) == (0, "")
+    assert len(columns("out/runs.tsv")["time"]) == 140
+
+
+def test_runs_with_the_same_name_have_different_labels(tmp_path: Path, run: RunCasstat) -> None:
+    for folder in ("x/run", "y/run"):
+        recorded(tmp_path / folder, [("main", 5)], 10)
+    assert run("plot", "x/run", "y/run", "-o", "out", "--only", "runs")[0] == 0
+    assert {"1 x/run reads_per_s", "2 y/run reads_per_s"} < columns("out/runs.tsv").keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--from", "10:00"], 2, "--from cannot be combined with several runs (hint: use --phase)"),
+        (["--until", "10:00"], 2, "--until cannot be combined with several runs"),
+        (["--clock", "a=1"], 2, "--clock cannot be combined with several runs"),
+        (["--warm-up", "5s"], 2, "--warm-up cannot be combined with several runs"),
+        (["--phase", "peak"], 2, "not all runs have a phase 'peak' (phases of all runs: warm-up, main)"),
+        (["--interval", "0.5"], 2, "shorter than the interval of r1's recording, 1 s"),
+        (["--only", "overview"], 2, "unknown plot 'overview' (hint: choose from runs, runs_percentiles)"),
+        (["--nodes", "zz"], 1, "no recording matches --nodes"),
+        (["empty"], 1, "the runs have no phase in common (hint: see 'casstat runs show DIR')"),
+        (["open"], 1, "open: the run has not ended (hint: run 'casstat fetch --recover open')"),
+        (["r1/nodes/a"], 2, "cannot be combined with other recordings"),
+    ],
+)
+def test_errors(tmp_path: Path, runs: None, run: RunCasstat, arguments: list[str], code: int, message: str) -> None:
+    recorded(tmp_path / "empty", [("other", 5)], 10)
+    recorded(tmp_path / "open", [("main", 5)], 10, has_ended=False)
+    exit_code, out, errors = run("plot", "r1", "r2", *arguments, "-o", "out")
+    assert (exit_code, out) == (code, "")
+    assert message in errors
+    assert code == 2 or is_clean(errors)
+    assert not list(tmp_path.glob("out/*"))
