@@ -53,15 +53,18 @@ def _block(block: Block) -> str:
 
 
 def _table(table: Table) -> str:
-    header = "".join(
-        f'<th scope="col"{_style(table, column)}>{escaped(text)}</th>' for column, text in enumerate(table.header)
-    )
+    header = "".join(_header_cell(table, column, text) for column, text in enumerate(table.header))
     rows = "".join(f"<tr>{''.join(_cell(table, *cell) for cell in enumerate(row))}</tr>\n" for row in table.rows)
     caption = escaped(table.caption)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table><caption>{caption}</caption>\n'
         f"<thead><tr>{header}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
+
+
+def _header_cell(table: Table, column: int, text: str) -> str:
+    # An empty th would be a header without a name.
+    return f'<th scope="col"{_style(table, column)}>{escaped(text)}</th>' if text else "<td></td>"
 
 
 def _cell(table: Table, column: int, text: str) -> str:
