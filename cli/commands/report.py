@@ -29,7 +29,7 @@ from cli.safe_echo import echo
     "--baseline",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Run to compare the settings with; the report then lists which of them differ.",
+    help="Run to compare with; the report then includes the differences of the results and of the settings.",
 )
 def command(**options: Any) -> None:
     """Write the report of a run

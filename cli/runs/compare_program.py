@@ -66,16 +66,12 @@ def compare(settings: CompareSettings) -> int:
 
     Raises CasstatError and click.UsageError.
     """
-    if find_spec("numpy") is None:
-        raise CasstatError(f"compare requires numpy (hint: run '{install_command('numpy', 'orjson')}')")
+    require_numpy()
     from exporters.comparison.comparison_json import comparison_json
     from exporters.comparison.comparison_text import comparison_lines
     from exporters.comparison.junit import junit_xml
 
-    a, b = _sides(settings)
-    # Client results have millions of objects.
-    with gc_paused():
-        report = _report(settings, [_loaded(folder) for folder in a], [_loaded(folder) for folder in b])
+    report = comparison_of(*_sides(settings), settings.fail_if)
     for warning in report.warnings:
         note(warning)
     for line in [comparison_json(report)] if settings.json else comparison_lines(report):
@@ -89,6 +85,22 @@ def compare(settings: CompareSettings) -> int:
         except OSError as error:
             raise CasstatError(f"{settings.junit}: {error.strerror}") from None
     return int(report.is_failed)
+
+
+def require_numpy() -> None:
+    """Raise CasstatError if numpy is not installed."""
+    if find_spec("numpy") is None:
+        raise CasstatError(f"compare requires numpy (hint: run '{install_command('numpy', 'orjson')}')")
+
+
+def comparison_of(a: Sequence[Path], b: Sequence[Path], conditions: Sequence[RelativeCondition] = ()) -> "Report":
+    """Return the comparison of the runs in these directories, which requires numpy.
+
+    Raises CasstatError and click.UsageError.
+    """
+    # Client results have millions of objects.
+    with gc_paused():
+        return _report([_loaded(folder) for folder in a], [_loaded(folder) for folder in b], conditions)
 
 
 def _sides(settings: CompareSettings) -> tuple[list[Path], list[Path]]:
@@ -154,7 +166,7 @@ def _loaded(folder: Path) -> _LoadedRun:
     return _LoadedRun(folder, run, measured_phases(run))
 
 
-def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_LoadedRun]) -> "Report":
+def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequence[RelativeCondition]) -> "Report":
     """Return the comparison. Raises CasstatError and click.UsageError."""
     from exporters.comparison.checked_conditions import checked
     from exporters.comparison.comparison import comparisons
@@ -172,7 +184,7 @@ def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_Loa
         [_compared(loaded_run, common, step_s, is_only=len(side) == 1) for loaded_run in side] for side in (a, b)
     )
     side_a, side_b = ([run for run, _ in pairs] for pairs in (pairs_a, pairs_b))
-    compared = comparisons(side_a, side_b, [condition.column for condition in settings.fail_if])
+    compared = comparisons(side_a, side_b, [condition.column for condition in conditions])
     return Report(
         [_name(loaded_run) for loaded_run in a],
         [_name(loaded_run) for loaded_run in b],
@@ -182,7 +194,7 @@ def _report(settings: CompareSettings, a: Sequence[_LoadedRun], b: Sequence[_Loa
             *_missing_data((*side_a, *side_b), common),
         ],
         compared,
-        [checked(condition, compared) for condition in settings.fail_if],
+        [checked(condition, compared) for condition in conditions],
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli.errors import CasstatError
 from cli.parameters.output_folder import output_folder
@@ -10,14 +11,17 @@ from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import read_run_in, run_at
 from cli.recordings.settings_of_run import completed_settings, run_settings
 from cli.runs.client_results import results_in
+from cli.runs.compare_program import comparison_of, require_numpy
 from cli.runs.completed_summary import attempt, completed_summary
 from cli.runs.run_folder import is_being_recorded
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary
 from collector.atomic_file import replace_file
 from collector.runs.run import Run
-from exporters.comparison.run_settings import RunSettings
-from exporters.report.report_data import Cost
+from exporters.report.report_data import Baseline, Cost
+
+if TYPE_CHECKING:
+    from exporters.comparison.comparison_report import Report as Comparison
 
 HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
 # A run of up to 11 minutes has a point per second; the points of longer runs cover longer intervals.
@@ -47,8 +51,22 @@ def report(settings: ReportSettings) -> list[Path]:
     if summary is None:
         raise CasstatError(f"{settings.run}: cannot write a report without a summary")
     cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
-    baseline = None if settings.baseline is None else run_settings(settings.baseline)
+    baseline = None if settings.baseline is None else _baseline(settings.baseline, settings.run)
     return write_report(settings.run, run, summary, settings.folder or settings.run, cost, baseline)
+
+
+def _baseline(baseline: Path, folder: Path) -> Baseline:
+    """Return the baseline of the run in `folder`; print a note if they cannot be compared.
+
+    Raises CasstatError and click.UsageError.
+    """
+    return Baseline(run_settings(baseline), attempt(lambda: _comparison(baseline, folder)))
+
+
+def _comparison(baseline: Path, folder: Path) -> "Comparison":
+    """Return the comparison of two runs. Raises CasstatError and click.UsageError."""
+    require_numpy()
+    return comparison_of([baseline], [folder])
 
 
 def write_report(
@@ -57,7 +75,7 @@ def write_report(
     summary: RunSummary,
     target: Path,
     cost: Cost | None = None,
-    baseline: RunSettings | None = None,
+    baseline: Baseline | None = None,
 ) -> list[Path]:
     """Write the report of the run in `folder` to the directory `target`; return the files.
 

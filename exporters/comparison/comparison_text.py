@@ -9,6 +9,7 @@ from exporters.comparison.comparison_report import Report
 WIDTHS = (33, 10, 10, 8, 18, 6)
 """The widths of all columns but the last, which states whether the difference is significant."""
 HEADERS = ("", "A", "B", "diff", "95% interval", "effect", "differs")
+WITHIN_RUNS = "within-run variation only: the intervals do not include the variation between runs"
 MAX_CHARS = 100
 
 
@@ -17,14 +18,15 @@ def comparison_lines(report: Report) -> Iterator[str]:
     yield f"A: {_runs_text(report.a)}"
     yield f"B: {_runs_text(report.b)}"
     if report.is_within_runs:
-        yield "within-run variation only: the intervals do not include the variation between runs"
+        yield WITHIN_RUNS
     phase = None
     for comparison in report.comparisons:
         if comparison.phase != phase:
             phase = comparison.phase
             yield ""
             yield _line((f"phase {one_line(phase)}"[: WIDTHS[0]], *HEADERS[1:]))
-        yield _line(_cells(comparison))
+        name, *cells = comparison_cells(comparison)
+        yield _line((name[: WIDTHS[0]], *cells))
 
 
 def _runs_text(names: Sequence[str]) -> str:
@@ -39,13 +41,14 @@ def _line(cells: Sequence[str]) -> str:
     return " ".join((*texts, cells[-1])).rstrip()
 
 
-def _cells(comparison: Comparison) -> tuple[str, ...]:
+def comparison_cells(comparison: Comparison) -> tuple[str, ...]:
+    """Return the cells below HEADERS."""
     difference = comparison.difference
     interval = difference.reason or "-"
     if difference.low is not None and difference.high is not None:
         interval = f"{_percent(difference.low)} to {_percent(difference.high)}"
     return (
-        " ".join(filter(None, (comparison.column, comparison.bound)))[: WIDTHS[0]],
+        " ".join(filter(None, (comparison.column, comparison.bound))),
         _number(difference.value_a),
         _number(difference.value_b),
         "-" if difference.relative is None else _percent(difference.relative),

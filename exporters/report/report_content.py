@@ -4,6 +4,7 @@ from exporters.gnuplot.plot_page import span_text
 from exporters.report.report_blocks import Report, Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import shown
+from exporters.report.sections.baseline_comparison import baseline_comparison
 from exporters.report.sections.each_node import each_node
 from exporters.report.sections.events import events
 from exporters.report.sections.first_saturated import first_saturated
@@ -19,6 +20,7 @@ from exporters.report.sections.verdict import verdict
 SECTIONS = (
     verdict,
     phase_tables,
+    baseline_comparison,
     over_time,
     latency_distribution,
     each_node,

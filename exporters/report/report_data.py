@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from collector.clients.client_result import ClientResult
 from collector.cluster.merge_job import Merged
@@ -14,6 +15,10 @@ from exporters.gnuplot.plot_data import Phase
 from exporters.saturation.saturation import Saturation
 from exporters.summary.phase_summary import PhaseSummary
 
+if TYPE_CHECKING:
+    # It requires numpy, which is optional.
+    from exporters.comparison.comparison_report import Report as Comparison
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -21,6 +26,18 @@ class Cost:
 
     per_hour: float
     currency: str
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The run with which the report compares its run.
+
+    settings    its metadata and the settings of its nodes.
+    comparison  the comparison of the baseline (A) with the run (B); None if they cannot be compared.
+    """
+
+    settings: RunSettings
+    comparison: "Comparison | None" = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +51,7 @@ class ReportData:
     lost        a lower bound on the number of ticks lost in these phases, by node.
     results     the results of load generators.
     cost        None if it is unknown.
-    baseline    the settings of the run with which this one is compared; None without a baseline.
+    baseline    None if there is no baseline.
     saturation  which resource limited the run; None if it is unknown.
     """
 
@@ -45,7 +62,7 @@ class ReportData:
     lost: Mapping[str, int] = field(default_factory=dict)
     results: Sequence[ClientResult] = ()
     cost: Cost | None = None
-    baseline: RunSettings | None = None
+    baseline: Baseline | None = None
     saturation: Saturation | None = None
 
     @property
@@ -72,7 +89,7 @@ def report_data(
     lost: Mapping[str, int],
     results: Sequence[ClientResult],
     cost: Cost | None,
-    baseline: RunSettings | None,
+    baseline: Baseline | None,
     saturation: Saturation | None,
 ) -> ReportData:
     """Return the data of a report from a run's settings, its merged recordings, its summary and its client results."""

@@ -11,8 +11,8 @@ def settings(data: ReportData) -> Section:
         rows = [[setting.name, shown(setting.value(data.settings)) or "-"] for setting in SETTINGS]
         return Section("Settings", [Table("The cluster and the measurement", ["setting", "value"], rows, 2)])
     header = ["setting", "baseline", "this run", "differs"]
-    rows = [_row(pair) for pair in setting_pairs([data.baseline], [data.settings])]
-    caption = f"The cluster and the measurement; the baseline is {shown(data.baseline.run.name)}"
+    rows = [_row(pair) for pair in setting_pairs([data.baseline.settings], [data.settings])]
+    caption = f"The cluster and the measurement; the baseline is {shown(data.baseline.settings.run.name)}"
     return Section("Settings", [Table(caption, header, rows, 4)])
 
 

@@ -72,7 +72,7 @@ def _problems(data: ReportData) -> Iterator[str]:
     """Yield everything that went wrong or is missing."""
     yield from _failed_conditions(data.run)
     if data.baseline is not None:
-        yield from _decisive_differences(data.baseline, data.settings)
+        yield from _decisive_differences(data.baseline.settings, data.settings)
     if data.total is not None:
         yield from _errors(data.total)
     lost = [f"{count} on {shown(node)}" for node, count in data.lost.items() if count]
@@ -132,7 +132,7 @@ def _passed_checks(data: ReportData) -> Iterator[str]:
     if passed:
         yield f"Conditions of --fail-if that are not met: {list_text(passed)}."
     if data.baseline is not None:
-        yield from _equal_settings(data.baseline, data.settings)
+        yield from _equal_settings(data.baseline.settings, data.settings)
     total = data.total
     if total is not None and total.values.get("client_errors_per_s") == 0:
         yield "Clients saw no errors."

@@ -1,5 +1,6 @@
 """`casstat report` writes the report of a run, and `import` updates it."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from cli.main import main
 from cli.runs.finish import finish
 from collector.runs.run import Run, RunCommand, RunNode, RunPhase
-from collector.runs.run_file import write_run
+from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.runs_with_settings import CLUSTER, VERSION, run_with_settings, settings
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 
@@ -102,6 +103,34 @@ def test_a_run_with_other_differences_is_comparable_with_the_baseline(tmp_path: 
     assert "Not comparable" not in text
     names = "Cassandra version, schema version, number of nodes, distribution over racks"
     assert f"The same as in the baseline a: {names}." in text
+
+
+def test_a_report_contains_the_comparison_with_the_baseline(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        run_with_settings(tmp_path / name, [settings(0)])
+    run = read_run(tmp_path / "b")
+    write_run(tmp_path / "b", replace(run, name="b", begin_s=BEGIN_S + 1))
+    assert main(["report", str(tmp_path / "b"), "--baseline", str(tmp_path / "a")]) == 0
+    text = (tmp_path / "b" / "report.md").read_text()
+    assert "## Difference from the baseline" in text
+    assert "The baseline is a; within-run variation only" in text
+    assert "| reads\\_per\\_s | 10 | 10 | +0.0% |" in text
+
+
+@pytest.mark.parametrize("has_numpy", [True, False])
+def test_a_report_is_written_if_the_runs_cannot_be_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_numpy: bool
+) -> None:
+    for name in ("a", "b"):
+        run = run_with_settings(tmp_path / name, [settings(0)])
+        write_run(tmp_path / name, replace(run, phases=(RunPhase(name, BEGIN_S, BEGIN_S + 60),)))
+    if not has_numpy:
+        monkeypatch.setitem(sys.modules, "numpy", None)
+        monkeypatch.setattr("cli.runs.compare_program.find_spec", lambda _: None)
+    assert main(["report", str(tmp_path / "b"), "--baseline", str(tmp_path / "a")]) == 0
+    problem = "the runs have no phase in common" if has_numpy else "compare requires numpy (hint: run '"
+    assert capsys.readouterr().err.startswith(f"casstat: {problem}")
+    assert "**The runs cannot be compared.**" in (tmp_path / "b" / "report.md").read_text()
 
 
 def test_a_baseline_that_is_not_a_run_is_an_error(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

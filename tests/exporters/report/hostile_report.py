@@ -7,10 +7,13 @@ from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.cluster.node_settings import NodeSettings
 from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
+from exporters.comparison.comparison import Comparison
+from exporters.comparison.comparison_report import Report
+from exporters.comparison.inference import Difference
 from exporters.comparison.run_settings import RunSettings
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
 from exporters.line.columns import Cell
-from exporters.report.report_data import Cost, ReportData
+from exporters.report.report_data import Baseline, Cost, ReportData
 from exporters.saturation.resources import CPU, DISK, GENERATOR
 from exporters.saturation.saturation import Finding, Saturation
 from exporters.summary.phase_summary import Peak, PhaseSummary
@@ -89,8 +92,26 @@ def facts(seconds: int = 120) -> ReportData:
         {names[0]: 2, names[1]: 0},
         (client_result(seconds),),
         Cost(281, hostile("USD")),
-        baseline,
+        Baseline(baseline, compared()),
         limited_by_cpu(names[0]),
+    )
+
+
+def compared() -> Report:
+    """Return a comparison with a significant difference, one without a test, and a warning."""
+    phase = hostile("level 1")
+    differs = Difference(2.0, 2.5, 0.25, 0.2, 0.3, 0.001)
+    unknown = Difference(None, 1.0, reason=hostile("no distribution"))
+    return Report(
+        [hostile("baseline")],
+        [hostile("run")],
+        [hostile("warning")],
+        [
+            Comparison(phase, "client_p99_ms", differs, adjusted_p=0.002),
+            Comparison(phase, hostile("client"), unknown),
+            Comparison("total", "read_slow_share", differs, "over 2.3 ms", 0.2),
+        ],
+        [],
     )
 
 
