@@ -72,9 +72,9 @@ def latte() -> str:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[list[Node]]:
+def cluster(folder: Path, plan: Plan = PLAN) -> Iterator[list[Node]]:
     """Run the nodes, each with an agent on port 17199 of its address."""
-    nodes = LocalCluster(folder / "cluster", cache_folder(os.environ)).up(PLAN, os.environ, no_progress)
+    nodes = LocalCluster(folder / "cluster", cache_folder(os.environ)).up(plan, os.environ, no_progress)
     try:
         with ExitStack() as stack:
             for node in nodes:
