@@ -111,7 +111,7 @@ SCENARIOS = {
     "hot-partition": Scenario(HOT_NODE, ("-f", "hot", "-p", "64")),
     "disk": Scenario(DISK, RATE, lambda folder, nodes: disk_writers(folder)),
     "replica": Scenario(UNAVAILABLE, RATE, lambda folder, nodes: suspended(nodes[2])),
-    "gc": Scenario(GC, ("-f", "blobs", "-p", "16"), heap=os.environ.get("GC_HEAP", "200M")),
+    "gc": Scenario(GC, ("-f", "blobs", "-p", "16"), heap="200M"),
 }
 
 

@@ -15,7 +15,7 @@ from collector.printable import count_text
 TOTAL = "total"
 # The resolution to which times are rounded.
 RESOLUTION_S = 0.1
-# The factor by which the operations of a row may exceed what its rate allows, because a row before it was lost.
+# The factor by which the operations of a row may exceed what its rate allows, since the preceding row may be missing.
 MAX_EXCESS = 1.5
 # The fraction by which the rows may differ from the rate in the results, because times are rounded.
 MAX_DIFFERENCE = 0.02

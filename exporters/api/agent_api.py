@@ -29,7 +29,7 @@ class AgentApi(Protocol):
         """Return the reason why there are no values from the node; "" if there are values."""
 
     def unhealthy(self) -> str:
-        """Return a problem of the agent itself, such as a stalled clock, or "" if there is none."""
+        """Return a problem with the agent itself, such as a stalled clock, or "" if there is none."""
 
     def runs(self) -> Sequence[Mapping[str, Any]]:
         """Return the runs, oldest first, with id, name, begin_s, end_s (None while the run is active) and marks.

@@ -12,7 +12,7 @@ from exporters.report.report_texts import shown, significant
 
 _STRIP_PX, _EVENT_PX, _TICS_PX = 18, 10, 20
 _MIN_TIC_PX = 14
-# The greatest distance at which a value is shown, as a multiple of the median distance between values.
+# A value is shown if its distance from the pointer is at most this multiple of the median distance between values.
 _NEAR = 0.75
 
 

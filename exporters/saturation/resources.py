@@ -71,7 +71,8 @@ HOT_NODE = Resource("hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean 
 CPU = Resource("CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")))
 COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
 
-RESOURCES = (UNAVAILABLE, GENERATOR, GC, DISK, HOT_NODE, CPU, COMPACTION)
+# During a collection, a node does not answer.
+RESOURCES = (GC, UNAVAILABLE, GENERATOR, DISK, HOT_NODE, CPU, COMPACTION)
 """All resources; those that cause the saturation of others come before them."""
 QUEUED = "queued"
 """The number of requests that wait in thread pools: a symptom, from which no resource can be named."""

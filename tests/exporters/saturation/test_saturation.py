@@ -99,6 +99,16 @@ def test_the_share_of_intervals_without_an_answer_is_stated() -> None:
     assert finding.text == "no answer in 10% of the intervals"
 
 
+def test_a_node_that_does_not_answer_because_of_its_collections_is_limited_by_them() -> None:
+    intervals = [
+        Interval(1000.0 + second, {"unanswered": 1.0} if second % 3 else {**IDLE, "gc_share": 0.6})
+        for second in range(60)
+    ]
+    result = judged([{"n1": intervals}])
+    assert result.first is not None
+    assert result.first.resource == GC
+
+
 def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:
     loads = {measure: value for measure, value in IDLE.items() if measure != "generator_cpu"}
     intervals = [Interval(1000.0 + second, loads) for second in range(60)]
