@@ -73,8 +73,8 @@ def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts:
 
     Hosts that are not in `client_hosts` are nodes.
 
-    A resource is saturated from a window of intervals on if it is saturated in that window and in at least half of the
-    windows from there to the end of the phase.
+    A resource is saturated from a window of intervals on if it is saturated in most intervals of that window, and in
+    most intervals from there to the end of the phase.
     """
     findings, unmeasured = [], []
     for resource in RESOURCES:
@@ -122,8 +122,9 @@ def _begin(saturated: Sequence[bool]) -> int | None:
         windows.pop()
     states = [2 * sum(window) > len(window) for window in windows]
     for number, state in enumerate(states):
-        if state and 2 * sum(states[number:]) >= len(states) - number:
-            return number * WINDOW + list(windows[number]).index(True)
+        begin = number * WINDOW
+        if state and 2 * sum(saturated[begin:]) > len(saturated) - begin:
+            return begin + list(windows[number]).index(True)
     return None
 
 

@@ -1,7 +1,7 @@
 """Throughput and p99 of client results over time, by the client's own intervals."""
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from collector.clients.client_result import ClientInterval, ClientResult
 from exporters.report.charts.time_chart import MS, OPERATIONS_PER_S, TimeLine
@@ -14,23 +14,23 @@ _P99 = 99.0
 def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
     """Return the client's throughput and p99 in a time range; [] if no result has intervals in it.
 
-    A point covers consecutive intervals of the operation with the most intervals. Together, these last at least
-    `step_s` unless a gap follows. The point also covers the intervals of other operations whose midpoints lie in this
-    time. It has no p99 if the percentiles cannot be combined.
+    A point covers consecutive intervals of the operation with the most intervals, or at other times those of the
+    operation with the next most. Together, these last at least `step_s` unless a gap follows. The point also covers the
+    intervals of other operations whose midpoints lie in this time. It has no p99 if the percentiles cannot be combined.
     """
     operations = [
         [interval for interval in operation.intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]
         for result in results
         for operation in result.operations
     ]
-    longest = max(operations, key=len, default=[])
-    if not longest:
+    axis = _axis(operations)
+    if not axis:
         return []
     times: list[float] = []
     rates: list[float | None] = []
     tails: list[float | None] = []
-    last_s = longest[0].begin_s
-    for chunk_begin_s, chunk_end_s in _chunks(longest, step_s):
+    last_s = axis[0].begin_s
+    for chunk_begin_s, chunk_end_s in _chunks(axis, step_s):
         if chunk_begin_s > last_s + TOLERANCE_S:
             # A point without values breaks the line.
             times, rates, tails = [*times, chunk_begin_s], [*rates, None], [*tails, None]
@@ -39,11 +39,27 @@ def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, 
         rates.append(sum(map(_rate, totals)))
         tails.append(_p99_ms(totals))
         last_s = chunk_end_s
-    kind = "response" if any(interval.response for interval in longest) else "service"
+    kind = "response" if any(interval.response for interval in axis) else "service"
     return [
         TimeLine("client operations", OPERATIONS_PER_S, "client", times, rates),
         TimeLine(f"client p99 ({kind} time)", MS, "client", times, tails),
     ]
+
+
+def _axis(operations: Iterable[Sequence[ClientInterval]]) -> list[ClientInterval]:
+    """Return intervals that do not overlap, in order: all of the operation with the most, and others between them."""
+    axis: list[ClientInterval] = []
+    for intervals in sorted(operations, key=len, reverse=True):
+        ends_s = [interval.end_s for interval in axis]
+        free = [interval for interval in intervals if not _overlaps(interval, axis, ends_s)]
+        axis = sorted([*axis, *free], key=_middle_s)
+    return axis
+
+
+def _overlaps(interval: ClientInterval, axis: Sequence[ClientInterval], ends_s: Sequence[float]) -> bool:
+    """Return whether an interval overlaps one of `axis`, which end at `ends_s`."""
+    index = bisect_right(ends_s, interval.begin_s + TOLERANCE_S)
+    return index < len(axis) and axis[index].begin_s < interval.end_s - TOLERANCE_S
 
 
 def _chunks(intervals: Sequence[ClientInterval], step_s: float) -> Iterator[tuple[float, float]]:

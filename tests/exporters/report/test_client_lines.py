@@ -21,6 +21,17 @@ def test_intervals_of_two_clients_add_up_although_they_begin_at_different_times(
     assert list(rates.values) == pytest.approx([15.0, 15.0])
 
 
+def test_results_of_consecutive_steps_follow_one_another() -> None:
+    first = result(*(ClientInterval(100.0 + n, 101.0 + n, 10) for n in range(2)))
+    longer = result(*(ClientInterval(103.0 + n, 104.0 + n, 5) for n in range(3)))
+    # Its first interval overlaps the previous result.
+    last = result(*(ClientInterval(105.4 + n, 106.4 + n, 20) for n in range(2)))
+    for results in ([first, longer, last], [last, longer, first]):
+        rates, _ = client_lines(results, 0, 1000, 1.0)
+        assert list(rates.times) == [101.0, 102.0, 103.0, 104.0, 105.0, 106.0, 106.4, 107.4]
+        assert list(rates.values) == [10.0, 10.0, None, 5.0, 5.0, 25.0, None, 20.0]
+
+
 def test_percentiles_of_merged_intervals_come_from_counts() -> None:
     latencies = [Latency({MS_IN_NS: 99, 9 * MS_IN_NS: 1}), Latency({2 * MS_IN_NS: 100})]
     intervals = [ClientInterval(100.0 + n, 101.0 + n, 100, service=of) for n, of in enumerate(latencies)]

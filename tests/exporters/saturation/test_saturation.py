@@ -109,6 +109,11 @@ def test_a_node_that_does_not_answer_because_of_its_collections_is_limited_by_th
     assert result.first.resource == GC
 
 
+def test_a_resource_is_not_named_if_it_is_saturated_in_less_than_half_of_the_intervals() -> None:
+    result = judged([{"n1": phase(40, lambda second: BUSY_CPU if second < 6 or 20 <= second < 26 else {})}])
+    assert result.first is None
+
+
 def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:
     loads = {measure: value for measure, value in IDLE.items() if measure != "generator_cpu"}
     intervals = [Interval(1000.0 + second, loads) for second in range(60)]
