@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cli.errors import CasstatError
@@ -24,14 +24,14 @@ MAVEN_TIMEOUT_S = 1200
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>casstat</groupId><artifactId>demo</artifactId><version>1</version>
-<dependencies><dependency>
-<groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId><version>{version}</version>
-</dependency>{more}</dependencies></project>
+<dependencies>{dependencies}</dependencies></project>
 """
-# Cassandra 3 does not start without Thrift, which its POM does not declare.
-THRIFT = """<dependency>
-<groupId>org.apache.cassandra</groupId><artifactId>cassandra-thrift</artifactId><version>{version}</version>
+DEPENDENCY = """<dependency>
+<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
 </dependency>"""
+CASSANDRA = "org.apache.cassandra:cassandra-all:{version}"
+# Cassandra 3 does not start without Thrift, which its POM does not declare.
+THRIFT = "org.apache.cassandra:cassandra-thrift:{version}"
 
 _DOWNLOADED = re.compile(r"Downloaded from .*\(([\d.]+) ([kM]?B) at ")
 _MEGABYTES = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
@@ -95,21 +95,34 @@ def _java_major(java: Path) -> int | None:
 
 
 def fetch_cassandra(version: str, cache: Path, progress: Callable[[str], None]) -> Path:
-    """Return the directory with all jars of Cassandra `version`; download them if it does not exist.
+    """Return the directory with all jars of Cassandra `version`; see `fetch_jars`."""
+    artifacts = [CASSANDRA, THRIFT] if version.startswith("3.") else [CASSANDRA]
+    return fetch_jars(
+        cache / f"cassandra-{version}",
+        [artifact.format(version=version) for artifact in artifacts],
+        progress,
+        f"Cassandra {version} (about 70 MB, first time only)",
+    )
 
-    An interrupted download leaves no directory. Raises DemoError if Maven is missing or fails.
+
+def fetch_jars(folder: Path, artifacts: Sequence[str], progress: Callable[[str], None], name: str) -> Path:
+    """Return `folder`; if it does not exist, download the artifacts' jars and all their dependencies to it.
+
+    An artifact is written GROUP:ARTIFACT:VERSION. An interrupted download leaves no directory. Raises DemoError if
+    Maven is missing or fails.
     """
-    folder = cache / f"cassandra-{version}"
     if not folder.is_dir():
-        more = THRIFT.format(version=version) if version.startswith("3.") else ""
-        pom = POM.format(version=version, more=more)
+        parts = (artifact.split(":") for artifact in artifacts)
+        dependencies = "".join(
+            DEPENDENCY.format(group=group, artifact=artifact, version=version) for group, artifact, version in parts
+        )
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        _fetch(folder, goal, pom, progress, f"Cassandra {version} (about 70 MB, first time only)")
+        _fetch(folder, goal, POM.format(dependencies=dependencies), progress, name)
     return folder
 
 
 def fetch_jolokia(cache: Path, progress: Callable[[str], None], version: str = JOLOKIA) -> Path:
-    """Return the jar of Jolokia's agent; download it if it does not exist. Raises DemoError like `fetch_cassandra`."""
+    """Return the jar of Jolokia's agent; download it if it does not exist. Raises DemoError like `fetch_jars`."""
     folder = cache / f"jolokia-{version}"
     if not folder.is_dir():
         artifact = (JOLOKIA_1 if version.startswith("1.") else JOLOKIA_2).format(version=version)

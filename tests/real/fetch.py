@@ -10,17 +10,19 @@ from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import fetch_cassandra
 from tests.real.agents import JOLOKIA_VERSIONS, jar_of
 from tests.real.conftest import VERSIONS
+from tests.real.jmeter_plan import jmeter_jars
 from tests.real.nodes import no_progress
 from tests.real.percli import percli
 from tests.real.stores import influxd
 
 
 def from_maven() -> None:
-    """Fetch all versions of Cassandra and Jolokia one after another, because they share Maven's repository."""
+    """Fetch Cassandra, Jolokia and JMeter one after another, because the downloads share Maven's repository."""
     for jolokia in JOLOKIA_VERSIONS:
         jar_of(jolokia)
     for version in VERSIONS:
         fetch_cassandra(version, cache_folder(os.environ), no_progress)
+    jmeter_jars()
 
 
 def built_by_go() -> None:
