@@ -34,7 +34,7 @@ class _OverlaidRun:
 
 
 def overlay_of(settings: MergeSettings) -> Run:
-    """Return the runs at the paths as one run for plots of several runs.
+    """Return the rows of the runs at the paths, aligned by phase, for overlaid plots.
 
     Prints a note about each phase that some runs do not have. Raises CasstatError and click.UsageError.
     """

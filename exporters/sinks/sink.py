@@ -2,7 +2,7 @@
 
 A module in this directory is a sink if it defines `SCHEMES`, its URL schemes; `URLS`, the forms of its URLs for the
 help, each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` or
-raises SinkUrlError.
+raises SinkUrlError. It imports its client library in `connect` or later, because every agent imports all sinks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,8 @@ class Sink(Protocol):
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Send points and return when the store has received them.
 
-        Raises UnavailableError, TooLargeError or RefusedError.
+        The limits on the number of points, their size and the time are those of `exporters.shipping.delivery`; a sink
+        whose store accepts less splits the points. Raises UnavailableError, TooLargeError or RefusedError.
         """
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from exporters.shipping import delivery, shipper
-from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.parts.registry import sink_of, sink_schemes
 from exporters.sinks.sink import RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import Node, drain
 from tests.faults.certificates import Authority, Certificate
@@ -22,6 +22,7 @@ from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte,
 
 TIMEOUT_S = 0.4
 PATIENCE_S = 60.0
+HTTPS_SCHEMES = [scheme for scheme in sink_schemes() if scheme.endswith("+https")]
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +114,7 @@ def test_a_store_that_is_down_is_unavailable(node: Node) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.62.3", 0))
         port = bound.getsockname()[1]
-        for scheme in ("influxdb+http", "blueflood+http", "graphite"):
+        for scheme in (scheme for scheme in sink_schemes() if not scheme.endswith("+https")):
             with (
                 closing(sink_of(f"{scheme}://127.0.62.3:{port}/x")) as sink,
                 pytest.raises(UnavailableError, match="refused"),
@@ -121,7 +122,7 @@ def test_a_store_that_is_down_is_unavailable(node: Node) -> None:
                 sink.send([b"a b=1 1"], 1.0)
 
 
-@pytest.mark.parametrize("scheme", ["influxdb+http", "blueflood+http"])
+@pytest.mark.parametrize("scheme", [scheme for scheme in sink_schemes() if scheme.endswith("+http")])
 def test_a_request_ends_at_its_deadline_however_slow_the_response_is(scheme: str) -> None:
     with closing(FakeStore(byte_by_byte)) as store, closing(sink_of(f"{scheme}://127.0.62.3:{store.port}/x")) as sink:
         began_s = time.monotonic()
@@ -212,11 +213,11 @@ def test_only_valid_certificates_of_a_trusted_authority_are_accepted(authority: 
         (expired, True, "expired"),
     ]
     for certificate, is_trusted, message in cases:
-        for scheme in ("influxdb", "blueflood"):
+        for scheme in HTTPS_SCHEMES:
             ca = f"?ca_file={authority.file}" if is_trusted else ""
             with (
                 closing(FakeStore(tls=server_context(certificate))) as store,
-                closing(sink_of(f"{scheme}+https://127.0.62.3:{store.port}/b{ca}")) as sink,
+                closing(sink_of(f"{scheme}://127.0.62.3:{store.port}/b{ca}")) as sink,
             ):
                 if not message:
                     sink.send([b"a b=1 1"], 5.0)
@@ -233,7 +234,7 @@ def test_only_valid_certificates_of_a_trusted_authority_are_accepted(authority: 
         sink.send([b"a b=1 1"], 1.0)
 
 
-@pytest.mark.parametrize("scheme", ["influxdb", "blueflood"])
+@pytest.mark.parametrize("scheme", HTTPS_SCHEMES)
 def test_advice_on_tls_failures_considers_the_given_certificates(
     scheme: str, authority: Authority, tmp_path: Path
 ) -> None:
@@ -254,7 +255,7 @@ def test_advice_on_tls_failures_considers_the_given_certificates(
     for parameters, message in messages.items():
         with (
             closing(FakeStore(tls=context)) as store,
-            closing(sink_of(f"{scheme}+https://127.0.62.3:{store.port}/b?{parameters}")) as sink,
+            closing(sink_of(f"{scheme}://127.0.62.3:{store.port}/b?{parameters}")) as sink,
             pytest.raises(UnavailableError, match=re.escape(message)),
         ):
             sink.send([b"a b=1 1"], 5.0)

@@ -18,7 +18,7 @@ def baseline_comparison(data: ReportData) -> Section:
     # It requires numpy, which is optional.
     from exporters.comparison.comparison_text import HEADERS, WITHIN_RUNS, comparison_cells
 
-    # Effects are in standard deviations between runs, which a single run per side does not have.
+    # Effects are expressed in terms of the variation between runs, which is unknown if each side is a single run.
     shown_columns = [number for number, name in enumerate(HEADERS) if name != "effect"]
     header = ["column", "baseline", "this run", *(HEADERS[number] for number in shown_columns[3:])]
     name = shown(data.baseline.settings.run.name)

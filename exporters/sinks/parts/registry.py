@@ -17,6 +17,11 @@ def sink_of(url: str) -> Sink:
     return sink
 
 
+def sink_schemes() -> list[str]:
+    """Return the URL schemes of all sinks."""
+    return [scheme for module in _sinks() for scheme in module.SCHEMES]
+
+
 def sink_urls() -> list[tuple[str, str]]:
     """Return the forms of all sinks' URLs, each with a remark or ""."""
     return [form for module in _sinks() for form in module.URLS]
