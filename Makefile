@@ -63,7 +63,7 @@ bench: $(INSTALLED)
 
 # The stem is the module's name: acceptance-readme-walk runs acceptance/readme_walk.py.
 acceptance-%: $(INSTALLED)
-	sh tools/prepare test
+	sh tools/prepare acceptance
 	$(BIN)/python -m acceptance.$(subst -,_,$*) $(ARGS)
 
 # Runs until Ctrl-C.

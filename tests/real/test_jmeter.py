@@ -1,12 +1,9 @@
 """JMeter's result, imported by `casstat record`, agrees with JMeter and with the node."""
 
-import csv
 import json
-import re
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from cassandra.cluster import Cluster
 from cli.runs.client_results import results_in
 from collector.clients.client_result import ClientInterval
 from tests.real.conftest import StartNode
-from tests.real.jmeter_plan import FAILED_READS, READS, SCHEMA, WRITES, jmeter_command
+from tests.real.jmeter_plan import THREADS, jmeter_command, percentiles_ms, printed_totals, samples_of, schema
 from tests.real.programs import PATIENCE_S, program
 from tests.real.recorded_reads import rows_of
 
@@ -26,6 +23,9 @@ TOLERANCE = 0.01
 # The ratio of a histogram bucket's bounds.
 BUCKET = 1.2
 MS_PER_S = 1000.0
+LOOPS = 1500
+WRITES = READS = THREADS * LOOPS
+FAILED_READS = READS // 100
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class JMeterRun:
 def run(start_node: StartNode, tmp_path_factory: pytest.TempPathFactory) -> JMeterRun:
     node, folder = start_node("5.0.8"), tmp_path_factory.mktemp("jmeter")
     with Cluster([node.spec.address]) as cluster, cluster.connect() as session:
-        for statement in SCHEMA:
+        for statement in schema(replicas=1):
             session.execute(statement, timeout=60)
     result = folder / "result.jtl"
-    command = jmeter_command(folder / "home", node.spec.address, result)
+    command = jmeter_command(folder / "home", node.spec.address, result, LOOPS)
     words: list[str | Path] = [
         "record",
         node.spec.jolokia_url,
@@ -71,9 +71,7 @@ def run(start_node: StartNode, tmp_path_factory: pytest.TempPathFactory) -> JMet
     ]
     done = subprocess.run(program(*words), capture_output=True, text=True, timeout=3 * PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
-    with result.open(newline="", encoding="utf-8") as file:
-        samples = list(csv.DictReader(file))
-    return JMeterRun(folder / "run", samples, (folder / "run" / "command.log").read_text())
+    return JMeterRun(folder / "run", samples_of(result), (folder / "run" / "command.log").read_text())
 
 
 def test_the_imported_operations_are_those_that_jmeter_counts(run: JMeterRun) -> None:
@@ -82,22 +80,18 @@ def test_the_imported_operations_are_those_that_jmeter_counts(run: JMeterRun) ->
     assert (completed["read"], completed["write"]) == (READS - FAILED_READS, WRITES)
     assert (failed["read"], failed["write"]) == (FAILED_READS, 0)
     assert run.totals["read"].errors == {"NotSent": FAILED_READS}
-    total, errors = re.findall(r"summary = +(\d+) in .* Err: +(\d+) ", run.printed)[-1]
-    assert (sum(completed.values()) + sum(failed.values()), sum(failed.values())) == (int(total), int(errors))
+    samples = sum(completed.values()) + sum(failed.values())
+    assert (samples, sum(failed.values())) == printed_totals(run.printed)
     assert Counter(sample["label"] for sample in run.samples) == Counter(completed) + Counter(failed)
 
 
 @pytest.mark.parametrize("operation", ["read", "write"])
 def test_percentiles_are_those_of_the_samples(run: JMeterRun, operation: str) -> None:
-    latencies_ms = sorted(
-        int(sample["elapsed"]) for sample in run.samples if sample["label"] == operation and sample["success"] == "true"
-    )
     latency = run.totals[operation].service
     assert latency is not None
-    for percentage in (50.0, 95.0, 99.0, 99.9):
-        value_s = latency.percentile_s(percentage)
-        assert value_s is not None
-        assert value_s * MS_PER_S == latencies_ms[ceil(round(percentage * len(latencies_ms)) / 100) - 1]
+    percentages = (50.0, 95.0, 99.0, 99.9)
+    imported_ms = [value_s and value_s * MS_PER_S for value_s in latency.percentiles_s(percentages)]
+    assert imported_ms == list(percentiles_ms(run.samples, operation, percentages))
 
 
 def test_the_node_served_the_operations_that_the_client_completed(run: JMeterRun) -> None:

@@ -1,9 +1,14 @@
 """JMeter with Cassandra's Java driver, fetched with Maven, and a plan that reads and writes.
 
-The plan has 4 threads. Each writes and reads 1500 times, and one of 100 reads is a failed sample without a request.
+The plan has 4 threads. Each writes and reads a number of times, and one of 100 reads is a failed sample without a
+request.
 """
 
+import csv
 import os
+import re
+from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -20,11 +25,17 @@ DEPENDENCIES = (
     "org.apache.cassandra:java-driver-core:4.18.1",
 )
 PLAN = Path(__file__).parent / "plan.jmx"
-WRITES, READS, FAILED_READS = 6000, 6000, 60
-SCHEMA = (
-    "CREATE KEYSPACE IF NOT EXISTS jmeter WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-    "CREATE TABLE IF NOT EXISTS jmeter.numbers (k int PRIMARY KEY, v int)",
-)
+THREADS, DEFAULT_LOOPS = 4, ">1500<"
+_TOTALS = re.compile(r"summary = +(\d+) in .* Err: +(\d+) ")
+
+
+def schema(replicas: int) -> tuple[str, ...]:
+    """Return the statements that create the plan's table."""
+    replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {replicas}}}"
+    return (
+        f"CREATE KEYSPACE IF NOT EXISTS jmeter WITH replication = {replication}",
+        "CREATE TABLE IF NOT EXISTS jmeter.numbers (k int PRIMARY KEY, v int)",
+    )
 
 
 def jmeter_jars() -> Path:
@@ -32,14 +43,39 @@ def jmeter_jars() -> Path:
     return fetch_jars(cache_folder(os.environ) / f"jmeter-{VERSION}", DEPENDENCIES, no_progress, f"JMeter {VERSION}")
 
 
-def jmeter_command(home: Path, host: str, result: Path) -> list[str]:
-    """Return the command that runs the plan on a node and writes `result`; `home` becomes JMeter's home directory."""
+def jmeter_command(home: Path, host: str, result: Path, loops: int) -> list[str]:
+    """Return the command that runs the plan and writes `result`; each thread reads and writes `loops` times.
+
+    `host` is a node of the cluster; `home` becomes JMeter's home directory.
+    """
     jars = jmeter_jars()
     with ZipFile(jars / f"ApacheJMeter_config-{VERSION}.jar") as config:
         config.extractall(home, [name for name in config.namelist() if name.startswith("bin/")])
     # JMeter prints a stack trace for each of these directories that does not exist.
     for name in ("ext", "junit"):
         (home / "lib" / name).mkdir(parents=True)
+    # JMeter's functions, such as __P, are found only in an installed JMeter.
+    plan = home / PLAN.name
+    plan.write_text(PLAN.read_text().replace(DEFAULT_LOOPS, f">{loops}<"))
     words = [find_java(os.environ), "-Xmx256m", f"-Djmeter.home={home}", "-cp", f"{jars}/*"]
-    options = ["-n", "-d", home, "-t", PLAN, "-l", result, "-j", home / "jmeter.log", f"-Jhost={host}"]
+    options = ["-n", "-d", home, "-t", plan, "-l", result, "-j", home / "jmeter.log", f"-Jhost={host}"]
     return [str(word) for word in (*words, "org.apache.jmeter.NewDriver", *options)]
+
+
+def printed_totals(printed: str) -> tuple[int, int]:
+    """Return the number of samples and of failed samples in what JMeter printed."""
+    samples, failed = _TOTALS.findall(printed)[-1]
+    return int(samples), int(failed)
+
+
+def samples_of(result: Path) -> list[dict[str, str]]:
+    """Return the rows of JMeter's result."""
+    with result.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def percentiles_ms(samples: Sequence[dict[str, str]], label: str, percentages: Sequence[float]) -> Iterator[int]:
+    """Yield percentiles of the times of a label's successful samples."""
+    times_ms = sorted(int(row["elapsed"]) for row in samples if row["label"] == label and row["success"] == "true")
+    for percentage in percentages:
+        yield times_ms[ceil(round(percentage * len(times_ms)) / 100) - 1]

@@ -1,0 +1,145 @@
+"""Measure how often `casstat compare` finds a true difference of about 5% in throughput between real runs.
+
+A cluster of three nodes runs on processor 0 with an agent per node; the load generator, latte, runs on processor 1 with
+a fixed concurrency. In the runs of side B, one of 20 operations reads twice, so B completes 20/21 as many operations
+per second as A if reads take equally long. Each side has RUNS runs, in the order A B B A. Then 20 comparisons of three
+runs per side are drawn from them, of which at least 80% must find a lower throughput of B. The same number of
+comparisons between runs of one side shows the false alarms, which are printed without a limit because they reuse the
+same few runs. The two halves of a longer run are also compared and printed. Takes about 20 minutes.
+"""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from statistics import mean, stdev
+from tempfile import TemporaryDirectory
+
+from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
+from cli.runs.compare_program import comparison_of
+from collector.runs.run import RunPhase
+from collector.runs.run_file import read_run, write_run
+from exporters.comparison.comparison import Comparison
+from tests.real.programs import program
+
+RUNS, PER_SIDE, TRIES, MIN_FOUND = 6, 3, 20, 0.8
+CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S, NODES_WARM_UP_S = 4, 40, 260, 10, 90
+COLUMN = "client_ops_per_s"
+SLOWER = """
+pub async fn slower(ctx, i) {
+    ctx.execute_prepared("read", [latte::hash(i) % ROWS]).await?;
+    if i % 20 == 0 { ctx.execute_prepared("read", [latte::hash(i + 1) % ROWS]).await? }
+}
+"""
+FUNCTIONS = {"A": "run", "B": "slower"}
+
+
+def recorded(folder: Path, workload: Path, function: str, duration_s: int) -> Path:
+    """Record a run; return its directory."""
+    result = folder.with_suffix(".json")
+    command = [TASKSET, "-c", GENERATOR_CPU, latte(), "run", str(workload), PLAN.address, "-t", "1", "--quiet"]
+    command += ["-p", str(CONCURRENCY), "-f", function, "--duration", f"{duration_s}s", "--output", str(result)]
+    options = ["-o", str(folder), "--warm-up", f"{WARM_UP_S}s", "--no-report", "--client", str(result)]
+    words = program("record", *PLAN.addresses(), *options, "--", *command)
+    subprocess.run(words, check=True, cwd=folder.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    values = json.loads((folder / "summary.json").read_text())[-1]["values"]
+    print(f"{folder.name}: {values[COLUMN]} operations/s, p99 {values['client_p99_ms']} ms", flush=True)
+    return folder
+
+
+def throughput(folder: Path) -> float:
+    """Return a run's throughput after the warm-up."""
+    return float(json.loads((folder / "summary.json").read_text())[-1]["values"][COLUMN])
+
+
+def compared(a: Sequence[Path], b: Sequence[Path]) -> Comparison:
+    """Return the comparison of the throughput."""
+    (comparison,) = [comparison for comparison in comparison_of(a, b).comparisons if comparison.column == COLUMN]
+    return comparison
+
+
+def described(comparison: Comparison) -> str:
+    """Return a comparison's difference, interval and p-value as text."""
+    difference = comparison.difference
+    if difference.relative is None or difference.low is None or difference.high is None or difference.p is None:
+        return f"{difference.value_a} and {difference.value_b}: {difference.reason}"
+    interval = f"[{difference.low:+.2%}, {difference.high:+.2%}]"
+    return f"{difference.relative:+.2%} {interval}, p {difference.p:.2g}, {comparison.adjusted_p:.2g} corrected"
+
+
+def half(source: Path, target: Path, number: int) -> Path:
+    """Copy a run with one half of its measured phase as its only measured phase; return the copy's directory."""
+    shutil.copytree(source, target)
+    run = read_run(target)
+    (phase,) = [phase for phase in run.phases if phase.measured]
+    middle_s = (phase.begin_s + phase.end_s) / 2
+    begin_s, end_s = (phase.begin_s, middle_s) if number == 0 else (middle_s, phase.end_s)
+    phases = (RunPhase("before", run.begin_s, begin_s, measured=False), RunPhase("half", begin_s, end_s))
+    write_run(target, replace(run, name=f"{run.name}-{number}", phases=phases))
+    return target
+
+
+def tries(a: Sequence[Path], b: Sequence[Path]) -> Iterator[Comparison]:
+    """Yield comparisons of PER_SIDE runs per side without a run in common."""
+    pairs = [
+        (first, second)
+        for first in combinations(a, PER_SIDE)
+        for second in combinations(b, PER_SIDE)
+        if not set(first) & set(second)
+    ]
+    generator = random.Random(1)  # noqa: S311 - not for cryptography
+    for first, second in generator.sample(pairs, TRIES):
+        yield compared(first, second)
+
+
+def power(sides: dict[str, list[Path]]) -> float:
+    """Print the comparisons of the two sides and of each side with itself; return the share that found B slower."""
+    for side, folders in sides.items():
+        rates = [throughput(folder) for folder in folders]
+        print(f"{side}: mean {mean(rates):.0f} operations/s, spread {stdev(rates) / mean(rates):.2%}")
+    print(f"all runs: {described(compared(sides['A'], sides['B']))}", flush=True)
+    count = 0
+    for comparison in tries(sides["A"], sides["B"]):
+        is_lower = comparison.is_significant and (comparison.difference.relative or 0.0) < 0
+        count += is_lower
+        print(f"  {described(comparison)}{': found' if is_lower else ''}", flush=True)
+    for side, folders in sides.items():
+        alarms = sum(comparison.is_significant for comparison in tries(folders, folders))
+        print(f"{side} and {side}: {alarms} of {TRIES} differ", flush=True)
+    print(f"A and B: {count} of {TRIES} found")
+    return count / TRIES
+
+
+def main() -> int:
+    """Record and compare the runs; return the exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        nodes = stack.enter_context(cluster(folder))
+        workload = folder / "workload.rn"
+        workload.write_text(WORKLOAD + SLOWER)
+        warm_up = ("run", str(workload), PLAN.address, "-p", "16", "--duration", f"{NODES_WARM_UP_S}s", "--quiet")
+        for words in (("schema", workload, PLAN.address), ("load", workload, PLAN.address), warm_up):
+            subprocess.run([latte(), *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        pin(nodes)
+        sides: dict[str, list[Path]] = {"A": [], "B": []}
+        for number in range(RUNS):
+            for side in ("A", "B") if number % 2 == 0 else ("B", "A"):
+                run = recorded(folder / f"{side}{number}", workload, FUNCTIONS[side], DURATION_S)
+                sides[side].append(run)
+        whole = recorded(folder / "long", workload, FUNCTIONS["A"], LONG_S)
+        halves = [half(whole, folder / f"half{number}", number) for number in (0, 1)]
+        print(f"halves of a run: {described(compared(halves[:1], halves[1:]))}", flush=True)
+        return power(sides) < MIN_FOUND
+
+
+if __name__ == "__main__":
+    sys.exit(main())
