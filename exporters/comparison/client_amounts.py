@@ -15,13 +15,13 @@ from collector.clients.client_result import ClientInterval, ClientResult, Operat
 from exporters.comparison.quantities import Percentile, Quantity, Ratio
 from exporters.comparison.resampling import Array
 from exporters.line.columns import MS
-from exporters.summary.client_values import PERCENTILES, column_name
+from exporters.summary.client_values import LATENCY_KINDS, PERCENTILES, column_name
 
 ALL = "client"
 """The prefix of the columns of all operations together."""
 _MS_PER_NS = MS / NS_PER_S
 Counts = npt.NDArray[np.int64]
-KINDS = ("response", "service", "")
+KINDS = (*LATENCY_KINDS, "")
 """The kinds of latency in the order of preference; "" stands for none."""
 
 

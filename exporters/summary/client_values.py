@@ -21,6 +21,8 @@ from exporters.line.cells import rounded
 from exporters.line.columns import MS, Cell, times
 from exporters.summary.phase_summary import PhaseSummary
 
+LATENCY_KINDS = ("response", "service")
+"""The kinds of latency in the order of preference."""
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 # Summed lengths of intervals are inexact.
 TOLERANCE_S = 0.001
@@ -100,10 +102,15 @@ def _columns(prefix: str, totals: Sequence[ClientInterval]) -> dict[str, Cell]:
 
 def combined_latency(totals: Iterable[ClientInterval]) -> tuple[str, Latency | None]:
     """Return the latencies of several operations and their kind; None if they cannot be combined."""
-    active = [total for total in totals if total.completed]
-    for kind in ("response", "service"):
-        latencies: list[Latency | None] = [getattr(total, kind) for total in active]
-        combined = latencies[0] if len(latencies) == 1 else merged_latency(latencies)
+    parts = list(totals)
+    for kind in LATENCY_KINDS:
+        combined = latency_of_kind(parts, kind)
         if combined is not None:
             return kind, combined
     return "", None
+
+
+def latency_of_kind(totals: Iterable[ClientInterval], kind: str) -> Latency | None:
+    """Return the latencies of several operations; `kind` is one of LATENCY_KINDS. None if they cannot be combined."""
+    latencies: list[Latency | None] = [getattr(total, kind) for total in totals if total.completed]
+    return latencies[0] if len(latencies) == 1 else merged_latency(latencies)

@@ -1,0 +1,126 @@
+"""Client results over time: no operation is lost or counted twice, and percentiles are never averaged."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from exporters.summary.client_points import ClientPoint, client_points, with_breaks
+
+MS_NS = 1_000_000
+CLIENTS = st.lists(
+    st.tuples(st.integers(0, 100), st.sampled_from([1.0, 2.5, 10.0]), st.lists(st.integers(0, 20), max_size=12)),
+    max_size=4,
+)
+
+
+def result(begin_s: float, length_s: float, completed: Sequence[int], *, kind: str = "service") -> ClientResult:
+    """Return a result with consecutive intervals; each operation has its own latency."""
+    intervals = []
+    for index, count in enumerate(completed):
+        latency = Latency({(1 + number) * MS_NS: 1 for number in range(count)}) if count else None
+        begins_s = begin_s + index * length_s
+        response, service = (latency, None) if kind == "response" else (None, latency)
+        intervals.append(ClientInterval(begins_s, begins_s + length_s, count, {}, response, service))
+    return ClientResult("csv", "tool", "file", (Operation("get", tuple(intervals)),))
+
+
+def stated(begin_s: float, number: int, length_s: float = 1.0) -> ClientResult:
+    """Return a result with a p99 of 5 ms in each interval."""
+    latency = Latency(stated_s={99.0: 0.005})
+    begins_s = [begin_s + index * length_s for index in range(number)]
+    intervals = tuple(ClientInterval(begin, begin + length_s, 10, response=latency) for begin in begins_s)
+    return ClientResult("csv", "tool", "file", (Operation("get", intervals),))
+
+
+def rates(points: Sequence[ClientPoint]) -> list[float | None]:
+    return [point.ops_per_s for point in points]
+
+
+@given(CLIENTS, st.sampled_from([0.5, 1.0, 4.0, 30.0]))
+def test_points_do_not_overlap_and_contain_no_operation_twice(
+    clients: list[tuple[int, float, list[int]]], step_s: float
+) -> None:
+    results = [result(begin / 10, length_s, completed) for begin, length_s, completed in clients]
+    points = client_points(results, 0, 1000, step_s)
+    assert all(before.end_s <= after.begin_s for before, after in pairwise(points))
+    drawn = sum((point.ops_per_s or 0.0) * (point.end_s - point.begin_s) for point in points)
+    assert drawn <= sum(sum(completed) for *_, completed in clients) + 1e-6
+
+
+@given(CLIENTS, st.sampled_from([0.5, 1.0, 4.0, 30.0]))
+def test_every_interval_belongs_to_one_point(clients: list[tuple[int, float, list[int]]], step_s: float) -> None:
+    results = [result(begin / 10, length_s, completed) for begin, length_s, completed in clients]
+    points = client_points(results, 0, 1000, step_s)
+    for part in results:
+        for interval in part.operations[0].intervals:
+            middle_s = (interval.begin_s + interval.end_s) / 2
+            assert sum(point.begin_s <= middle_s < point.end_s for point in points) == 1
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=30), st.sampled_from([0.5, 1.0, 4.0, 30.0]))
+def test_one_client_is_drawn_completely(completed: list[int], step_s: float) -> None:
+    points = client_points([result(100.3, 1.0, completed)], 0, 1000, step_s)
+    drawn = sum((point.ops_per_s or 0.0) * (point.end_s - point.begin_s) for point in points)
+    assert drawn == pytest.approx(sum(completed))
+
+
+def test_an_interval_without_operations_is_zero_and_has_no_latency() -> None:
+    points = client_points([result(100.3, 1.0, [10, 0, 10])], 0, 1000, 1.0)
+    assert rates(points) == pytest.approx([10.0, 0.0, 10.0])
+    assert [point.p99_ms.get("service") for point in points] == [10.0, None, 10.0]
+
+
+def test_a_time_without_intervals_is_not_zero() -> None:
+    results = [result(100.0, 1.0, [10]), result(105.0, 1.0, [10])]
+    assert rates(with_breaks(client_points(results, 0, 1000, 1.0))) == [10.0, None, 10.0]
+
+
+def test_intervals_must_lie_in_the_time_range() -> None:
+    points = client_points([result(99.5, 1.0, [10, 20, 30])], 100.0, 102.0, 1.0)
+    assert [(point.begin_s, point.end_s) for point in points] == [(100.5, 101.5)]
+    assert client_points([], 0, 1000, 1.0) == []
+
+
+def test_consecutive_results_in_one_point_do_not_add_up() -> None:
+    (point,) = client_points([result(100.0, 1.0, [10] * 3), result(103.0, 1.0, [5] * 2)], 0, 1000, 5.0)
+    assert point.ops_per_s == pytest.approx(8.0)
+
+
+def test_a_client_with_longer_intervals_contributes_to_every_point() -> None:
+    hosts = [result(100.0, 1.0, [10] * 20), result(100.0, 10.0, [50] * 2)]
+    points = client_points(hosts, 0, 1000, 1.0)
+    assert rates(points) == pytest.approx([15.0, 15.0])
+    # The 149th of 150 operations; the longest two take 49 ms and 50 ms.
+    assert [point.p99_ms["service"] for point in points] == [49.0, 49.0]
+
+
+def test_buckets_of_several_hosts_are_merged() -> None:
+    # 99 operations of one host take 1 ms, and 101 of the other 3 ms: the mean of both percentiles would be 2 ms.
+    hosts = [
+        ClientResult("", "", "", (Operation("", (ClientInterval(100.0, 101.0, count, response=latency),)),))
+        for count, latency in ((99, Latency({MS_NS: 99})), (101, Latency({3 * MS_NS: 101})))
+    ]
+    (point,) = client_points(hosts, 0, 1000, 1.0)
+    assert point.p99_ms == {"response": 3.0}
+
+
+def test_stated_percentiles_are_shown_but_never_combined() -> None:
+    assert [point.p99_ms for point in client_points([stated(100.0, 2)], 0, 1000, 1.0)] == [{"response": 5.0}] * 2
+    assert [point.p99_ms for point in client_points([stated(100.0, 2)], 0, 1000, 2.0)] == [{}]
+    assert [point.p99_ms for point in client_points([stated(100.0, 1), stated(100.0, 1)], 0, 1000, 1.0)] == [{}]
+
+
+def test_intervals_that_are_slightly_shorter_than_a_point_are_not_combined() -> None:
+    points = client_points([stated(100.0, 3, 0.99)], 0, 1000, 1.0)
+    assert [point.p99_ms for point in points] == [{"response": 5.0}] * 3
+
+
+def test_response_and_service_times_are_kept_apart() -> None:
+    results = [result(100.0, 1.0, [10], kind="response"), result(101.0, 1.0, [10])]
+    assert [point.p99_ms for point in client_points(results, 0, 1000, 1.0)] == [{"response": 10.0}, {"service": 10.0}]
+    assert [point.p99_ms for point in client_points(results, 0, 1000, 2.0)] == [{}]
