@@ -11,6 +11,7 @@ from cli.recordings.merge_grid import interval_for
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import read_run_in
+from cli.runs.client_results import results_in
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import DEFAULT_S
 from collector.printable import one_line
@@ -125,5 +126,7 @@ def _phases(
         )
     except NoDataError as error:
         raise CasstatError(f"{run.folder}: {error}") from None
-    rows = {phase.name: phase for phase in merged_phases(result, choice, grid, phases)}
-    return [rows[name] for name in names], merged_run.footer(result)
+    results = results_in(run.folder)
+    rows = {phase.name: phase for phase in merged_phases(result, choice, grid, phases, results)}
+    estimated = ["client times estimated"] if any(client.estimated_clock for client in results) else []
+    return [rows[name] for name in names], [*merged_run.footer(result), *estimated]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from collector.clients.client_latency import Latency
 from collector.model.histogram import Buckets
 
 CLUSTER = "cluster"
@@ -32,6 +33,21 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class ClientSeries:
+    """What the clients of a run saw; unknown values are None, and kinds of latency without values are left out.
+
+    times          the end of each of the clients' intervals, ascending; their lengths may differ.
+    p99_ms         keyed by kind of latency ("response", "service").
+    distributions  keyed by kind of latency: the latencies of all operations outside the warm-up, as counts.
+    """
+
+    times: Sequence[float] = ()
+    ops_per_s: Sequence[float | None] = ()
+    p99_ms: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    distributions: Mapping[str, Latency] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Run:
     """A merged run.
 
@@ -43,6 +59,7 @@ class Run:
     phases    named parts of the run, which do not overlap.
     zone_s    offset of local time from UTC, in seconds.
     footer    versions, interval, lost samples, largest clock error.
+    clients   only if several runs are overlaid: keyed by run, without runs that have no client results.
     """
 
     name: str
@@ -54,6 +71,7 @@ class Run:
     phases: Sequence[Phase] = ()
     zone_s: int = 0
     footer: Sequence[str] = ()
+    clients: Mapping[str, ClientSeries] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[str]:

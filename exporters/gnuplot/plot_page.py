@@ -67,6 +67,10 @@ class Page:
         """The quoted name of the data file."""
         return f"'{self.name}.tsv'"
 
+    def data_of(self, middle: str) -> str:
+        """Return the quoted name of one of several data files; `middle` is a key of `Drawing.files`."""
+        return f"'{self.name}.{middle}.tsv'" if middle else self.data
+
     @property
     def footer(self) -> list[str]:
         text = " · ".join(part for part in self.run.footer if part)

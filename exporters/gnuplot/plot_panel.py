@@ -36,6 +36,7 @@ class Line:
     value   the gnuplot expression to draw.
     values  the values of this expression.
     second  whether the line uses the axis on the right.
+    file    the line's data file, a key of `Drawing.files`.
     """
 
     title: str
@@ -43,6 +44,7 @@ class Line:
     values: Values
     style: LineStyle
     second: bool = False
+    file: str = ""
 
     def plot(self, page: Page) -> str:
         """Return the line's part of the `plot` command."""
@@ -55,7 +57,7 @@ class Line:
         else:
             points = ""
         return (
-            f"{page.data} using (x(1)):({self.value}) with {'linespoints' if points else 'lines'}"
+            f"{page.data_of(self.file)} using (x(1)):({self.value}) with {'linespoints' if points else 'lines'}"
             f" {options}{' ' + points if points else ''}{' axes x1y2' if self.second else ''}"
             f" {f'title {quoted(self.title)}' if self.title else 'notitle'}"
         )
@@ -93,21 +95,25 @@ def lines_panel(
 
 
 def hover(page: Page, box: Box, lines: Sequence[Line]) -> list[str]:
-    """Return the `plot` elements that add tooltips to the last titled line, in the SVG only.
+    """Return the `plot` elements that add tooltips to the last titled line of each data file, in the SVG only.
 
     Each tooltip shows the values of up to `_HOVER_LINES` lines at one time.
     """
-    titled = [line for line in lines if line.title][-_HOVER_LINES:]
-    if not titled:
-        return []
+    titled = [line for line in lines if line.title]
+    files = dict.fromkeys(line.file for line in titled)
+    return [_tooltips(page, box, [line for line in titled if line.file == file][-_HOVER_LINES:]) for file in files]
+
+
+def _tooltips(page: Page, box: Box, titled: Sequence[Line]) -> str:
+    """Return the `plot` element that shows the values of these lines, which have the same data file."""
     words = "".join(rf"\n{line.title} %.5g" for line in titled)
     values = ", ".join(line.value for line in titled)
     axes = " axes x1y2" if titled[-1].second else ""
     every = ceil(_HOVER_PX * len(titled[-1].values) / box.width)
-    return [
-        f"for [i=1:hover] {page.data} every {every} using (x(1)):({titled[-1].value})"
+    return (
+        f"for [i=1:hover] {page.data_of(titled[-1].file)} every {every} using (x(1)):({titled[-1].value})"
         f":(clock(0).sprintf({quoted(words)}, {values})) with labels {HOVER}{axes} notitle"
-    ]
+    )
 
 
 def can_be_drawn(line: Line, log: bool) -> bool:

@@ -38,14 +38,21 @@ def client_points(results: Iterable[ClientResult], begin_s: float, end_s: float,
 
     An interval that only partly lies in a point contributes a proportional part of its operations to the throughput;
     its latencies belong to the point that contains its midpoint. The p99 of a kind is unknown if an operation lacks
-    this kind or if the percentiles cannot be combined.
+    this kind or if the percentiles cannot be combined. There is no point while an operation has an interval that lies
+    only partly inside the time range, or if only its total is known.
     """
+    known = [operation for result in results for operation in result.operations]
     operations = [
         [interval for interval in operation.intervals if begin_s <= interval.begin_s < interval.end_s <= end_s]
-        for result in results
-        for operation in result.operations
+        for operation in known
     ]
-    return [_point(operations, *chunk) for chunk in _chunks(_axis(filter(None, operations)), step_s)]
+    unknown = [
+        *(interval for operation in known for interval in operation.intervals if _crosses(interval, begin_s, end_s)),
+        *(operation.total for operation in known if operation.total and not operation.intervals),
+    ]
+    axis = _axis(filter(None, operations))
+    complete = [part for part in axis if not any(_overlaps(interval, *part) for interval in unknown)]
+    return [_point(operations, *chunk) for chunk in _chunks(complete, step_s)]
 
 
 def with_breaks(points: Iterable[ClientPoint]) -> list[ClientPoint]:
@@ -112,10 +119,23 @@ def _point(operations: Iterable[Intervals], begin_s: float, end_s: float) -> Cli
     return ClientPoint(begin_s, end_s, completed / (end_s - begin_s), p99_ms)
 
 
+def _crosses(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
+    """Return whether an interval lies partly inside a time range and partly outside."""
+    return interval.begin_s < begin_s < interval.end_s or interval.begin_s < end_s < interval.end_s
+
+
+def _overlaps(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
+    """Return whether an interval and a time range overlap by more than the tolerance for rounded times."""
+    return _shared_s(interval, begin_s, end_s) > TOLERANCE * min(interval.end_s - interval.begin_s, end_s - begin_s)
+
+
+def _shared_s(interval: ClientInterval, begin_s: float, end_s: float) -> float:
+    return max(min(interval.end_s, end_s) - max(interval.begin_s, begin_s), 0.0)
+
+
 def _completed_within(interval: ClientInterval, begin_s: float, end_s: float) -> float:
     """Return the part of an interval's completed operations that falls into a time range, if they are uniform."""
-    shared_s = min(interval.end_s, end_s) - max(interval.begin_s, begin_s)
-    return interval.completed * max(shared_s, 0.0) / (interval.end_s - interval.begin_s)
+    return interval.completed * _shared_s(interval, begin_s, end_s) / (interval.end_s - interval.begin_s)
 
 
 def _touching(intervals: Intervals, begin_s: float, end_s: float) -> Intervals:

@@ -7,6 +7,7 @@ from math import ceil
 from typing import TypeVar
 
 from collector.model.histogram import Buckets
+from exporters.gnuplot.overlay.client_phases import PhaseClient, client_series
 from exporters.gnuplot.plot_data import Phase, Row, Run
 
 Value = TypeVar("Value")
@@ -20,6 +21,7 @@ class PhaseRows:
 
     rows     the cluster's rows, keyed by the number of the interval in the phase.
     buckets  keyed by operation ("read", "write"): each known merged latency histogram of an interval.
+    client   what the clients saw; None if the run has no client results.
     """
 
     name: str
@@ -27,6 +29,7 @@ class PhaseRows:
     is_measured: bool
     rows: Mapping[int, Row]
     buckets: Mapping[str, Mapping[int, Buckets]]
+    client: PhaseClient | None = None
 
 
 def bucket_key(operation: str, run: str) -> str:
@@ -56,7 +59,12 @@ def aligned(runs: Mapping[str, Sequence[PhaseRows]], interval_s: float, footer: 
         for operation in {operation for phase in of_run for operation in phase.buckets}
     }
     times = [(number + 1) * interval_s for number in range(starts[-1])]
-    return Run(f"{len(runs)} runs", interval_s, times, rows, buckets, phases=phases, footer=footer)
+    clients = {
+        name: client_series(of_phases, [phase.begin_s for phase in phases], [not phase.warm_up for phase in phases])
+        for name, of_run in runs.items()
+        if len(of_phases := [phase.client for phase in of_run if phase.client]) == len(phases)
+    }
+    return Run(f"{len(runs)} runs", interval_s, times, rows, buckets, phases=phases, footer=footer, clients=clients)
 
 
 def _joined(phases: Sequence[Mapping[int, Value]], starts: Sequence[int]) -> list[Value | None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from collector.clients.client_result import ClientResult
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import Merged
 from collector.model.histogram import Buckets
@@ -9,13 +10,18 @@ from collector.runs.run import RunPhase
 from exporters.files.merged_rows import Choice, table_of
 from exporters.gnuplot.merged_run import OPERATIONS, NodeRows, operation_buckets
 from exporters.gnuplot.overlay.aligned_runs import PhaseRows
+from exporters.gnuplot.overlay.client_phases import phase_client
 from exporters.gnuplot.plot_data import Row
 
 
 def merged_phases(
-    merged: Merged[NodeRows], choice: Choice, grid: SpanGrid, phases: Sequence[RunPhase]
+    merged: Merged[NodeRows],
+    choice: Choice,
+    grid: SpanGrid,
+    phases: Sequence[RunPhase],
+    results: Sequence[ClientResult],
 ) -> list[PhaseRows]:
-    """Return the rows of each phase; the spans of `grid` are the phases."""
+    """Return the rows and the client results of each phase; the spans of `grid` are the phases."""
     rows: list[dict[int, Row]] = [{} for _ in phases]
     buckets: list[dict[str, dict[int, Buckets]]] = [{name: {} for name in OPERATIONS} for _ in phases]
     for index, sample in merged.cluster.items():
@@ -26,6 +32,13 @@ def merged_phases(
             if histogram is not None:
                 buckets[phase][operation][number] = histogram
     return [
-        PhaseRows(phase.name, phase.end_s - phase.begin_s, phase.measured, phase_rows, phase_buckets)
+        PhaseRows(
+            phase.name,
+            phase.end_s - phase.begin_s,
+            phase.measured,
+            phase_rows,
+            phase_buckets,
+            phase_client(results, phase.begin_s, phase.end_s, grid.interval_s) if results else None,
+        )
         for phase, phase_rows, phase_buckets in zip(phases, rows, buckets, strict=True)
     ]

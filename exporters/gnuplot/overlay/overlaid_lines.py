@@ -1,6 +1,10 @@
-"""Plots the operations, latency, CPU and GC of several runs on one time axis, one line per run."""
+"""Plots what servers and clients of several runs measured on one time axis, one line per run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from exporters.gnuplot.data_files import Columns, Values, series, thinned
+from exporters.gnuplot.overlay.client_panels import kind_note, shown_kinds
 from exporters.gnuplot.overlay.run_styles import style_of, title_of
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
@@ -9,54 +13,109 @@ from exporters.gnuplot.text_escaping import heading
 from exporters.gnuplot.time_axis import time_axis
 from exporters.gnuplot.timeline import Timeline
 
-# The columns that are shown, with the labels of their panels, and whether their axes are logarithmic.
-_PANELS = (
-    ("reads_per_s", "reads/s", False),
-    ("writes_per_s", "writes/s", False),
-    ("read_p99_ms", "read p99, ms", True),
-    ("write_p99_ms", "write p99, ms", True),
-    ("cpu_busy_pct", "CPU busy, %", False),
-    ("gc_pct", "GC, % of time", False),
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel: its column, its label, whether its axis is logarithmic, and the clients' kind of latency, if any."""
+
+    column: str
+    label: str
+    log: bool = False
+    kind: str = ""
+
+
+_SERVER_PANELS = (
+    _Panel("reads_per_s", "reads/s"),
+    _Panel("writes_per_s", "writes/s"),
+    _Panel("read_p99_ms", "read p99, ms", log=True),
+    _Panel("write_p99_ms", "write p99, ms", log=True),
+    _Panel("cpu_busy_pct", "CPU busy, %"),
+    _Panel("gc_pct", "GC, % of time"),
 )
+_CLIENT_PANEL_PX = 210
 
 
-def size(_: Run) -> tuple[int, int]:
+def size(run: Run) -> tuple[int, int]:
     """Return the default width and height in pixels."""
-    return 1200, 1300
+    return 1200, 1300 + _CLIENT_PANEL_PX * len(_client_panels(run))
 
 
 def draw(page: Page) -> Drawing:
     run, inside = page.run, page.inside
-    data = _data(run, 2 * page.width)
+    files = {"": _data(run, 2 * page.width), **_client_data(run, 2 * page.width)}
+    client_panels = _client_panels(run)
+    panels = [(panel, _server_lines(run, files[""], index)) for index, panel in enumerate(_SERVER_PANELS)]
+    panels += [(panel, _client_lines(run, files, index)) for index, panel in enumerate(client_panels)]
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX, is_elapsed=True)
     timeline = Timeline(page, x_axis, run.phases, (), ())
     top = inside.top + timeline.height
-    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(_PANELS))
+    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(panels))
     commands = ["x(n) = column(n)", "clock(n) = strftime('%tH:%tM:%tS', x(1))", *timeline.lines()]
     commands += [*page.labels(f"aligned by phase, interval {run.interval_s:g} s"), *timeline.label_commands(top)]
-    for panel, ((_, label, log), box) in enumerate(zip(_PANELS, boxes, strict=True)):
-        lines = [
-            Line(
-                title_of(name),
-                f"column({2 + panel * len(run.rows) + index})",
-                list(data.values())[1 + panel * len(run.rows) + index],
-                style_of(index),
-            )
-            for index, name in enumerate(run.rows)
-        ]
+    for index, ((panel, lines), box) in enumerate(zip(panels, boxes, strict=True)):
         commands += [
             "",
-            f"# {label}.",
+            f"# {panel.label}.",
             *x_axis.commands(labels=box is boxes[-1]),
-            *lines_panel(page, box, label, lines, log=log, has_legend=panel == 0),
+            *(kind_note(page, box, panel.kind) if panel.kind else []),
+            *lines_panel(page, box, panel.label, lines, log=panel.log, has_legend=index == 0),
             "unset label",
         ]
-    return Drawing(commands, {"": data})
+    return Drawing(commands, files)
+
+
+def _server_lines(run: Run, data: Columns, panel: int) -> list[Line]:
+    columns = list(data.values())
+    first = 1 + panel * len(run.rows)
+    return [
+        Line(title_of(name), f"column({first + index + 1})", columns[first + index], style_of(index))
+        for index, name in enumerate(run.rows)
+    ]
+
+
+def _client_lines(run: Run, files: dict[str, Columns], panel: int) -> list[Line]:
+    return [
+        Line(title_of(name), f"column({panel + 2})", list(files[file].values())[panel + 1], style_of(index), file=file)
+        for index, name in enumerate(run.rows)
+        if (file := _client_file(index)) in files
+    ]
+
+
+def _client_panels(run: Run) -> Sequence[_Panel]:
+    """Return the clients' panels, in the order of the columns in the clients' data files."""
+    clients = [client for client in run.clients.values() if client.times]
+    if not clients:
+        return ()
+    kinds = shown_kinds(client.p99_ms for client in clients)
+    return (
+        _Panel("client_ops_per_s", "client operations/s"),
+        *(_Panel(f"client_{kind}_p99_ms", "client p99, ms", log=True, kind=kind) for kind in kinds),
+    )
+
+
+def _client_file(index: int) -> str:
+    """Return the key of the client data of the run with this index."""
+    return f"client{index + 1}"
 
 
 def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
-    for column, _, _ in _PANELS:
+    for panel in _SERVER_PANELS:
         for index, name in enumerate(run.rows, 1):
-            columns[f"{index} {heading(name)} {column}"] = series(run, name, column)
+            columns[f"{index} {heading(name)} {panel.column}"] = series(run, name, panel.column)
     return thinned(columns, limit)
+
+
+def _client_data(run: Run, limit: int) -> dict[str, Columns]:
+    """Return a data file for each run with client results, because the intervals of their clients differ."""
+    files = {}
+    for index, name in enumerate(run.rows):
+        client = run.clients.get(name)
+        if client and client.times:
+            columns: Columns = {"time": client.times}
+            for panel in _client_panels(run):
+                unknown: Values = [None] * len(client.times)
+                values = client.p99_ms.get(panel.kind, unknown) if panel.kind else client.ops_per_s
+                columns[f"{index + 1} {heading(name)} {panel.column}"] = values
+            files[_client_file(index)] = thinned(columns, limit)
+    return files

@@ -1,5 +1,6 @@
 """The run's latency by percentile, without the warm-up; the tail is stretched, as in HdrHistogram's plots."""
 
+from collections.abc import Collection
 from math import floor, log10
 
 from collector.model.histogram import Buckets, highest, merge, quantile
@@ -90,17 +91,29 @@ def _longest(merged: dict[str, Buckets | None]) -> str:
 
 def decades(buckets: Buckets) -> float:
     """Return the highest percentile that the number of operations supports, as a number of nines (3 means 99.9%)."""
-    return min(max(log10(buckets.total), 1.0), _MAX_DECADES)
+    return decades_of(buckets.total)
+
+
+def decades_of(operations: float) -> float:
+    """Return `decades` of this number of operations, which is positive."""
+    return min(max(log10(operations), 1.0), _MAX_DECADES)
+
+
+def axis_steps(ends: Collection[float]) -> list[float]:
+    """Return the positions of points, as numbers of nines, for curves that end at `ends`; these are included."""
+    # Near zero, each step spans more operations, so the steps are finer there.
+    steps = [
+        *(step / 200 for step in range(10)),
+        *(step / _STEPS for step in range(1, floor(max(ends, default=0) * _STEPS) + 1)),
+    ]
+    return sorted({*steps, *ends}) if ends else []
 
 
 def curves(merged: dict[str, Buckets | None]) -> Columns:
     """Return the percentiles of each histogram: a column KEY_ms for each key, and the column "percentile"."""
-    far = max((decades(buckets) for buckets in merged.values() if buckets), default=0.0)
-    # Near zero, each step spans more operations, so the steps are finer there.
-    steps = [*(step / 200 for step in range(10)), *(step / _STEPS for step in range(1, floor(far * _STEPS) + 1))]
     ends = {decades(buckets) for buckets in merged.values() if buckets}
     counted: dict[str, list[float | None]] = {"percentile": [], **{f"{word}_ms": [] for word in merged}}
-    for at in sorted({*steps, *ends} if ends else ()):
+    for at in axis_steps(ends):
         q = 1 - 10**-at
         counted["percentile"].append(100 * q)
         for word, buckets in merged.items():

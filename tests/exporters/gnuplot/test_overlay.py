@@ -1,15 +1,22 @@
 """Plots of several runs."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.model.histogram import Buckets
 from exporters.gnuplot.all_plots import OVERLAYS, write
+from exporters.gnuplot.gnuplot_process import draw
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.overlay.aligned_runs import PhaseRows, aligned, bucket_key
+from exporters.gnuplot.overlay.client_panels import shown_kinds
+from exporters.gnuplot.overlay.client_phases import PhaseClient, phase_client
 from exporters.gnuplot.overlay.run_styles import MAX_RUNS, style_of
 from exporters.gnuplot.plot_colours import THEMES
 from exporters.gnuplot.plot_data import CLUSTER, Row, Run
@@ -17,6 +24,7 @@ from exporters.gnuplot.plot_page import Page
 from tests.exporters import golden
 
 BOUNDS = (0.001, 0.002, 0.004)
+MS_NS = 1_000_000
 LENGTHS = st.lists(st.floats(0.5, 20.0), min_size=2, max_size=2)
 
 
@@ -35,6 +43,41 @@ def run_of(name: str, warm_up_s: float, main_s: float) -> tuple[str, list[PhaseR
 
 
 SMALL = aligned(dict([run_of('fast\'s "1"', 2, 6), run_of(CLUSTER, 3, 4)]), 1.0, ["first: 3 nodes", "second"])
+
+
+def client(
+    length_s: int, *, response_ms: int | None = None, service_ms: int | None = None, idle: Sequence[int] = ()
+) -> PhaseClient:
+    """Return a phase in which a client completes 100 operations per second with these latencies, none if `idle`."""
+
+    def interval(second: int) -> ClientInterval:
+        completed = 0 if second in idle else 100
+        response, service = (
+            None if value_ms is None or not completed else Latency({value_ms * MS_NS: 99, 2 * value_ms * MS_NS: 1})
+            for value_ms in (response_ms, service_ms)
+        )
+        return ClientInterval(1000.0 + second, 1001.0 + second, completed, {}, response, service)
+
+    operation = Operation("get", tuple(map(interval, range(length_s))))
+    return phase_client([ClientResult("csv", "tool", "file", (operation,))], 1000.0, 1000.0 + length_s, 1.0)
+
+
+def with_client(run: tuple[str, list[PhaseRows]], *clients: PhaseClient) -> tuple[str, list[PhaseRows]]:
+    name, phases = run
+    return name, [replace(phase, client=client) for phase, client in zip(phases, clients, strict=True)]
+
+
+CLIENTS = aligned(
+    dict(
+        [
+            with_client(run_of("both", 2, 6), client(2, service_ms=3), client(6, response_ms=5, service_ms=3)),
+            with_client(run_of("closed", 3, 4), client(3, service_ms=2), client(4, service_ms=2, idle=[1])),
+            run_of("servers only", 3, 4),
+        ]
+    ),
+    1.0,
+    ["first: 3 nodes", "second"],
+)
 NAMES = [plot.name for plot in OVERLAYS]
 
 
@@ -42,6 +85,71 @@ NAMES = [plot.name for plot in OVERLAYS]
 def test_scripts_match_their_golden_files(name: str, tmp_path: Path) -> None:
     (path,) = write(SMALL, tmp_path, plots=OVERLAYS, only=[name])
     golden.check(f"gnuplot.{name}.gp", path.read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plots_with_client_results_match_their_golden_files(name: str, tmp_path: Path) -> None:
+    (path,) = write(CLIENTS, tmp_path, plots=OVERLAYS, only=[name])
+    golden.check(f"gnuplot.{name}.clients.gp", path.read_text())
+    files = sorted(tmp_path.glob("*.client*.tsv"))
+    assert [file.name for file in files] == {
+        "runs": ["runs.client1.tsv", "runs.client2.tsv"],
+        "runs_percentiles": ["runs_percentiles.client.tsv"],
+    }[name]
+    for file in files:
+        golden.check(f"gnuplot.{file.name}", file.read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gnuplot_draws_client_results(name: str, tmp_path: Path) -> None:
+    pictures = draw(write(CLIENTS, tmp_path, plots=OVERLAYS, only=[name]))
+    assert all(picture.stat().st_size > 5000 for picture in pictures)
+    svg = (tmp_path / f"{name}.svg").read_text()
+    assert svg.count("coordinated omission") == 1
+
+
+def test_the_clients_are_aligned_like_the_servers() -> None:
+    assert set(CLIENTS.clients) == {"both", "closed"}
+    both, closed = CLIENTS.clients.values()
+    assert list(both.times) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+    # The warm-up of the first run ends at 2 s, and its next phase begins at 3 s; both values are unknown between them.
+    assert list(both.ops_per_s) == [100.0, 100.0, None, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
+    assert list(closed.times) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+
+
+def test_an_interval_without_operations_has_no_latency() -> None:
+    closed = CLIENTS.clients["closed"]
+    assert list(closed.ops_per_s) == [100.0, 100.0, 100.0, 100.0, 0.0, 100.0, 100.0]
+    assert closed.p99_ms == {"service": [2.0, 2.0, 2.0, 2.0, None, 2.0, 2.0]}
+
+
+def test_the_clients_percentiles_cover_the_measured_phases() -> None:
+    both, closed = (client.distributions for client in CLIENTS.clients.values())
+    # The warm-up has no response times.
+    assert {kind: latency.counts for kind, latency in both.items()} == {
+        "response": {5 * MS_NS: 594, 10 * MS_NS: 6},
+        "service": {3 * MS_NS: 594, 6 * MS_NS: 6},
+    }
+    assert {kind: sum(latency.counts.values()) for kind, latency in closed.items()} == {"service": 300}
+
+
+def test_service_times_are_shown_if_a_run_has_no_response_times() -> None:
+    both, response, service = ("response", "service"), ("response",), ("service",)
+    assert shown_kinds([]) == shown_kinds([()]) == []
+    assert shown_kinds([both, response, ()]) == ["response"]
+    assert shown_kinds([service, ()]) == ["service"]
+    assert shown_kinds([both, service]) == ["response", "service"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_client_results_outside_the_phases_change_nothing(name: str, tmp_path: Path) -> None:
+    phases = [run_of(label, 2, 6) for label in "ab"]
+    empty = [with_client(run, PhaseClient(), PhaseClient()) for run in phases]
+    for folder, runs in (("without", phases), ("empty", empty)):
+        write(aligned(dict(runs), 1.0, []), tmp_path / folder, plots=OVERLAYS, only=[name])
+    assert {path.name: path.read_bytes() for path in (tmp_path / "without").iterdir()} == {
+        path.name: path.read_bytes() for path in (tmp_path / "empty").iterdir()
+    }
 
 
 def test_a_phase_begins_at_the_same_time_in_all_runs() -> None:

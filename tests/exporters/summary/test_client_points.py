@@ -86,6 +86,22 @@ def test_intervals_must_lie_in_the_time_range() -> None:
     assert client_points([], 0, 1000, 1.0) == []
 
 
+def test_a_point_is_unknown_while_a_client_has_an_interval_that_crosses_the_end() -> None:
+    hosts = [result(100.0, 2.0, [20] * 3), result(101.0, 2.0, [10] * 3)]
+    # The last interval of the second host ends at 107.
+    points = client_points(hosts, 100.0, 106.0, 1.0)
+    assert [(point.begin_s, point.end_s) for point in points] == [(100.0, 102.0), (102.0, 104.0)]
+    assert rates(points) == pytest.approx([12.5, 15.0])
+    # Only the intervals beside the crossing one are left out, however long a point is.
+    assert [(point.begin_s, point.end_s) for point in client_points(hosts, 100.0, 106.0, 60.0)] == [(100.0, 104.0)]
+
+
+def test_there_is_no_point_while_a_client_has_only_a_total() -> None:
+    total = ClientInterval(102.0, 104.0, 1000)
+    results = [result(100.0, 1.0, [10] * 6), ClientResult("wrk", "wrk", "file", (Operation("", (), total),))]
+    assert [point.end_s for point in client_points(results, 0, 1000, 1.0)] == [101.0, 102.0, 105.0, 106.0]
+
+
 def test_consecutive_results_in_one_point_do_not_add_up() -> None:
     (point,) = client_points([result(100.0, 1.0, [10] * 3), result(103.0, 1.0, [5] * 2)], 0, 1000, 5.0)
     assert point.ops_per_s == pytest.approx(8.0)
