@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from collector.clients import result_file
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
@@ -79,6 +82,54 @@ def test_runs_with_the_same_name_have_different_labels(tmp_path: Path, run: RunC
         recorded(tmp_path / folder, [("main", 5)], 10)
     assert run("plot", "x/run", "y/run", "-o", "out", "--only", "runs")[0] == 0
     assert {"1 x/run reads_per_s", "2 y/run reads_per_s"} < columns("out/runs.tsv").keys()
+
+
+def add_result(folder: Path, name: str, begin_s: float, completed: Sequence[int]) -> None:
+    """Add a client result with an interval per second; each operation takes 2 ms of service time."""
+    intervals = tuple(
+        ClientInterval(begin_s + second, begin_s + second + 1, count, service=Latency({2_000_000: count}))
+        if count
+        else ClientInterval(begin_s + second, begin_s + second + 1, 0)
+        for second, count in enumerate(completed)
+    )
+    path = folder / result_file.FOLDER / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    result_file.write_result(path, ClientResult("csv", "csv", name, (Operation("get", intervals),)))
+
+
+def test_client_results_are_aligned_like_the_servers_rows(tmp_path: Path, runs: None, run: RunCasstat) -> None:
+    # Two client hosts in the warm-up, and a file per step in the main phase.
+    add_result(tmp_path / "r2", "a", BEGIN_S + DAY_S, [10, 10, 10])
+    add_result(tmp_path / "r2", "b", BEGIN_S + DAY_S, [5, 5, 5])
+    add_result(tmp_path / "r2", "step1", BEGIN_S + DAY_S + 3, [20, 0, 20])
+    add_result(tmp_path / "r2", "step2", BEGIN_S + DAY_S + 10, [30, 30, 30, 30, 30, 30])
+    code, out, errors = run("plot", "r1", "r2", "-o", "out")
+    assert (code, errors) == (0, "casstat: phase 'peak' is not shown, because not all runs have it\n")
+    assert len(out.split()) == 4
+    assert not Path("out/runs.client1.tsv").exists()
+    data = columns("out/runs.client2.tsv")
+    # The main phase begins at 5 s. Nothing is known for 4 s after the first step; the last second is in the next phase.
+    assert data["time"] == [*("1", "2", "3", "5"), *("6", "7", "8", "12"), *("13", "14", "15", "16", "17")]
+    assert data["2 r2 client_ops_per_s"] == [*["15"] * 3, "NaN", "20", "0", "20", "NaN", *["30"] * 5]
+    assert data["2 r2 client_service_p99_ms"] == [*["2"] * 3, "NaN", "2", "NaN", "2", "NaN", *["2"] * 5]
+    percentiles = columns("out/runs_percentiles.client.tsv")
+    assert set(percentiles["2 r2 client_service_ms"]) == {"2"}
+    assert set(percentiles["1 r1 client_service_ms"]) == {"NaN"}
+
+
+def test_runs_without_client_results_have_the_same_plots_as_before(runs: None, run: RunCasstat) -> None:
+    assert run("plot", "r1", "r2", "-o", "out")[0] == 0
+    assert sorted(path.name for path in Path("out").glob("*.tsv")) == ["runs.tsv", "runs_percentiles.tsv"]
+    assert "client" not in Path("out/runs.gp").read_text() + Path("out/runs_percentiles.gp").read_text()
+
+
+def test_a_malformed_client_result_is_named(tmp_path: Path, runs: None, run: RunCasstat) -> None:
+    (tmp_path / "r1" / "clients").mkdir()
+    (tmp_path / "r1" / "clients" / "x.json").write_text("{")
+    code, out, errors = run("plot", "r1", "r2", "-o", "out")
+    assert (code, out) == (1, "")
+    assert "r1/clients/x.json: not JSON" in errors
+    assert is_clean(errors)
 
 
 @pytest.mark.parametrize(
