@@ -173,7 +173,7 @@ plot 'runs.client1.tsv' using (x(1)):(column(2)) with linespoints lc rgb blue lw
      for [i=1:hover] 'runs.client2.tsv' every 1 using (x(1)):(column(2)):(clock(0).sprintf('\nclosed %.5g', column(2))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# client p99, ms.
+# client p99, ms (response time).
 set xrange [0:9]
 set xtics time format '' (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 set xlabel '' tc rgb ink
@@ -189,7 +189,7 @@ plot 'runs.client1.tsv' using (x(1)):(column(3)) with linespoints lc rgb blue lw
      for [i=1:hover] 'runs.client1.tsv' every 1 using (x(1)):(column(3)):(clock(0).sprintf('\nboth %.5g', column(3))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label
 
-# client p99, ms.
+# client p99, ms (service time).
 set xrange [0:9]
 set xtics time format '%H:%M:%S' (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 set xlabel 'time since the start, h:min:s' tc rgb ink

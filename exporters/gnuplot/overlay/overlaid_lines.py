@@ -55,7 +55,7 @@ def draw(page: Page) -> Drawing:
     for index, ((panel, lines), box) in enumerate(zip(panels, boxes, strict=True)):
         commands += [
             "",
-            f"# {panel.label}.",
+            f"# {panel.label}{f' ({panel.kind} time)' if panel.kind else ''}.",
             *x_axis.commands(labels=box is boxes[-1]),
             *(kind_note(page, box, panel.kind) if panel.kind else []),
             *lines_panel(page, box, panel.label, lines, log=panel.log, has_legend=index == 0),
