@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from collector.printable import local_time
+from collector.printable import count_text, local_time, one_line
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import CLIENT_PEAKS, ERRORS, PEAKS, PROCESS_CPU, Peak, PhaseSummary
 
@@ -60,11 +60,25 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
                     *(number_text(summary.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
                 ]
             )
-    lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, _TEXTS), *_client_lines(summaries)]
+    lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, _TEXTS)]
+    lines += [*missing_nodes(summaries), *_client_lines(summaries)]
     last = summaries[-1]
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
     return [*lines, "", *peaks] if peaks else lines
+
+
+def missing_nodes(summaries: Sequence[PhaseSummary]) -> list[str]:
+    """Return a sentence for each phase whose values do not include all nodes."""
+    sentences = []
+    for summary in summaries:
+        known, missing = (summary.values.get(name) for name in ("nodes", "nodes_missing"))
+        if isinstance(known, int) and isinstance(missing, int) and missing:
+            sentences.append(
+                f"{one_line(summary.name)}: {missing} of {count_text(known + missing, 'node')} not included,"
+                " because Cassandra did not answer throughout the phase"
+            )
+    return sentences
 
 
 def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:

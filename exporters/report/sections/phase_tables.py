@@ -7,7 +7,7 @@ from exporters.report.report_data import Cost, ReportData
 from exporters.report.report_texts import shown, value_text
 from exporters.report.sections.verdict import latency_text
 from exporters.summary.phase_summary import ERRORS, PhaseSummary
-from exporters.summary.summary_text import CLIENT_COLUMNS, OPERATION_COLUMNS, number_text
+from exporters.summary.summary_text import CLIENT_COLUMNS, OPERATION_COLUMNS, missing_nodes, number_text
 
 _SECONDS_PER_HOUR, _MILLION = 3600, 1_000_000
 
@@ -15,7 +15,9 @@ _SECONDS_PER_HOUR, _MILLION = 3600, 1_000_000
 def phase_tables(data: ReportData) -> Section:
     if not data.phases:
         return Section("Results by phase", [])
-    blocks: list[Block] = [_server(data.phases), *_client(data.phases)]
+    blocks: list[Block] = [_server(data.phases)]
+    blocks += [Paragraph(f"{shown(sentence)}.") for sentence in missing_nodes(data.phases)]
+    blocks += _client(data.phases)
     if data.cost is not None:
         blocks += _costs(data.phases, data.cost)
     blocks.append(

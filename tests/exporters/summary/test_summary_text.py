@@ -43,3 +43,12 @@ def test_the_text_has_a_row_per_phase_and_operation() -> None:
 
 def test_a_run_without_complete_intervals_has_a_message_instead_of_a_table() -> None:
     assert summary_lines([]) == ["no phase is long enough to contain a complete interval"]
+
+
+def test_the_text_states_how_many_nodes_a_phase_lacks() -> None:
+    phases = [
+        PhaseSummary("main", 1000.0, 1060.0, {**VALUES, "nodes": 3, "nodes_missing": 0}, {}),
+        PhaseSummary("late\n", 1060.0, 1120.0, {**VALUES, "nodes": 2, "nodes_missing": 1}, {}),
+    ]
+    notes = [line for line in summary_lines(phases) if "not included" in line]
+    assert notes == ["late: 1 of 3 nodes not included, because Cassandra did not answer throughout the phase"]
