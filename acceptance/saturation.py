@@ -1,9 +1,9 @@
 """Saturate one resource of a real cluster at a time, and check which one the report names.
 
 A cluster of three nodes runs on processor 0, with an agent per node; the load generator, latte, runs on processor 1
-under `casstat record`. For garbage collection, the nodes have a smaller heap. The right resource must be named in four
-of five runs of each scenario, and a wrong one in none. Takes about 40 minutes. Arguments select scenarios, and ROUNDS
-in the environment sets the number of runs.
+under `casstat record`, or with one thread on both processors. For garbage collection, the nodes have a smaller heap.
+The right resource must be named in four of five runs of each scenario, and a wrong one in none. Takes about 45 minutes.
+Arguments select scenarios, and ROUNDS in the environment sets the number of runs.
 """
 
 import os
@@ -27,7 +27,7 @@ from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, HOT_NODE, U
 from tests.real.programs import program
 
 TASKSET = shutil.which("taskset") or "taskset"
-NODES_CPU, GENERATOR_CPU = "0", "1"
+NODES_CPU, GENERATOR_CPU, ALL_CPUS = "0", "1", "0-1"
 DURATION_S, WARM_UP, NODES_WARM_UP_S = 30, "10s", 60
 ROUNDS, MIN_RIGHT = int(os.environ.get("ROUNDS", "5")), 0.8
 # Keyspaces with one replica, so that a partition has a single owner; `busy` needs much CPU time in the generator.
@@ -95,12 +95,16 @@ def suspended(node: Node) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario: the expected resource, latte's options, what happens during the run, and the nodes' heap."""
+    """A scenario: the expected resource, latte's options, what happens during the run, and the nodes' heap.
+
+    generator_cpus  the processors that latte may use.
+    """
 
     expected: Resource | None
     options: Sequence[str]
     during: Callable[[Path, Sequence[Node]], AbstractContextManager[None]] = lambda folder, nodes: nullcontext()
     heap: str = PLAN.heap
+    generator_cpus: str = GENERATOR_CPU
 
 
 RATE = ("--rate", "100")
@@ -108,6 +112,7 @@ SCENARIOS = {
     "nothing": Scenario(None, RATE),
     "cpu": Scenario(CPU, ("-p", "64")),
     "generator": Scenario(GENERATOR, ("-f", "busy", "-p", "8")),
+    "generator-thread": Scenario(GENERATOR, ("-f", "busy", "-p", "8"), generator_cpus=ALL_CPUS),
     "hot-partition": Scenario(HOT_NODE, ("-f", "hot", "-p", "64")),
     "disk": Scenario(DISK, RATE, lambda folder, nodes: disk_writers(folder)),
     "replica": Scenario(UNAVAILABLE, RATE, lambda folder, nodes: suspended(nodes[2])),
@@ -125,8 +130,15 @@ def pin(nodes: Sequence[Node]) -> None:
 
 def named(folder: Path, scenario: Scenario, nodes: Sequence[Node], workload: Path) -> str:
     """Record a run, print what the report says, and return the name of the resource; "nothing" if there is none."""
-    command = [TASKSET, "-c", GENERATOR_CPU, latte(), "run", str(workload), PLAN.address, "-t", "1", "--quiet"]
-    command += ["--duration", f"{DURATION_S}s", "--output", str(folder.with_suffix(".json")), *scenario.options]
+    command = [TASKSET, "-c", scenario.generator_cpus, latte(), "run", str(workload), PLAN.address, "-t", "1"]
+    command += [
+        "--quiet",
+        "--duration",
+        f"{DURATION_S}s",
+        "--output",
+        str(folder.with_suffix(".json")),
+        *scenario.options,
+    ]
     words = program("record", *PLAN.addresses(), "-o", str(folder), "--warm-up", WARM_UP, "--no-report", "--", *command)
     with scenario.during(folder.parent, nodes):
         subprocess.run(words, check=False, cwd=folder.parent, stdout=subprocess.DEVNULL)

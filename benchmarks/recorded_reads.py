@@ -6,6 +6,7 @@ from collections import deque
 
 from benchmarks.all_metrics import main
 from cli.runs.clients.local_client_host import SELECTION
+from cli.runs.run_folder import RUN_VARIABLE
 from collector.host.busy_processes import BusyProcesses
 from collector.model.clock import SystemClock, ticks
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
@@ -14,7 +15,7 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 def sample_client_host() -> None:
     """Sample this machine as a client host and discard the samples."""
     clock = SystemClock()
-    sampler = NodeSampler(None, SELECTION, NameOverrides(), clock, extra=[BusyProcesses(clock)])
+    sampler = NodeSampler(None, SELECTION, NameOverrides(), clock, extra=[BusyProcesses(clock, RUN_VARIABLE)])
     deque(sampler.samples(ticks(clock, 1.0), 1.0), maxlen=0)
 
 

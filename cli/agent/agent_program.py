@@ -24,6 +24,7 @@ from cli.line.line_program import log_source
 from cli.line.line_recorder import journal_limits, open_journal
 from cli.line.line_settings import LineSettings
 from cli.node.transports import HOST_ONLY, Contact, TransportFactory, first_contact, transport_factories
+from cli.runs.run_folder import RUN_VARIABLE
 from collector.host.busy_processes import BusyProcesses
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
@@ -102,7 +103,7 @@ class _Program:
             raise CasstatError(f"cannot record to {where}: {error.strerror}") from None
         self._extra = [runs] if log is None else [runs, log]
         if settings.line.source == HOST_ONLY:
-            self._extra.append(BusyProcesses(self.clock))
+            self._extra.append(BusyProcesses(self.clock, RUN_VARIABLE))
         contact_result = first_contact(transport_factories(settings.line, self.log), self._sampler_of)
         finder = TransportFinder(
             lambda: transport_factories(settings.line, self.log), self._sampler_of, self.clock.monotonic_s

@@ -11,14 +11,8 @@ from cli.runs.clients.client_host_summary import merged_client_hosts
 from cli.runs.run_summary import measured_phases
 from collector.cluster.grid import SpanGrid
 from collector.runs.run import Run
-from exporters.saturation.host_loads import (
-    CLIENT_NEEDS,
-    NODE_NEEDS,
-    client_loads,
-    generator_loads,
-    node_loads,
-    with_cpu_ratios,
-)
+from exporters.saturation.client_loads import CLIENT_NEEDS, client_usage, generator_loads
+from exporters.saturation.node_loads import NODE_NEEDS, node_loads, with_cpu_ratios
 from exporters.saturation.resources import Loads
 from exporters.saturation.saturation import Interval, Saturation, saturation
 
@@ -64,15 +58,15 @@ def _client_loads(
     `node_pids` are the PIDs of the nodes, keyed by the boot id of their machine.
     """
     try:
-        hosts = merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_loads)
+        hosts = merged_client_hosts(folder, run, grid, CLIENT_NEEDS, client_usage)
     except CasstatError:
         # The summary of the run has already reported this error.
         return {}
     result: dict[str, dict[int, Loads]] = {}
     for host in hosts:
-        boot, shares = host.product
+        boot, usage = host.product
         pids = node_pids.get(boot, set())
         result[f"client host {host.node}"] = {
-            index: generator_loads(of_processes, pids) for index, of_processes in shares.items()
+            index: generator_loads(of_interval, pids) for index, of_interval in usage.items()
         }
     return result

@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from heapq import nlargest
 from math import inf
 from operator import itemgetter
 from pathlib import Path
 
+from collector.host.busy_threads import THREAD_CPU_TIME, BusyThreads
 from collector.host.cpu import TICKS_PER_S
 from collector.host.kernel_files import read_text
 from collector.host.process import PAGE_BYTES, cpu_numbers, parse_allowed_cpus
+from collector.host.process_stat import ProcessStat, stat_in
 from collector.model.clock import Clock
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Values
 from collector.model.snapshot import Scrape, SourceError
@@ -43,7 +44,7 @@ CPUS = Metric(
     across=Aggregation.SUM,
     owner=Owner.MACHINE,
 )
-METRICS = (CPU_TIME, RESIDENT, CPUS)
+METRICS = (CPU_TIME, RESIDENT, CPUS, THREAD_CPU_TIME)
 # A process is busy once it has used this much CPU time since the first reading.
 MIN_CPU_S = 0.5
 MAX_PROCESSES = 30
@@ -52,22 +53,16 @@ MAX_PROCESSES = 30
 SCAN_INTERVAL_S = 5.0
 
 
-@dataclass(frozen=True)
-class ProcessStat:
-    """A process: its name, its start time (since boot) and CPU time in clock ticks, and resident memory in pages."""
-
-    name: str
-    start: int
-    cpu_ticks: int
-    resident_pages: int
-
-
 class BusyProcesses:
-    """Reads the processes that have used the most CPU time since the first call to `read`."""
+    """Reads the processes that have used the most CPU time since the first call to `read`.
+
+    Of those that a run's command has started, it also reads the busiest threads.
+    """
 
     name = "processes"
 
-    def __init__(self, clock: Clock, proc: Path = Path("/proc")) -> None:
+    def __init__(self, clock: Clock, variable: str, proc: Path = Path("/proc")) -> None:
+        """Create a source; the processes that a run's command has started have the environment variable `variable`."""
         self._clock = clock
         self._proc = proc
         # The CPU time of each process at the first reading. The key includes the process's start time, because
@@ -77,13 +72,16 @@ class BusyProcesses:
         # The start times of the busy processes, and the numbers of processors that they may use, by PID.
         self._busy: dict[int, int] = {}
         self._cpus: dict[int, int] = {}
+        self._threads = BusyThreads(proc, variable)
 
     def read(self, timeout_s: float) -> Scrape:
         """Read the processes. Raises SourceError if /proc cannot be read."""
         now_s = self._clock.monotonic_s()
         if now_s - self._scanned_s >= SCAN_INTERVAL_S:
-            self._busy = self._busiest(self._stats(self._pids()))
+            all_stats = self._stats(self._pids())
+            self._busy = self._busiest(all_stats)
             self._cpus = self._allowed_cpus()
+            self._threads.scan({pid: all_stats[pid] for pid in self._busy})
             self._scanned_s = now_s
             # The scan may take long, and rates need the time at which the busy processes are read.
             now_s = self._clock.monotonic_s()
@@ -96,6 +94,7 @@ class BusyProcesses:
                 values[RESIDENT.name, stat.name, str(pid)] = stat.resident_pages
                 if pid in self._cpus:
                     values[CPUS.name, stat.name, str(pid)] = self._cpus[pid]
+        values |= self._threads.read(stats)
         return Scrape(self.name, now_s, values, origin="boot")
 
     def _busiest(self, stats: Mapping[int, ProcessStat]) -> dict[int, int]:
@@ -127,21 +126,5 @@ class BusyProcesses:
 
     def _stats(self, pids: Iterable[int]) -> dict[int, ProcessStat]:
         """Return the processes in `pids` that still exist, by PID."""
-        stats = {}
-        for pid in pids:
-            try:
-                stats[pid] = parse_stat(read_text(self._proc / str(pid) / "stat"))
-            except (SourceError, IndexError, ValueError):
-                # The process has ended.
-                continue
-        return stats
-
-
-def parse_stat(stat: str) -> ProcessStat:
-    """Parse /proc/PID/stat, whose second field, the name, may contain spaces and parentheses.
-
-    Raises IndexError and ValueError for other text.
-    """
-    before, _, after = stat.rpartition(")")
-    fields = after.split()
-    return ProcessStat(before.partition("(")[2], int(fields[19]), int(fields[11]) + int(fields[12]), int(fields[21]))
+        stats = {pid: stat_in(self._proc / str(pid)) for pid in pids}
+        return {pid: stat for pid, stat in stats.items() if stat is not None}

@@ -49,7 +49,7 @@ class Host:
         return self.pid is not None and (self.proc / str(self.pid)).exists()
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path | str) -> str:
     """Return the content of a kernel file; reading stops after 4 MiB. Raises SourceError if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -28,17 +28,24 @@ class Limit:
 class Resource:
     """A resource.
 
-    It is saturated in an interval if every known measure reaches its limit. If the first measure is unknown, so is the
-    state of the resource.
+    It is saturated in an interval if every known measure in `limits` reaches its limit, or if one in `alternatives`
+    does. If neither is the case and the first measure is unknown, so is the state of the resource.
 
     is_of_clients  whether it is a resource of client hosts, not of nodes.
     """
 
     name: str
     limits: tuple[Limit, ...]
+    alternatives: tuple[Limit, ...] = ()
     is_of_clients: bool = False
 
+    @property
+    def all_limits(self) -> tuple[Limit, ...]:
+        return *self.limits, *self.alternatives
+
     def is_saturated(self, loads: Loads) -> bool | None:
+        if any(loads[limit.measure] >= limit.bound for limit in self.alternatives if limit.measure in loads):
+            return True
         if self.limits[0].measure not in loads:
             return None
         return all(loads[limit.measure] >= limit.bound for limit in self.limits if limit.measure in loads)
@@ -55,7 +62,11 @@ UNAVAILABLE = Resource(
     (Limit("unanswered", 1, "no answer in {:.0%} of the intervals", fmean),),
 )
 GENERATOR = Resource(
-    "load generator", (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),), is_of_clients=True
+    "load generator",
+    (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),),
+    # More processors do not help a load generator whose work is done by one thread.
+    (Limit("generator_thread", _BUSY, "{:.0%} of one processor used by one thread"),),
+    is_of_clients=True,
 )
 GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in collections"),))
 DISK = Resource(

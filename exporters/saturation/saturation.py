@@ -39,7 +39,7 @@ class Finding:
     @property
     def text(self) -> str:
         """The measures as text."""
-        limits = [limit for limit in self.resource.limits if limit.measure in self.values]
+        limits = [limit for limit in self.resource.all_limits if limit.measure in self.values]
         return ", ".join(limit.form.format(self.values[limit.measure]) for limit in limits)
 
 
@@ -112,7 +112,7 @@ def _state(resource: Resource, host: str, intervals: Sequence[Interval]) -> Find
         return None
     begin = _begin([bool(resource.is_saturated(interval.loads)) for interval in known])
     begin_s = None if begin is None else known[max(0, begin - 1)].end_s
-    return Finding(resource, host, begin_s, _summaries(resource.limits, known[begin or 0 :]))
+    return Finding(resource, host, begin_s, _summaries(resource.all_limits, known[begin or 0 :]))
 
 
 def _begin(saturated: Sequence[bool]) -> int | None:

@@ -44,7 +44,7 @@ class LocalClientHost:
         self._journal: Journal | None = None
         self._problem = ""
         self._times_s: list[float] = []
-        extra = [BusyProcesses(self._clock)]
+        extra = [BusyProcesses(self._clock, RUN_VARIABLE)]
         self._sampler = NodeSampler(None, SELECTION, NameOverrides(), self._clock, extra=extra)
         self._thread = threading.Thread(target=self._sample, name="client host")
 

@@ -1,6 +1,6 @@
 """The resource that limited a run is found in the recordings of its nodes and client hosts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 from cli.runs.run_saturation import saturation_of
 from collector.catalogue import CATALOGUE
 from collector.host.busy_processes import CPU_TIME, CPUS
+from collector.host.busy_threads import THREAD_CPU_TIME
 from collector.host.cpu import TICKS_PER_S
 from collector.host.process import ALLOWED_CPUS
 from collector.model.metric import Metric, Series, Value, Values
@@ -62,11 +63,21 @@ def client_ticks(cpu_s_by_pid: dict[str, float], cpus: int) -> list[Snapshot]:
     return ticks
 
 
-def first(
-    folder: Path,
-    nodes: list[list[Snapshot]],
-    client: list[Snapshot],
-) -> tuple[Resource, str] | None:
+def with_threads(client: list[Snapshot], threads: Callable[[int], Values]) -> list[Snapshot]:
+    """Return the ticks of a client host with threads: `threads` returns the values of a tick by its number."""
+    return [
+        replace(snapshot, scrapes=(replace(scrape, values={**scrape.values, **threads(number)}),))
+        for number, snapshot in enumerate(client)
+        for scrape in snapshot.scrapes
+    ]
+
+
+def thread(pid: str, tid: int, cpu_s: float) -> Values:
+    """Return the value of a thread that has used `cpu_s` of CPU time."""
+    return {(THREAD_CPU_TIME.name, "java", pid, str(tid), "100"): round(cpu_s * TICKS_PER_S)}
+
+
+def first(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> tuple[Resource, str] | None:
     """Return the resource that was saturated first, and where."""
     result = analysed(folder, nodes, client)
     return None if result.first is None else (result.first.resource, result.first.host)
@@ -74,7 +85,7 @@ def first(
 
 def analysed(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> Saturation:
     """Return the result for a run whose nodes and client share a machine."""
-    rows: tuple[Metric, ...] = (*METRICS, BY_CPU, PROCESS, ALLOWED_CPUS, CPU_TIME, CPUS)
+    rows: tuple[Metric, ...] = (*METRICS, BY_CPU, PROCESS, ALLOWED_CPUS, CPU_TIME, CPUS, THREAD_CPU_TIME)
     for number, ticks in enumerate(nodes):
         process = f"{int(NODE_PID) + number}@vm 1"
         record(folder / "nodes" / ticks[0].node, ticks, metrics=rows, boot="b", process=process)
@@ -119,18 +130,50 @@ def test_the_processors_that_the_load_generator_may_use_count(
 
 
 def test_a_process_on_an_unknown_number_of_processors_is_not_assumed_to_be_idle(tmp_path: Path) -> None:
-    ticks = [
-        replace(snapshot, scrapes=(replace(scrape, values=without_cpus(scrape.values)),))
-        for snapshot in client_ticks({"7": 0.96}, 1)
-        for scrape in snapshot.scrapes
-    ]
-    result = analysed(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], ticks)
+    client = without_cpu_numbers(client_ticks({"7": 0.96}, 1))
+    result = analysed(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client)
     assert result.first is None
     assert GENERATOR in result.unmeasured
 
 
+@pytest.mark.parametrize(
+    ("pid", "share", "expected"),
+    [
+        ("7", 0.96, (GENERATOR, "client host c1")),
+        ("7", 0.8, None),
+        # A thread of the node is not a load generator.
+        (NODE_PID, 0.96, None),
+    ],
+)
+def test_a_load_generator_with_one_busy_thread_is_limited_by_it(
+    pid: str, share: float, expected: tuple[Resource, str] | None, tmp_path: Path
+) -> None:
+    client = with_threads(client_ticks({pid: share + 0.1}, 8), lambda tick: thread(pid, 71, share * tick))
+    assert first(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client) == expected
+
+
+def test_the_busiest_thread_may_change(tmp_path: Path) -> None:
+    client = with_threads(client_ticks({"7": 1.0}, 8), lambda tick: thread("7", 71 + tick // 20, 0.96 * (tick % 20)))
+    result = analysed(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client)
+    assert result.first is not None
+    assert result.first.text == "12% of its processors busy, 96% of one processor used by one thread"
+
+
+def test_a_busy_thread_limits_a_load_generator_on_an_unknown_number_of_processors(tmp_path: Path) -> None:
+    client = with_threads(without_cpu_numbers(client_ticks({"7": 0.96}, 1)), lambda tick: thread("7", 71, 0.95 * tick))
+    assert first(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client) == (GENERATOR, "client host c1")
+
+
+def without_cpu_numbers(client: list[Snapshot]) -> list[Snapshot]:
+    """Return the ticks as recorded by versions of casstat before CPUS."""
+    return [
+        replace(snapshot, scrapes=(replace(scrape, values=without_cpus(scrape.values)),))
+        for snapshot in client
+        for scrape in snapshot.scrapes
+    ]
+
+
 def without_cpus(values: Mapping[Series, Value]) -> Values:
-    """Return the values that versions of casstat before CPUS recorded."""
     return {series: value for series, value in values.items() if series[0] != CPUS.name}
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.host import busy_processes, kernel_files
+from collector.host import kernel_files, process_stat
 from collector.host.busy_processes import (
     CPU_TIME,
     CPUS,
@@ -14,19 +14,12 @@ from collector.host.busy_processes import (
     RESIDENT,
     SCAN_INTERVAL_S,
     BusyProcesses,
-    parse_stat,
 )
 from collector.host.cpu import TICKS_PER_S
+from collector.host.process_stat import parse_stat
 from collector.model.snapshot import SourceError
 from tests.collector.fakes import FakeClock
-
-
-def set_process(proc: Path, pid: int, cpu_s: float, name: str = "java", start: int = 100) -> None:
-    """Write a process's stat file: `cpu_s` of CPU time, half of it in kernel mode, and `pid` pages of memory."""
-    ticks = round(cpu_s * TICKS_PER_S / 2)
-    fields = ["S", *["0"] * 10, str(ticks), str(ticks), *["0"] * 6, str(start), "0", str(pid)]
-    (proc / str(pid)).mkdir(exist_ok=True)
-    (proc / str(pid) / "stat").write_text(f"{pid} ({name}) {' '.join(fields)}\n")
+from tests.collector.host.process_files import VARIABLE, set_process
 
 
 def cpu_seconds(source: BusyProcesses) -> dict[tuple[str, ...], float]:
@@ -47,7 +40,7 @@ def source(clock: FakeClock, tmp_path: Path) -> BusyProcesses:
     set_process(tmp_path, 1, 1000.0, "systemd")
     set_process(tmp_path, 20, 5000.0)
     (tmp_path / "stat").touch()
-    source = BusyProcesses(clock, tmp_path)
+    source = BusyProcesses(clock, VARIABLE, tmp_path)
     assert cpu_seconds(source) == {}
     clock.busy(SCAN_INTERVAL_S)
     return source
@@ -88,18 +81,18 @@ def test_the_time_of_a_scrape_does_not_include_the_scan_of_other_processes(
     source: BusyProcesses, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read_text = kernel_files.read_text
-    read_at_s: dict[Path, float] = {}
+    read_at_s: dict[str, float] = {}
 
-    def read_slowly(path: Path) -> str:
+    def read_slowly(path: str) -> str:
         clock.busy(1.0)
         read_at_s[path] = clock.monotonic_s()
         return read_text(path)
 
-    monkeypatch.setattr(busy_processes, "read_text", read_slowly)
+    monkeypatch.setattr(process_stat, "read_text", read_slowly)
     set_process(tmp_path, 20, 5001.0)
     for pid in range(21, 40):
         set_process(tmp_path, pid, 0.0)
-    assert source.read(1.0).at_s == read_at_s[tmp_path / "20" / "stat"] - 1.0
+    assert source.read(1.0).at_s == read_at_s[f"{tmp_path}/20/stat"] - 1.0
 
 
 def test_a_process_that_gets_the_number_of_another_one_is_a_new_process(source: BusyProcesses, tmp_path: Path) -> None:
@@ -131,7 +124,7 @@ def test_the_number_of_processes_is_bounded(source: BusyProcesses, tmp_path: Pat
 
 def test_without_proc_the_source_fails(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="No such file"):
-        BusyProcesses(FakeClock(), tmp_path / "none").read(1.0)
+        BusyProcesses(FakeClock(), VARIABLE, tmp_path / "none").read(1.0)
 
 
 @given(st.text())

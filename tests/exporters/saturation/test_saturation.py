@@ -12,6 +12,7 @@ from exporters.saturation.saturation import WINDOW, Interval, Saturation, satura
 IDLE: Loads = {
     "unanswered": 0.0,
     "generator_cpu": 0.1,
+    "generator_thread": 0.4,
     "gc_share": 0.01,
     "disk_util": 0.1,
     "disk_await_ms": 1.0,
@@ -112,6 +113,25 @@ def test_a_node_that_does_not_answer_because_of_its_collections_is_limited_by_th
 def test_a_resource_is_not_named_if_it_is_saturated_in_less_than_half_of_the_intervals() -> None:
     result = judged([{"n1": phase(40, lambda second: BUSY_CPU if second < 6 or 20 <= second < 26 else {})}])
     assert result.first is None
+
+
+@pytest.mark.parametrize("measure", ["generator_cpu", "generator_thread"])
+def test_a_load_generator_is_saturated_if_either_measure_is(measure: str) -> None:
+    result = judged([{"n1": idle(), "c": phase(60, lambda _: {measure: 0.97})}])
+    assert result.first is not None
+    assert (result.first.resource, result.first.host) == (GENERATOR, "c")
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.95, True), (0.5, None)])
+def test_a_thread_that_is_not_busy_does_not_replace_an_unknown_measure(share: float, expected: bool | None) -> None:
+    assert GENERATOR.is_saturated({"generator_thread": share}) is expected
+
+
+def test_an_unknown_thread_leaves_the_state_to_the_other_measure() -> None:
+    loads = {measure: value for measure, value in IDLE.items() if measure != "generator_thread"}
+    result = judged([{"n1": idle(), "c": [Interval(1000.0 + second, loads) for second in range(60)]}])
+    assert result.first is None
+    assert not result.is_undetermined
 
 
 def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:

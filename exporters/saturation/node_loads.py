@@ -1,14 +1,12 @@
-"""The measures of nodes and client hosts in each interval, from merged recordings."""
+"""The measures of nodes in each interval, from merged recordings."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 
 from collector.cluster.merge_job import NodeRun
-from collector.host.busy_processes import CPU_TIME, CPUS
 from collector.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import Choice, Row, table_of
-from exporters.line.columns import number
 from exporters.saturation.resources import QUEUED, Loads
 
 _BY_PROCESSOR = "node_cpu_seconds_total"
@@ -17,8 +15,6 @@ _CPU_LIMIT = "casstat_cgroup_cpu_limit"
 _CPU = "process_cpu"
 NODE_NEEDS: frozenset[str | Series] = frozenset((_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name))
 """The metrics that `node_loads` needs in addition to those of a merged row."""
-CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {CPU_TIME.name, CPUS.name}
-"""The metrics that `client_loads` needs."""
 # The measures that are columns of a row, with the factors that convert the columns to the measures' units.
 _COLUMNS = {
     "gc_share": ("gc_pct", 0.01),
@@ -52,41 +48,6 @@ def node_loads(choice: Choice, node: NodeRun) -> dict[int, Loads]:
         }
         loads[index] = values | {name: value for name, value in known.items() if value is not None}
     return loads
-
-
-def client_loads(host: NodeRun) -> tuple[str, dict[int, dict[str, float]]]:
-    """Return a client host's boot id and, by interval, the share of its processors that each process used, by PID.
-
-    The key "" has the share of all processors that was used. An interval in which a process may use an unknown number
-    of processors has no shares.
-    """
-    shares = {}
-    for index, row in table_of(Choice()).node_rows(host):
-        values = host.intervals[index].sample.values
-        used_s = {
-            series[1:]: value.per_s
-            for series, value in values.items()
-            if series[0] == CPU_TIME.name and isinstance(value, Rate)
-        }
-        cpus = {process: number(host.intervals[index].sample, (CPUS.name, *process)) for process in used_s}
-        used = {process[1]: used_s[process] / count for process, count in cpus.items() if count}
-        busy_pct = _number(row, "cpu_busy_pct")
-        if busy_pct is not None:
-            used[""] = busy_pct / 100
-        shares[index] = used if all(cpus.values()) else {}
-    return host.head.boot, shares
-
-
-def generator_loads(shares: Mapping[str, float], node_pids: Set[str]) -> Loads:
-    """Return the measures of a client host from the result of `client_loads` for one interval.
-
-    `node_pids` are the PIDs of the Cassandra nodes on the same machine, which are not load generators, "" for a node
-    whose PID is unknown. If there are any nodes, the processors of the machine as a whole do not count either.
-    """
-    if "" in node_pids or not shares:
-        return {}
-    others = node_pids | {""} if node_pids else node_pids
-    return {"generator_cpu": max((share for pid, share in shares.items() if pid not in others), default=0.0)}
 
 
 def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Loads]]) -> dict[str, dict[int, Loads]]:
