@@ -11,7 +11,7 @@ from cli.runs.clients.client_host_summary import merged_client_hosts
 from cli.runs.run_summary import measured_phases
 from collector.cluster.grid import SpanGrid
 from collector.runs.run import Run
-from exporters.saturation.client_loads import CLIENT_NEEDS, client_usage, generator_loads
+from exporters.saturation.client_loads import CLIENT_NEEDS, client_loads, client_usage
 from exporters.saturation.node_loads import NODE_NEEDS, node_loads, with_cpu_ratios
 from exporters.saturation.resources import Loads
 from exporters.saturation.saturation import Interval, Saturation, saturation
@@ -67,6 +67,6 @@ def _client_loads(
         boot, usage = host.product
         pids = node_pids.get(boot, set())
         result[f"client host {host.node}"] = {
-            index: generator_loads(of_interval, pids) for index, of_interval in usage.items()
+            index: client_loads(of_interval, pids) for index, of_interval in usage.items()
         }
     return result

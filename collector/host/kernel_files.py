@@ -44,6 +44,11 @@ class Host:
         return self.proc / (str(self.pid) if self.separate_network else "self") / "net"
 
     @property
+    def sys_dir(self) -> Path:
+        """The /sys directory that contains the interfaces of Cassandra's network namespace."""
+        return (self.proc / str(self.pid) / "root" if self.separate_network else self.root) / "sys"
+
+    @property
     def process_exists(self) -> bool:
         """Whether the Cassandra process exists."""
         return self.pid is not None and (self.proc / str(self.pid)).exists()

@@ -1,7 +1,11 @@
-"""Interface and TCP metrics of Cassandra's network namespace, read from /proc/PID/net (proc(5))."""
+"""Interface and TCP metrics of Cassandra's network namespace, read from /proc/PID/net (proc(5)) and /sys/class/net."""
+
+from collections.abc import Iterable
+from pathlib import Path
 
 from collector.host.kernel_files import Host, read_text
-from collector.model.metric import Kind, Metric, Owner, Values, WideColumn
+from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, WideColumn
+from collector.model.snapshot import SourceError
 
 
 def _counter(name: str, text: str, unit: str = "1") -> Metric:
@@ -27,13 +31,26 @@ _RETRANSMITS = Metric(
     columns=(WideColumn("tcp_retransmits_per_s", "Retr/s", "TCP segments retransmitted per second", digits=1),),
     owner=Owner.NETWORK,
 )
-METRICS = (*COLUMNS.values(), _RETRANSMITS)
+SPEED = Metric(
+    "node_network_speed_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Capacity of the interface in each direction, in bytes per second; absent if it is unknown.",
+    ("device",),
+    # The kernel states it in Mbit/s.
+    scale=1e6 / 8,
+    across=Aggregation.SUM,
+    owner=Owner.NETWORK,
+)
+METRICS = (*COLUMNS.values(), _RETRANSMITS, SPEED)
 
 
 def read(host: Host) -> Values:
     """Read the selected interfaces and the TCP counters."""
     folder = host.network_dir
-    return {**parse_dev(read_text(folder / "dev"), host.interfaces), **parse_snmp(read_text(folder / "snmp"))}
+    values = parse_dev(read_text(folder / "dev"), host.interfaces)
+    interfaces = dict.fromkeys(series[1] for series in values)
+    return {**values, **_speeds(host.sys_dir / "class/net", interfaces), **parse_snmp(read_text(folder / "snmp"))}
 
 
 def origin(host: Host) -> str:
@@ -59,3 +76,26 @@ def parse_snmp(snmp: str) -> Values:
     tcp = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Tcp:")]
     counts = dict(zip(*tcp, strict=True)) if len(tcp) == 2 else {}
     return {(_RETRANSMITS.name,): int(counts["RetransSegs"])} if "RetransSegs" in counts else {}
+
+
+def _speeds(folder: Path, interfaces: Iterable[str]) -> Values:
+    """Return the known speeds of the interfaces, in Mbit/s; `folder` is /sys/class/net."""
+    values: Values = {}
+    for interface in interfaces:
+        try:
+            speed = int(read_text(folder / interface / "speed")) if _has_device(folder / interface) else 0
+        except (SourceError, ValueError):
+            # The driver does not support it, or the interface is down.
+            continue
+        # -1 is unknown.
+        if speed > 0:
+            values[SPEED.name, interface] = speed
+    return values
+
+
+def _has_device(folder: Path) -> bool:
+    """Return whether an interface is that of a device, or built on other interfaces, such as a bond.
+
+    Others, such as veth and tun, have a nominal speed that does not limit them.
+    """
+    return (folder / "device").exists() or next(folder.glob("lower_*"), None) is not None

@@ -10,24 +10,32 @@ from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import Choice, table_of
 from exporters.line.columns import number
+from exporters.saturation.network_load import NETWORK_SPEED, network_load
 from exporters.saturation.resources import Loads
 
-CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {CPU_TIME.name, CPUS.name, THREAD_CPU_TIME.name}
+CLIENT_NEEDS: frozenset[str | Series] = table_of(Choice()).needs | {
+    CPU_TIME.name,
+    CPUS.name,
+    THREAD_CPU_TIME.name,
+    NETWORK_SPEED,
+}
 """The metrics that `client_usage` needs."""
 
 
 @dataclass(frozen=True)
 class ClientUsage:
-    """The use of a client host's processors in one interval, as shares; a share that is unknown is absent.
+    """The use of a client host's processors and network in one interval; a share that is unknown is absent.
 
     total      the share of all processors that was used.
     processes  the share of the processors that each process may use, by PID; None if one of these numbers is unknown.
     threads    the share of one processor that the busiest thread of a process used, by PID.
+    network    the result of `network_load`.
     """
 
     total: float | None
     processes: Mapping[str, float] | None
     threads: Mapping[str, float]
+    network: Loads
 
 
 def client_usage(host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
@@ -37,19 +45,19 @@ def client_usage(host: NodeRun) -> tuple[str, dict[int, ClientUsage]]:
         sample = host.intervals[index].sample
         busy_pct = row.get("cpu_busy_pct")
         total = busy_pct / 100 if isinstance(busy_pct, int | float) else None
-        usage[index] = ClientUsage(total, _processes(sample), _threads(sample))
+        usage[index] = ClientUsage(total, _processes(sample), _threads(sample), network_load(sample))
     return host.head.boot, usage
 
 
-def generator_loads(usage: ClientUsage, node_pids: Set[str]) -> Loads:
+def client_loads(usage: ClientUsage, node_pids: Set[str]) -> Loads:
     """Return the measures of a client host in one interval.
 
     `node_pids` are the PIDs of the Cassandra nodes on the same machine, which are not load generators, "" for a node
     whose PID is unknown. If there are any nodes, the processors of the machine as a whole do not count either.
     """
+    loads = dict(usage.network)
     if "" in node_pids:
-        return {}
-    loads = {}
+        return loads
     if usage.processes is not None and (usage.processes or usage.total is not None):
         shares = [share for pid, share in usage.processes.items() if pid not in node_pids]
         total = [usage.total] if usage.total is not None and not node_pids else []

@@ -7,13 +7,16 @@ from collector.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import Choice, Row, table_of
+from exporters.saturation.network_load import NETWORK_SPEED, network_load
 from exporters.saturation.resources import QUEUED, Loads
 
 _BY_PROCESSOR = "node_cpu_seconds_total"
 _PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_seconds_total")
 _CPU_LIMIT = "casstat_cgroup_cpu_limit"
 _CPU = "process_cpu"
-NODE_NEEDS: frozenset[str | Series] = frozenset((_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name))
+NODE_NEEDS: frozenset[str | Series] = frozenset(
+    (_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name, NETWORK_SPEED)
+)
 """The metrics that `node_loads` needs in addition to those of a merged row."""
 # The measures that are columns of a row, with the factors that convert the columns to the measures' units.
 _COLUMNS = {
@@ -37,7 +40,7 @@ def node_loads(choice: Choice, node: NodeRun) -> dict[int, Loads]:
             measure: factor * value
             for measure, (column, factor) in _COLUMNS.items()
             if (value := _number(row, column)) is not None
-        }
+        } | network_load(sample)
         if node.head.sources:
             values["unanswered"] = float(not node.answered(sample))
         known = {

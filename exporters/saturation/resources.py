@@ -31,13 +31,17 @@ class Resource:
     It is saturated in an interval if every known measure in `limits` reaches its limit, or if one in `alternatives`
     does. If neither is the case and the first measure is unknown, so is the state of the resource.
 
-    is_of_clients  whether it is a resource of client hosts, not of nodes.
+    of_nodes, of_clients  whether it is a resource of nodes and of client hosts.
+    unknown_text          the statement of the report if its state is unknown on at least one host, for a resource that
+                          often is; "" for a resource without which the result is undetermined.
     """
 
     name: str
     limits: tuple[Limit, ...]
     alternatives: tuple[Limit, ...] = ()
-    is_of_clients: bool = False
+    of_nodes: bool = True
+    of_clients: bool = False
+    unknown_text: str = ""
 
     @property
     def all_limits(self) -> tuple[Limit, ...]:
@@ -61,12 +65,19 @@ UNAVAILABLE = Resource(
     "unavailable node",
     (Limit("unanswered", 1, "no answer in {:.0%} of the intervals", fmean),),
 )
+NETWORK = Resource(
+    "network",
+    (Limit("network_used", _BUSY, "{:.0%} of the interface's capacity used"),),
+    of_clients=True,
+    unknown_text="the network's capacity is unknown on at least one host",
+)
 GENERATOR = Resource(
     "load generator",
     (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),),
     # More processors do not help a load generator whose work is done by one thread.
     (Limit("generator_thread", _BUSY, "{:.0%} of one processor used by one thread"),),
-    is_of_clients=True,
+    of_nodes=False,
+    of_clients=True,
 )
 GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in collections"),))
 DISK = Resource(
@@ -82,8 +93,9 @@ HOT_NODE = Resource("hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean 
 CPU = Resource("CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")))
 COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
 
-# During a collection, a node does not answer.
-RESOURCES = (GC, UNAVAILABLE, GENERATOR, DISK, HOT_NODE, CPU, COMPACTION)
+# During a collection, a node does not answer, and the others have more traffic if a node does not answer. Traffic uses
+# the processors and disks of nodes and client hosts; none of them causes traffic by being busy.
+RESOURCES = (GC, UNAVAILABLE, NETWORK, GENERATOR, DISK, HOT_NODE, CPU, COMPACTION)
 """All resources; those that cause the saturation of others come before them."""
 QUEUED = "queued"
 """The number of requests that wait in thread pools: a symptom, from which no resource can be named."""

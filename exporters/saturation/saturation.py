@@ -61,7 +61,8 @@ class Saturation:
     @property
     def is_undetermined(self) -> bool:
         """Whether a resource that was not measured may have limited the run."""
-        return self.first is None and (bool(self.unmeasured) or self.has_queue)
+        unmeasured = any(not resource.unknown_text for resource in self.unmeasured)
+        return self.first is None and (unmeasured or self.has_queue)
 
     @property
     def has_queue(self) -> bool:
@@ -82,7 +83,7 @@ def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts:
             _state(resource, host, intervals)
             for phase in phases
             for host, intervals in phase.items()
-            if (host in client_hosts) == resource.is_of_clients
+            if (resource.of_clients if host in client_hosts else resource.of_nodes)
         ]
         known = [state for state in states if state is not None]
         if known:

@@ -13,8 +13,8 @@ def first_saturated(data: ReportData) -> Section:
         return Section("What saturated first", [])
     rows = [_row(finding, data.zone_s) for finding in data.saturation.findings]
     shown_names = {finding.resource.name for finding in data.saturation.findings}
-    unknown = [resource.name for resource in data.saturation.unmeasured if resource.name not in shown_names]
-    rows += [[name, "unknown", "-", "-"] for name in unknown]
+    unknown = [resource for resource in data.saturation.unmeasured if resource.name not in shown_names]
+    rows += [[resource.name, "unknown", "-", resource.unknown_text or "-"] for resource in unknown]
     return Section("What saturated first", [Table("Resources in the measured phases", _HEADER, rows, len(_HEADER))])
 
 
@@ -24,12 +24,14 @@ def saturation_text(saturation: Saturation, zone_s: int) -> str:
     if first is not None and first.begin_s is not None:
         time = clock_text(first.begin_s, zone_s)
         return f"Limited first by: {first.resource.name} ({shown(first.host)}), from {time}: {first.text}."
+    remarks = [resource.unknown_text for resource in saturation.unmeasured if resource.unknown_text]
     if not saturation.is_undetermined:
-        return "Nothing was saturated."
-    unknown = [resource.name for resource in saturation.unmeasured]
+        return f"Nothing was saturated ({'; '.join(remarks)})." if remarks else "Nothing was saturated."
+    unknown = [resource.name for resource in saturation.unmeasured if not resource.unknown_text]
     reasons = [f"not measured on all hosts: {list_text(unknown)}"] if unknown else []
     if saturation.has_queue:
         reasons.append(f"{saturation.queued:,.0f} requests were waiting in thread pools")
+    reasons += remarks
     return f"What saturated first is undetermined ({'; '.join(reasons)})."
 
 

@@ -11,17 +11,19 @@ from collector.catalogue import CATALOGUE
 from collector.host.busy_processes import CPU_TIME, CPUS
 from collector.host.busy_threads import THREAD_CPU_TIME
 from collector.host.cpu import TICKS_PER_S
+from collector.host.network import SPEED
 from collector.host.process import ALLOWED_CPUS
 from collector.model.metric import Metric, Series, Value, Values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import ClientHost, Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
-from exporters.saturation.resources import CPU, GENERATOR, HOT_NODE, Resource
+from exporters.saturation.resources import CPU, GENERATOR, HOT_NODE, NETWORK, Resource
 from exporters.saturation.saturation import Saturation
 from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 TICKS = 60
 BY_CPU, PROCESS = CATALOGUE["node_cpu_seconds_total"], CATALOGUE["casstat_process_user_seconds_total"]
+RECEIVED, SENT = (CATALOGUE[f"node_network_{way}_bytes_total"] for way in ("receive", "transmit"))
 NODE_PID = "41"
 
 
@@ -77,6 +79,22 @@ def thread(pid: str, tid: int, cpu_s: float) -> Values:
     return {(THREAD_CPU_TIME.name, "java", pid, str(tid), "100"): round(cpu_s * TICKS_PER_S)}
 
 
+def with_network(ticks: list[Snapshot], received_share: float, speed: int = 1000) -> list[Snapshot]:
+    """Return the ticks with an interface of `speed` Mbit/s that receives this share of a Gbit/s; -1 is unknown."""
+    result = []
+    for number, snapshot in enumerate(ticks):
+        scrape = snapshot.scrapes[0]
+        values: Values = {
+            (RECEIVED.name, "eth0"): round(number * received_share * 125e6),
+            (SENT.name, "eth0"): number * 1000,
+        }
+        if speed >= 0:
+            values[SPEED.name, "eth0"] = speed
+        network = replace(scrape, source="network", values=values, origin="/proc/self/net")
+        result.append(replace(snapshot, scrapes=(*snapshot.scrapes, network)))
+    return result
+
+
 def first(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> tuple[Resource, str] | None:
     """Return the resource that was saturated first, and where."""
     result = analysed(folder, nodes, client)
@@ -86,10 +104,11 @@ def first(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> 
 def analysed(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> Saturation:
     """Return the result for a run whose nodes and client share a machine."""
     rows: tuple[Metric, ...] = (*METRICS, BY_CPU, PROCESS, ALLOWED_CPUS, CPU_TIME, CPUS, THREAD_CPU_TIME)
+    rows += (RECEIVED, SENT, SPEED)
     for number, ticks in enumerate(nodes):
         process = f"{int(NODE_PID) + number}@vm 1"
-        record(folder / "nodes" / ticks[0].node, ticks, metrics=rows, boot="b", process=process)
-    record(folder / "client-hosts" / "c1", client, metrics=rows, sources=(), boot="b")
+        record(folder / "nodes" / ticks[0].node, ticks, metrics=rows, boot="b", process=process, interface="eth0")
+    record(folder / "client-hosts" / "c1", client, metrics=rows, sources=(), boot="b", interface="eth0")
     names = [ticks[0].node for ticks in nodes]
     run = Run(
         "load",
@@ -183,3 +202,22 @@ def test_a_node_with_most_of_the_cpu_time_is_named(
 ) -> None:
     nodes = [node_ticks(name, 0.97, process_share if name == "n2" else 0.1, "0") for name in ("n1", "n2", "n3")]
     assert first(tmp_path, nodes, client_ticks({}, 2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("node_share", "client_share", "speed", "expected"),
+    [
+        (0.95, 0.1, 1000, (NETWORK, "n1")),
+        (0.1, 0.95, 1000, (NETWORK, "client host c1")),
+        (0.95, 0.95, 10000, None),
+        (0.95, 0.95, -1, None),
+    ],
+)
+def test_the_network_of_the_node_or_client_host_is_named(
+    node_share: float, client_share: float, speed: int, expected: tuple[Resource, str] | None, tmp_path: Path
+) -> None:
+    node = with_network(node_ticks("n1", 0.4, 0.3, "0"), node_share, speed)
+    client = with_network(client_ticks({"7": 0.1}, 2), client_share, speed)
+    result = analysed(tmp_path, [node], client)
+    assert (None if result.first is None else (result.first.resource, result.first.host)) == expected
+    assert (NETWORK in result.unmeasured) == (speed < 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.saturation.resources import CPU, GENERATOR
+from exporters.saturation.resources import CPU, GENERATOR, NETWORK
 from exporters.saturation.saturation import Finding, Saturation
 from tests.exporters.gnuplot.runs import BEGIN_S
 
@@ -17,6 +17,15 @@ FIRST = Finding(CPU, "n1", BEGIN_S, {"cpu_busy": 0.97})
         (
             Saturation(None, (), (CPU, GENERATOR)),
             "What saturated first is undetermined (not measured on all hosts: CPU, load generator).",
+        ),
+        (
+            Saturation(None, (), (NETWORK,)),
+            "Nothing was saturated (the network's capacity is unknown on at least one host).",
+        ),
+        (
+            Saturation(None, (), (CPU, NETWORK)),
+            "What saturated first is undetermined (not measured on all hosts: CPU; "
+            "the network's capacity is unknown on at least one host).",
         ),
         (
             Saturation(None, (), (), queued=1234.0),

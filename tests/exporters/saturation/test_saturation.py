@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, RESOURCES, UNAVAILABLE, Loads
+from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, NETWORK, RESOURCES, UNAVAILABLE, Loads
 from exporters.saturation.saturation import WINDOW, Interval, Saturation, saturation
 
 IDLE: Loads = {
     "unanswered": 0.0,
     "generator_cpu": 0.1,
     "generator_thread": 0.4,
+    "network_used": 0.1,
     "gc_share": 0.01,
     "disk_util": 0.1,
     "disk_await_ms": 1.0,
@@ -132,6 +133,26 @@ def test_an_unknown_thread_leaves_the_state_to_the_other_measure() -> None:
     result = judged([{"n1": idle(), "c": [Interval(1000.0 + second, loads) for second in range(60)]}])
     assert result.first is None
     assert not result.is_undetermined
+
+
+@pytest.mark.parametrize("host", ["n1", "c"])
+def test_the_network_of_nodes_and_client_hosts_is_named_before_the_processors(host: str) -> None:
+    loads = {**BUSY_CPU, "generator_cpu": 1.0, "network_used": 0.95}
+    result = judged([{"n1": idle(), host: phase(60, lambda _: loads)}])
+    assert result.first is not None
+    assert (result.first.resource, result.first.host) == (NETWORK, host)
+    assert result.first.text == "95% of the interface's capacity used"
+
+
+@pytest.mark.parametrize("hosts", [("n1",), ("n1", "c")])
+def test_an_unknown_capacity_of_the_network_does_not_leave_the_result_undetermined(hosts: tuple[str, ...]) -> None:
+    loads = {measure: value for measure, value in IDLE.items() if measure != "network_used"}
+    unknown = [Interval(1000.0 + second, loads) for second in range(60)]
+    result = judged([{"n1": idle(), "c": idle(), **dict.fromkeys(hosts, unknown)}])
+    assert result.first is None
+    assert not result.is_undetermined
+    assert list(result.unmeasured) == [NETWORK]
+    assert [finding.host for finding in result.findings if finding.resource == NETWORK] == ["c"] * (len(hosts) == 1)
 
 
 def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:
