@@ -12,7 +12,7 @@ from cli.runs.run_summary import measured_phases
 from collector.cluster.grid import SpanGrid
 from collector.runs.run import Run
 from exporters.saturation.client_loads import CLIENT_NEEDS, client_loads, client_usage
-from exporters.saturation.node_loads import NODE_NEEDS, node_loads, with_cpu_ratios
+from exporters.saturation.node_loads import NODE_NEEDS, node_usage, with_cpu_ratios
 from exporters.saturation.resources import Loads
 from exporters.saturation.saturation import Interval, Saturation, saturation
 
@@ -33,10 +33,16 @@ def saturation_of(folder: Path, run: Run) -> Saturation | None:
     interval_s = max([*recorded, length_s / _MAX_INTERVALS], default=inf)
     grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
-        nodes, _ = merged(MergeSettings((folder,)), node_loads, NODE_NEEDS, grid=grid, quiet=True)
+        nodes, _ = merged(MergeSettings((folder,)), node_usage, NODE_NEEDS, grid=grid, quiet=True)
     except NoDataError:
         return None
-    loads = with_cpu_ratios({node.node: node.product for node in nodes.nodes})
+    usage = {node.node: node.product for node in nodes.nodes}
+    loads = with_cpu_ratios(
+        {name: {index: of_interval.loads for index, of_interval in node.items()} for name, node in usage.items()}
+    )
+    operations = {
+        (name, index): of_interval.operations for name, node in usage.items() for index, of_interval in node.items()
+    }
     # The machines on which nodes run, with the PIDs of the nodes.
     machines: dict[str, set[str]] = {}
     for node in nodes.nodes:
@@ -46,7 +52,8 @@ def saturation_of(folder: Path, run: Run) -> Saturation | None:
     of_phases: list[dict[str, list[Interval]]] = [{name: [] for name in loads} for _ in phases]
     for name, by_index in loads.items():
         for index in sorted(by_index):
-            of_phases[grid.span_of(index)][name].append(Interval(grid.end_of(index), by_index[index]))
+            interval = Interval(grid.end_of(index), by_index[index], operations.get((name, index), {}))
+            of_phases[grid.span_of(index)][name].append(interval)
     return saturation(of_phases, of_clients.keys())
 
 

@@ -1,12 +1,14 @@
 """The measures of nodes in each interval, from merged recordings."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from collector.cluster.merge_job import NodeRun
 from collector.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import Choice, Row, table_of
+from exporters.saturation.hot_table import TABLE_OPERATIONS, Operations, table_operations
 from exporters.saturation.network_load import NETWORK_SPEED, network_load
 from exporters.saturation.resources import QUEUED, Loads
 
@@ -15,9 +17,9 @@ _PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_se
 _CPU_LIMIT = "casstat_cgroup_cpu_limit"
 _CPU = "process_cpu"
 NODE_NEEDS: frozenset[str | Series] = frozenset(
-    (_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name, NETWORK_SPEED)
+    (_BY_PROCESSOR, *_PROCESS_CPU, _CPU_LIMIT, ALLOWED_CPUS.name, NETWORK_SPEED, TABLE_OPERATIONS)
 )
-"""The metrics that `node_loads` needs in addition to those of a merged row."""
+"""The metrics that `node_usage` needs in addition to those of a merged row."""
 # The measures that are columns of a row, with the factors that convert the columns to the measures' units.
 _COLUMNS = {
     "gc_share": ("gc_pct", 0.01),
@@ -31,9 +33,17 @@ _AWAITS = ("disk_read_await_ms", "disk_write_await_ms")
 _IDLE = ("idle", "iowait")
 
 
-def node_loads(choice: Choice, node: NodeRun) -> dict[int, Loads]:
-    """Return the measures of a node by interval."""
-    loads: dict[int, Loads] = {}
+@dataclass(frozen=True)
+class NodeUsage:
+    """A node's measures and the operations on its tables, in one interval."""
+
+    loads: Loads
+    operations: Operations
+
+
+def node_usage(choice: Choice, node: NodeRun) -> dict[int, NodeUsage]:
+    """Return a node's usage by interval."""
+    usage: dict[int, NodeUsage] = {}
     for index, row in table_of(choice).node_rows(node):
         sample = node.intervals[index].sample
         values = {
@@ -49,8 +59,9 @@ def node_loads(choice: Choice, node: NodeRun) -> dict[int, Loads]:
             _CPU: _process_cpu(sample),
             QUEUED: _sum(_number(row, column) for column in _PENDING),
         }
-        loads[index] = values | {name: value for name, value in known.items() if value is not None}
-    return loads
+        loads = values | {name: value for name, value in known.items() if value is not None}
+        usage[index] = NodeUsage(loads, table_operations(sample))
+    return usage
 
 
 def with_cpu_ratios(nodes: Mapping[str, Mapping[int, Loads]]) -> dict[str, dict[int, Loads]]:

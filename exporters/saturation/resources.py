@@ -34,6 +34,7 @@ class Resource:
     of_nodes, of_clients  whether it is a resource of nodes and of client hosts.
     unknown_text          the statement of the report if its state is unknown on at least one host, for a resource that
                           often is; "" for a resource without which the result is undetermined.
+    depends_on_tables     whether the table with most of the operations may be the cause of the saturation.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Resource:
     of_nodes: bool = True
     of_clients: bool = False
     unknown_text: str = ""
+    depends_on_tables: bool = False
 
     @property
     def all_limits(self) -> tuple[Limit, ...]:
@@ -88,9 +90,14 @@ DISK = Resource(
         Limit("disk_await_ms", 5, "{:.1f} ms per request"),
         Limit("io_waiting", _WAITING, "tasks waiting {:.0%} of the time"),
     ),
+    depends_on_tables=True,
 )
-HOT_NODE = Resource("hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean CPU time of the nodes"), _CPU))
-CPU = Resource("CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")))
+HOT_NODE = Resource(
+    "hot node", (Limit("cpu_ratio", 1.8, "{:.1f} times the mean CPU time of the nodes"), _CPU), depends_on_tables=True
+)
+CPU = Resource(
+    "CPU", (_CPU, Limit("cpu_waiting", _WAITING, "tasks waiting {:.0%} of the time")), depends_on_tables=True
+)
 COMPACTION = Resource("compaction", (Limit("compactions_pending", 30, "{:.0f} pending compactions"),))
 
 # During a collection, a node does not answer, and the others have more traffic if a node does not answer. Traffic uses

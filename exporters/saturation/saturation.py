@@ -1,10 +1,11 @@
 """The resource that limited a run first."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
+from exporters.saturation.hot_table import HotTable, Operations, hot_table
 from exporters.saturation.resources import QUEUED, RESOURCES, Limit, Loads, Resource
 
 WINDOW = 10
@@ -17,24 +18,27 @@ _MIN_QUEUED = 1.0
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of a node or client host: its end in seconds since the epoch, and its measures."""
+    """An interval of a node or client host: its end in seconds since the epoch, its measures and its operations."""
 
     end_s: float
     loads: Loads
+    operations: Operations = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Finding:
     """The state of a resource on one node or client host.
 
-    begin_s  the beginning of its saturation; None if it was not saturated.
-    values   the summaries of its measures, from `begin_s` to the end of the phase, or of all intervals.
+    begin_s    the beginning of its saturation; None if it was not saturated.
+    values     the summaries of its measures, from `begin_s` to the end of the phase, or of all intervals.
+    hot_table  the table with most of the operations in that time, if the resource was saturated first.
     """
 
     resource: Resource
     host: str
     begin_s: float | None
     values: Loads
+    hot_table: HotTable | None = None
 
     @property
     def text(self) -> str:
@@ -91,7 +95,11 @@ def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts:
         if not known or len(known) < len(states):
             unmeasured.append(resource)
     queued = max((_queued(intervals) for phase in phases for intervals in phase.values()), default=0.0)
-    return Saturation(_first(findings, phases), findings, unmeasured, queued)
+    first = _first(findings, phases)
+    if first is not None:
+        index = findings.index(first)
+        first = findings[index] = _with_hot_table(first, phases)
+    return Saturation(first, findings, unmeasured, queued)
 
 
 def _queued(intervals: Sequence[Interval]) -> float:
@@ -145,6 +153,17 @@ def _first(findings: Sequence[Finding], phases: Sequence[Mapping[str, Sequence[I
     earliest_s = min(begin_s for begin_s, _ in begins)
     slack_s = _SLACK * WINDOW * _interval_s(phases)
     return next(finding for begin_s, finding in begins if begin_s <= earliest_s + slack_s)
+
+
+def _with_hot_table(first: Finding, phases: Sequence[Mapping[str, Sequence[Interval]]]) -> Finding:
+    """Return the finding with the table that had most of the operations from its beginning to the end of its phase."""
+    begin_s = first.begin_s
+    if begin_s is None or not first.resource.depends_on_tables:
+        return first
+    of_host = [phase.get(first.host, ()) for phase in phases]
+    in_phase = (known for known in of_host if known and known[0].end_s <= begin_s <= known[-1].end_s)
+    operations = (interval.operations for interval in next(in_phase, ()) if interval.end_s > begin_s)
+    return replace(first, hot_table=hot_table(operations))
 
 
 def _interval_s(phases: Sequence[Mapping[str, Sequence[Interval]]]) -> float:

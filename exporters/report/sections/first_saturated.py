@@ -23,7 +23,7 @@ def saturation_text(saturation: Saturation, zone_s: int) -> str:
     first = saturation.first
     if first is not None and first.begin_s is not None:
         time = clock_text(first.begin_s, zone_s)
-        return f"Limited first by: {first.resource.name} ({shown(first.host)}), from {time}: {first.text}."
+        return f"Limited first by: {first.resource.name} ({shown(first.host)}), from {time}: {_measured(first)}."
     remarks = [resource.unknown_text for resource in saturation.unmeasured if resource.unknown_text]
     if not saturation.is_undetermined:
         return f"Nothing was saturated ({'; '.join(remarks)})." if remarks else "Nothing was saturated."
@@ -37,4 +37,13 @@ def saturation_text(saturation: Saturation, zone_s: int) -> str:
 
 def _row(finding: Finding, zone_s: int) -> list[str]:
     state = "not saturated" if finding.begin_s is None else f"saturated from {clock_text(finding.begin_s, zone_s)}"
-    return [finding.resource.name, state, shown(finding.host), finding.text]
+    return [finding.resource.name, state, shown(finding.host), _measured(finding)]
+
+
+def _measured(finding: Finding) -> str:
+    """Return the measures of a finding and its hot table as text."""
+    table = finding.hot_table
+    if table is None:
+        return finding.text
+    name = shown(f"{table.keyspace}.{table.table}")
+    return f"{finding.text}; {table.share:.0%} of the local reads and writes on recorded tables were on {name}"

@@ -17,6 +17,7 @@ from collector.model.metric import Metric, Series, Value, Values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import ClientHost, Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
+from exporters.saturation.hot_table import HotTable
 from exporters.saturation.resources import CPU, GENERATOR, HOT_NODE, NETWORK, Resource
 from exporters.saturation.saturation import Saturation
 from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
@@ -24,6 +25,7 @@ from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, recor
 TICKS = 60
 BY_CPU, PROCESS = CATALOGUE["node_cpu_seconds_total"], CATALOGUE["casstat_process_user_seconds_total"]
 RECEIVED, SENT = (CATALOGUE[f"node_network_{way}_bytes_total"] for way in ("receive", "transmit"))
+TABLE_READS = CATALOGUE["cassandra_table_operations_total"]
 NODE_PID = "41"
 
 
@@ -95,6 +97,19 @@ def with_network(ticks: list[Snapshot], received_share: float, speed: int = 1000
     return result
 
 
+def with_tables(ticks: list[Snapshot], reads_per_s: dict[str, int]) -> list[Snapshot]:
+    """Return a node's ticks with this number of local reads per second on each table."""
+    result = []
+    for number, snapshot in enumerate(ticks):
+        scrape = snapshot.scrapes[0]
+        reads: Values = {
+            (TABLE_READS.name, "ks", table, "Read"): number * per_s for table, per_s in reads_per_s.items()
+        }
+        scrapes = (replace(scrape, values={**scrape.values, **reads}), *snapshot.scrapes[1:])
+        result.append(replace(snapshot, scrapes=scrapes))
+    return result
+
+
 def first(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> tuple[Resource, str] | None:
     """Return the resource that was saturated first, and where."""
     result = analysed(folder, nodes, client)
@@ -104,7 +119,7 @@ def first(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> 
 def analysed(folder: Path, nodes: list[list[Snapshot]], client: list[Snapshot]) -> Saturation:
     """Return the result for a run whose nodes and client share a machine."""
     rows: tuple[Metric, ...] = (*METRICS, BY_CPU, PROCESS, ALLOWED_CPUS, CPU_TIME, CPUS, THREAD_CPU_TIME)
-    rows += (RECEIVED, SENT, SPEED)
+    rows += (RECEIVED, SENT, SPEED, TABLE_READS)
     for number, ticks in enumerate(nodes):
         process = f"{int(NODE_PID) + number}@vm 1"
         record(folder / "nodes" / ticks[0].node, ticks, metrics=rows, boot="b", process=process, interface="eth0")
@@ -221,3 +236,16 @@ def test_the_network_of_the_node_or_client_host_is_named(
     result = analysed(tmp_path, [node], client)
     assert (None if result.first is None else (result.first.resource, result.first.host)) == expected
     assert (NETWORK in result.unmeasured) == (speed < 0)
+
+
+@pytest.mark.parametrize(
+    ("reads_per_s", "expected"),
+    [({"users": 90, "events": 10}, HotTable("ks", "users", 0.9)), ({"users": 90, "events": 30}, None), ({}, None)],
+)
+def test_the_table_with_most_reads_is_a_detail_of_the_cpu(
+    reads_per_s: dict[str, int], expected: HotTable | None, tmp_path: Path
+) -> None:
+    busy_node = with_tables(node_ticks("n1", 0.97, 0.3, "0"), reads_per_s)
+    result = analysed(tmp_path, [busy_node, node_ticks("n2", 0.4, 0.3, "0")], client_ticks({}, 2))
+    assert result.first is not None
+    assert (result.first.resource, result.first.hot_table) == (CPU, expected)

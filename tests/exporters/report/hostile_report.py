@@ -14,6 +14,7 @@ from exporters.comparison.run_settings import RunSettings
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
 from exporters.line.columns import Cell
 from exporters.report.report_data import Baseline, Cost, ReportData
+from exporters.saturation.hot_table import HotTable
 from exporters.saturation.resources import CPU, DISK, GENERATOR
 from exporters.saturation.saturation import Finding, Saturation
 from exporters.summary.phase_summary import Peak, PhaseSummary
@@ -117,7 +118,8 @@ def compared() -> Report:
 
 def limited_by_cpu(node: str) -> Saturation:
     """Return the result for a run that is limited by the CPU of a node; the load generator was not measured."""
-    cpu = Finding(CPU, node, BEGIN_S + 25, {"cpu_busy": 0.97, "cpu_waiting": 0.6})
+    table = HotTable(hostile("keyspace"), hostile("table"), 0.93)
+    cpu = Finding(CPU, node, BEGIN_S + 25, {"cpu_busy": 0.97, "cpu_waiting": 0.6}, table)
     idle_disk = Finding(DISK, node, None, {"disk_util": 0.02})
     return Saturation(cpu, (idle_disk, cpu), (GENERATOR,))
 

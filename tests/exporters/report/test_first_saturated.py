@@ -1,8 +1,11 @@
 """The verdict states what limited the run, that nothing did, or why this is undetermined."""
 
+from dataclasses import replace
+
 import pytest
 
 from exporters.report.sections.first_saturated import saturation_text
+from exporters.saturation.hot_table import HotTable
 from exporters.saturation.resources import CPU, GENERATOR, NETWORK
 from exporters.saturation.saturation import Finding, Saturation
 from tests.exporters.gnuplot.runs import BEGIN_S
@@ -41,3 +44,11 @@ def test_the_limiting_resource_is_named_even_if_others_were_not_measured() -> No
     text = saturation_text(Saturation(FIRST, (FIRST,), (GENERATOR,)), 0)
     assert text.startswith("Limited first by: CPU (n1), from ")
     assert text.endswith(": 97% of its processors busy.")
+
+
+def test_the_table_with_most_of_the_operations_is_a_detail_of_the_resource() -> None:
+    first = replace(FIRST, hot_table=HotTable("ks", "users", 0.934))
+    text = saturation_text(Saturation(first, (first,), ()), 0)
+    assert text.endswith(
+        ": 97% of its processors busy; 93% of the local reads and writes on recorded tables were on ks.users."
+    )

@@ -1,11 +1,13 @@
 """The resource that is saturated first is named, unless the values do not determine it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporters.saturation.hot_table import HotTable, Operations
 from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, NETWORK, RESOURCES, UNAVAILABLE, Loads
 from exporters.saturation.saturation import WINDOW, Interval, Saturation, saturation
 
@@ -153,6 +155,29 @@ def test_an_unknown_capacity_of_the_network_does_not_leave_the_result_undetermin
     assert not result.is_undetermined
     assert list(result.unmeasured) == [NETWORK]
     assert [finding.host for finding in result.findings if finding.resource == NETWORK] == ["c"] * (len(hosts) == 1)
+
+
+@pytest.mark.parametrize(
+    ("loads", "table"),
+    [(BUSY_CPU, HotTable("ks", "users", 0.9)), (BUSY_DISK, HotTable("ks", "users", 0.9)), ({"gc_share": 0.5}, None)],
+)
+def test_the_table_with_most_operations_on_the_node_since_the_beginning_is_a_detail(
+    loads: Loads, table: HotTable | None
+) -> None:
+    def operations(second: int) -> Operations:
+        return {("ks", "users"): 90.0, ("ks", "events"): 10.0 if second >= 20 else 1000.0}
+
+    node = [
+        replace(interval, operations=operations(second))
+        for second, interval in enumerate(phase(60, lambda second: loads if second >= 20 else {}))
+    ]
+    other = [replace(interval, operations={("ks", "others"): 1e6, ("ks", "users"): 1.0}) for interval in idle()]
+    earlier = [replace(interval, end_s=interval.end_s - 60) for interval in other]
+    result = judged([{"n1": earlier, "n2": earlier}, {"n1": other, "n2": node}])
+    assert result.first is not None
+    assert result.first.host == "n2"
+    assert result.first.hot_table == table
+    assert [finding.hot_table for finding in result.findings if finding.begin_s is not None] == [table]
 
 
 def test_an_unmeasured_resource_leaves_the_result_undetermined() -> None:
