@@ -77,7 +77,7 @@ GENERATOR = Resource(
     "load generator",
     (Limit("generator_cpu", _BUSY, "{:.0%} of its processors busy"),),
     # More processors do not help a load generator whose work is done by one thread.
-    (Limit("generator_thread", _BUSY, "{:.0%} of one processor used by one thread"),),
+    (Limit("generator_thread", _BUSY, "{:.0%} of one processor used by its busiest thread"),),
     of_nodes=False,
     of_clients=True,
 )

@@ -190,7 +190,7 @@ def test_the_busiest_thread_may_change(tmp_path: Path) -> None:
     client = with_threads(client_ticks({"7": 1.0}, 8), lambda tick: thread("7", 71 + tick // 20, 0.96 * (tick % 20)))
     result = analysed(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client)
     assert result.first is not None
-    assert result.first.text == "12% of its processors busy, 96% of one processor used by one thread"
+    assert result.first.text == "12% of its processors busy, 96% of one processor used by its busiest thread"
 
 
 def test_a_busy_thread_limits_a_load_generator_on_an_unknown_number_of_processors(tmp_path: Path) -> None:
