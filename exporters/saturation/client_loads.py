@@ -72,7 +72,7 @@ def _processes(sample: Sample) -> dict[str, float] | None:
     used_s = {
         series[1:]: value.per_s
         for series, value in sample.values.items()
-        if series[0] == CPU_TIME.name and isinstance(value, Rate)
+        if series[0] == CPU_TIME.name and len(series) == 3 and isinstance(value, Rate)
     }
     cpus = {process: number(sample, (CPUS.name, *process)) for process in used_s}
     shares = {process[1]: used_s[process] / count for process, count in cpus.items() if count}
@@ -87,7 +87,7 @@ def _threads(sample: Sample) -> dict[str, float]:
     used_s: dict[str, float] = {}
     elapsed_s: dict[str, float] = {}
     for series, value in sample.values.items():
-        if series[0] == THREAD_CPU_TIME.name and isinstance(value, Rate):
+        if series[0] == THREAD_CPU_TIME.name and len(series) == 5 and isinstance(value, Rate):
             pid = series[2]
             used_s[pid] = used_s.get(pid, 0.0) + value.increase
             elapsed_s[pid] = elapsed_s.get(pid, 0.0) + value.elapsed_s

@@ -30,7 +30,7 @@ def table_operations(sample: Sample) -> Operations:
     """Return the operations on the tables that had any."""
     operations: dict[tuple[str, str], float] = {}
     for series, value in sample.values.items():
-        if series[0] == TABLE_OPERATIONS and isinstance(value, Rate) and value.increase:
+        if series[0] == TABLE_OPERATIONS and len(series) == 4 and isinstance(value, Rate) and value.increase:
             table = series[1], series[2]
             operations[table] = operations.get(table, 0.0) + value.increase
     return operations

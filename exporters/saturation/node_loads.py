@@ -112,7 +112,9 @@ def _processors_busy(sample: Sample) -> float | None:
         return None
     total_s = busy_s = 0.0
     for series, value in sample.values.items():
-        if series[0] == _BY_PROCESSOR and isinstance(value, Rate) and (numbers is None or series[1] in numbers):
+        if series[0] != _BY_PROCESSOR or len(series) != 3 or not isinstance(value, Rate):
+            continue
+        if numbers is None or series[1] in numbers:
             total_s += value.increase
             busy_s += value.increase if series[2] not in _IDLE else 0.0
     return busy_s / total_s if total_s else None

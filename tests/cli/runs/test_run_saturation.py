@@ -67,13 +67,13 @@ def client_ticks(cpu_s_by_pid: dict[str, float], cpus: int) -> list[Snapshot]:
     return ticks
 
 
-def with_threads(client: list[Snapshot], threads: Callable[[int], Values]) -> list[Snapshot]:
-    """Return the ticks of a client host with threads: `threads` returns the values of a tick by its number."""
-    return [
-        replace(snapshot, scrapes=(replace(scrape, values={**scrape.values, **threads(number)}),))
-        for number, snapshot in enumerate(client)
-        for scrape in snapshot.scrapes
-    ]
+def with_values(ticks: list[Snapshot], values: Callable[[int], Values]) -> list[Snapshot]:
+    """Return the ticks with more values in their last scrape; `values` returns those of a tick by its number."""
+    result = []
+    for number, snapshot in enumerate(ticks):
+        *others, last = snapshot.scrapes
+        result.append(replace(snapshot, scrapes=(*others, replace(last, values={**last.values, **values(number)}))))
+    return result
 
 
 def thread(pid: str, tid: int, cpu_s: float) -> Values:
@@ -182,19 +182,19 @@ def test_a_process_on_an_unknown_number_of_processors_is_not_assumed_to_be_idle(
 def test_a_load_generator_with_one_busy_thread_is_limited_by_it(
     pid: str, share: float, expected: tuple[Resource, str] | None, tmp_path: Path
 ) -> None:
-    client = with_threads(client_ticks({pid: share + 0.1}, 8), lambda tick: thread(pid, 71, share * tick))
+    client = with_values(client_ticks({pid: share + 0.1}, 8), lambda tick: thread(pid, 71, share * tick))
     assert first(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client) == expected
 
 
 def test_the_busiest_thread_may_change(tmp_path: Path) -> None:
-    client = with_threads(client_ticks({"7": 1.0}, 8), lambda tick: thread("7", 71 + tick // 20, 0.96 * (tick % 20)))
+    client = with_values(client_ticks({"7": 1.0}, 8), lambda tick: thread("7", 71 + tick // 20, 0.96 * (tick % 20)))
     result = analysed(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client)
     assert result.first is not None
     assert result.first.text == "12% of its processors busy, 96% of one processor used by its busiest thread"
 
 
 def test_a_busy_thread_limits_a_load_generator_on_an_unknown_number_of_processors(tmp_path: Path) -> None:
-    client = with_threads(without_cpu_numbers(client_ticks({"7": 0.96}, 1)), lambda tick: thread("7", 71, 0.95 * tick))
+    client = with_values(without_cpu_numbers(client_ticks({"7": 0.96}, 1)), lambda tick: thread("7", 71, 0.95 * tick))
     assert first(tmp_path, [node_ticks("n1", 0.4, 0.3, "0")], client) == (GENERATOR, "client host c1")
 
 
@@ -249,3 +249,15 @@ def test_the_table_with_most_reads_is_a_detail_of_the_cpu(
     result = analysed(tmp_path, [busy_node, node_ticks("n2", 0.4, 0.3, "0")], client_ticks({}, 2))
     assert result.first is not None
     assert (result.first.resource, result.first.hot_table) == (CPU, expected)
+
+
+@pytest.mark.parametrize("metric", [BY_CPU, CPU_TIME, THREAD_CPU_TIME, TABLE_READS, SPEED, RECEIVED])
+@pytest.mark.parametrize("labels", [(), ("a",), ("a", "b", "c", "d", "e")])
+def test_series_with_a_wrong_number_of_labels_are_ignored(
+    metric: Metric, labels: tuple[str, ...], tmp_path: Path
+) -> None:
+    def malformed(ticks: list[Snapshot]) -> list[Snapshot]:
+        return with_values(ticks, lambda number: {(metric.name, *labels): number * 1_000_000})
+
+    nodes, client = malformed(node_ticks("n1", 0.97, 0.3, "0")), malformed(client_ticks({"7": 0.5}, 2))
+    assert first(tmp_path, [nodes], client) == (CPU, "n1")
