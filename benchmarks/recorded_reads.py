@@ -3,10 +3,11 @@
 import sys
 import threading
 from collections import deque
+from pathlib import Path
 
 from benchmarks.all_metrics import main
 from cli.runs.clients.local_client_host import SELECTION
-from cli.runs.run_folder import RUN_VARIABLE
+from cli.runs.run_folder import command_variable
 from collector.host.busy_processes import BusyProcesses
 from collector.model.clock import SystemClock, ticks
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
@@ -15,7 +16,8 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 def sample_client_host() -> None:
     """Sample this machine as a client host and discard the samples."""
     clock = SystemClock()
-    sampler = NodeSampler(None, SELECTION, NameOverrides(), clock, extra=[BusyProcesses(clock, RUN_VARIABLE)])
+    processes = BusyProcesses(clock, command_variable(Path.cwd()))
+    sampler = NodeSampler(None, SELECTION, NameOverrides(), clock, extra=[processes])
     deque(sampler.samples(ticks(clock, 1.0), 1.0), maxlen=0)
 
 

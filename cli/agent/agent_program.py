@@ -24,7 +24,8 @@ from cli.line.line_program import log_source
 from cli.line.line_recorder import journal_limits, open_journal
 from cli.line.line_settings import LineSettings
 from cli.node.transports import HOST_ONLY, Contact, TransportFactory, first_contact, transport_factories
-from cli.runs.run_folder import RUN_VARIABLE
+from cli.runs.run_folder import command_variable
+from cli.runs.ssh.spool_folder import WORK_FOLDER
 from collector.host.busy_processes import BusyProcesses
 from collector.journal.writer import Journal
 from collector.model.clock import ticks
@@ -103,7 +104,9 @@ class _Program:
             raise CasstatError(f"cannot record to {where}: {error.strerror}") from None
         self._extra = [runs] if log is None else [runs, log]
         if settings.line.source == HOST_ONLY:
-            self._extra.append(BusyProcesses(self.clock, RUN_VARIABLE))
+            # On a client host, the agent's journal and the directory of the run's command are in the same spool.
+            variable = command_variable(self.folder.absolute().parent / WORK_FOLDER)
+            self._extra.append(BusyProcesses(self.clock, variable))
         contact_result = first_contact(transport_factories(settings.line, self.log), self._sampler_of)
         finder = TransportFinder(
             lambda: transport_factories(settings.line, self.log), self._sampler_of, self.clock.monotonic_s

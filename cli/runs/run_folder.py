@@ -27,6 +27,14 @@ def default_folder(name: str, begin_s: float) -> Path:
     return RUNS_FOLDER / "-".join(filter(None, (begin, _NOT_IN_NAMES.sub("-", name).strip("-.")[:MAX_NAME_CHARS])))
 
 
+def command_variable(folder: Path) -> str:
+    """Return the environment variable, as NAME=VALUE, by which the processes of a run's command are recognised.
+
+    `folder` is the command's $CASSTAT_RUN_DIR.
+    """
+    return f"{FOLDER_VARIABLE}={folder}"
+
+
 def create(folder: Path) -> bool:
     """Create a run's directory; return whether it is new. Raises CasstatError if that fails or it is not empty."""
     try:

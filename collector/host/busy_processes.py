@@ -62,7 +62,7 @@ class BusyProcesses:
     name = "processes"
 
     def __init__(self, clock: Clock, variable: str, proc: Path = Path("/proc")) -> None:
-        """Create a source; the processes that a run's command has started have the environment variable `variable`."""
+        """Create a source; `variable` is described in `BusyThreads`."""
         self._clock = clock
         self._proc = proc
         # The CPU time of each process at the first reading. The key includes the process's start time, because

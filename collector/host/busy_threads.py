@@ -36,7 +36,10 @@ class BusyThreads:
     """
 
     def __init__(self, proc: Path, variable: str) -> None:
-        """Create a reader; `variable` is the environment variable by which a command's processes are recognised."""
+        """Create a reader; `variable`, as NAME=VALUE, is in the environment of the command's processes, and no others.
+
+        The value must differ between runs, because several runs may use the same host.
+        """
         self._proc = proc
         self._variable = variable
         # The CPU time of each process and thread in the last scan, by number and start time.
@@ -81,7 +84,7 @@ class BusyThreads:
             environment = read_text(self._proc / str(pid) / "environ")
         except SourceError:
             return False
-        return f"\0{self._variable}=" in f"\0{environment}"
+        return self._variable in environment.split("\0")
 
     def _threads(self, pid: int) -> Iterator[tuple[int, ProcessStat]]:
         """Yield the TIDs and values of a process's first threads."""

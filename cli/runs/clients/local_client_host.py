@@ -14,7 +14,7 @@ from cli.line.line_recorder import open_journal
 from cli.runs.command.command_runner import CommandRunner, OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
-from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
+from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, command_variable
 from collector.catalogue import HOST
 from collector.host.busy_processes import METRICS, BusyProcesses
 from collector.journal.writer import Journal, Limits, folder_name
@@ -44,7 +44,7 @@ class LocalClientHost:
         self._journal: Journal | None = None
         self._problem = ""
         self._times_s: list[float] = []
-        extra = [BusyProcesses(self._clock, RUN_VARIABLE)]
+        extra = [BusyProcesses(self._clock, command_variable(run.absolute()))]
         self._sampler = NodeSampler(None, SELECTION, NameOverrides(), self._clock, extra=extra)
         self._thread = threading.Thread(target=self._sample, name="client host")
 

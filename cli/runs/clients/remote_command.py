@@ -39,13 +39,13 @@ from cli.runs.command.supervisor_reports import (
 )
 from cli.runs.file_lock import try_lock
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
-from cli.runs.ssh.spool_folder import BEGUN_FILE
+from cli.runs.ssh.spool_folder import BEGUN_FILE, WORK_FOLDER
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""
 LEASE_S = 60.0
 """The command ends if there has been no heartbeat for this long."""
-WORK_FOLDER, LOCK_FILE = "work", "command.lock"
+LOCK_FILE = "command.lock"
 COMMAND_END_S = LEASE_S + 30.0
 """A command without a client ends within this time."""
 WAIT_S = 1.0

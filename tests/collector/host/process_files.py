@@ -4,7 +4,7 @@ from pathlib import Path
 
 from collector.host.cpu import TICKS_PER_S
 
-VARIABLE = "A_RUN"
+VARIABLE = "A_RUN_DIR=/runs/a"
 """The environment variable of the processes that a run's command has started."""
 
 

@@ -66,7 +66,7 @@ def cpu_seconds(threads: BusyThreads, proc: Path, *pids: int) -> dict[str, float
 def threads(tmp_path: Path) -> BusyThreads:
     """A source for a machine with a process of a run's command that has two threads."""
     set_process(tmp_path, PID, 30.0)
-    set_environment(tmp_path, PID, "PATH=/bin", f"{VARIABLE}=load")
+    set_environment(tmp_path, PID, "PATH=/bin", VARIABLE, "A=b")
     set_thread(tmp_path, PID, PID, 20.0)
     set_thread(tmp_path, PID, PID + 1, 10.0)
     return BusyThreads(tmp_path, VARIABLE)
@@ -102,7 +102,7 @@ def test_a_process_that_gets_the_number_of_another_one_is_not_read(threads: Busy
     assert cpu_seconds(threads, tmp_path, PID) == {}
 
 
-@pytest.mark.parametrize("entries", [(), ("PATH=/bin",), (f"NOT_{VARIABLE}=load",), (f"{VARIABLE}_DIR=x",)])
+@pytest.mark.parametrize("entries", [(), ("PATH=/bin",), (f"NOT_{VARIABLE}",), (f"{VARIABLE}b",), ("A_RUN_DIR=",)])
 def test_other_processes_are_not_read(threads: BusyThreads, tmp_path: Path, entries: tuple[str, ...]) -> None:
     set_environment(tmp_path, PID, *entries)
     assert scanned(threads, tmp_path, PID) == {}
@@ -118,7 +118,7 @@ def test_the_number_of_processes_is_bounded(tmp_path: Path) -> None:
     for pid in pids:
         set_process(tmp_path, pid, float(pid))
         set_thread(tmp_path, pid, pid, float(pid))
-        set_environment(tmp_path, pid, f"{VARIABLE}=load")
+        set_environment(tmp_path, pid, VARIABLE)
     busiest = {str(pid) for pid in pids[-MAX_PROCESSES:]}
     assert scanned(BusyThreads(tmp_path, VARIABLE), tmp_path, *pids).keys() == busiest
 
@@ -142,7 +142,7 @@ def test_no_rate_spans_two_threads_with_the_same_number(
 ) -> None:
     proc = tmp_path_factory.mktemp("proc")
     set_process(proc, PID, 0.0)
-    set_environment(proc, PID, f"{VARIABLE}=load")
+    set_environment(proc, PID, VARIABLE)
     threads, readings = BusyThreads(proc, VARIABLE), Readings()
     last_tid, start, cpu_s = 0, 0, 0.0
     # The CPU time of the thread at each second, by TID and start time.
@@ -166,14 +166,14 @@ def test_no_rate_spans_two_threads_with_the_same_number(
 
 
 @contextmanager
-def busy_process(**environment: str) -> Iterator[tuple["subprocess.Popen[str]", IO[str], int]]:
+def busy_process(*variables: str) -> Iterator[tuple["subprocess.Popen[str]", IO[str], int]]:
     """Run PROGRAM; yield the process, its standard input and the TID of its busy thread."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, **environment},
+        env={**os.environ, **dict(variable.split("=", 1) for variable in variables)},
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -203,7 +203,7 @@ def test_the_only_busy_thread_of_a_real_process_is_read_until_it_ends() -> None:
     clock = FakeClock()
     source = BusyProcesses(clock, VARIABLE)
     source.read(1.0)
-    with busy_process(**{VARIABLE: "load"}) as (process, stdin, tid):
+    with busy_process(VARIABLE) as (process, stdin, tid):
         folder = PROC / str(process.pid)
         eventually(lambda: cpu_s_of(folder / "task" / str(tid)) > 1)
         clock.busy(SCAN_INTERVAL_S)
@@ -226,7 +226,7 @@ def test_the_busy_thread_of_another_real_process_is_not_read() -> None:
     clock = FakeClock()
     source = BusyProcesses(clock, VARIABLE)
     source.read(1.0)
-    with busy_process() as (process, _, tid):
+    with busy_process(f"{VARIABLE}/other") as (process, _, tid):
         eventually(lambda: cpu_s_of(PROC / str(process.pid) / "task" / str(tid)) > 1)
         clock.busy(SCAN_INTERVAL_S)
         assert threads_of(source, process.pid) == {}
