@@ -73,9 +73,9 @@ def missing_nodes(summaries: Sequence[PhaseSummary]) -> list[str]:
     sentences = []
     for summary in summaries:
         known, missing = (summary.values.get(name) for name in ("nodes", "nodes_missing"))
-        if isinstance(known, int) and isinstance(missing, int) and missing:
+        if isinstance(known, int | float) and isinstance(missing, int | float) and missing:
             sentences.append(
-                f"{one_line(summary.name)}: {missing} of {count_text(known + missing, 'node')} not included,"
+                f"{one_line(summary.name)}: {missing:.0f} of {count_text(round(known + missing), 'node')} not included,"
                 " because Cassandra did not answer throughout the phase"
             )
     return sentences
