@@ -28,7 +28,10 @@ from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
+from exporters.shipping.shipper import Plan, journal_opener
 
+# The directory for checkpoints and dead-letter files, in the journal's directory.
+SINKS_FOLDER = "sinks"
 # The agent is unhealthy if the last tick is more than STALLED_TICKS intervals and more than STALLED_S seconds old.
 STALLED_TICKS, STALLED_S = 3, 10.0
 # A transport that sets its own pace, such as nodetool, may take this long to respond.
@@ -58,7 +61,12 @@ class Agent:
         self._runs = runs
         self._last_identity = last_identity
         self._clock = clock
-        self._sinks = Sinks(settings.journal_dir, self.recent, log)
+        plan = Plan(
+            journal_opener(settings.journal_dir),
+            state_folder=settings.journal_dir / SINKS_FOLDER,
+            recent=self.recent,
+        )
+        self._sinks = Sinks(plan, log)
         self._page = Page(
             options_of(settings), CollectorRegistry(), self._health, log, clock.monotonic_s, settings.interval
         )

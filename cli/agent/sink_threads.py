@@ -1,24 +1,22 @@
-"""The agent's sinks, each in its own thread."""
+"""An agent's sinks, each in its own thread."""
 
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cli.errors import CasstatError
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.printable import one_line
-from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import system_runtime
-from exporters.shipping.shipper import Plan, Shipper, journal_opener
+from exporters.shipping.shipper import Plan, Shipper
 from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import SinkUrlError
 
-FOLDER = "sinks"
 # When the agent stops, requests in progress have this much time to finish.
 PATIENCE_S = 1.0
 # A sink that failed because of a bug is restarted after this delay.
@@ -35,9 +33,9 @@ class _Running:
 class Sinks:
     """Starts and stops sinks according to the settings."""
 
-    def __init__(self, journal: Path, recent: RecentTicks, log: Callable[[str], None]) -> None:
-        self._journal = journal
-        self._recent = recent
+    def __init__(self, plan: Plan, log: Callable[[str], None]) -> None:
+        """Ship according to `plan`, whose start and identity `change` replaces."""
+        self._plan = plan
         self._log = log
         self._running: dict[str, _Running] = {}
 
@@ -58,25 +56,22 @@ class Sinks:
     def health(self) -> tuple[SinkHealth, ...]:
         return tuple(running.shipper.health() for running in list(self._running.values()))
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Tell all sinks to stop, without waiting for them."""
+        for running in self._running.values():
+            running.stop.set()
+
+    def close(self, patience_s: float = PATIENCE_S) -> None:
         """Stop all sinks; ticks that are still pending are sent when the agent next starts."""
-        running, self._running = list(self._running.values()), {}
-        for sink_thread in running:
-            sink_thread.stop.set()
-        ends_s = time.monotonic() + PATIENCE_S
-        for sink_thread in running:
-            sink_thread.thread.join(max(ends_s - time.monotonic(), 0.0))
+        self.stop()
+        ends_s = time.monotonic() + patience_s
+        for running in self._running.values():
+            running.thread.join(max(ends_s - time.monotonic(), 0.0))
+        self._running = {}
 
     def _start(self, url: str, start: Position, identity: Identity) -> _Running:
         stop = threading.Event()
-        state_folder = self._journal / FOLDER
-        plan = Plan(
-            journal_opener(self._journal),
-            start=start,
-            identity=identity,
-            state_folder=state_folder,
-            recent=self._recent,
-        )
+        plan = replace(self._plan, start=start, identity=identity)
 
         def create() -> Shipper:
             return Shipper(sink_of(url), plan, system_runtime(stop), self._log)

@@ -1,6 +1,5 @@
 """Serves the client results of a run as metrics on `/metrics`, while the run's command writes them."""
 
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,13 +11,12 @@ from cli.runs.command.command_log import LOG_FILE
 from collector.clients.client_format import ClientFormatError
 from collector.clients.format_registry import recognised_format
 from collector.clients.live.growing_results import GrowingResults
-from exporters.api.listen_address import ListenError, parse_address
+from exporters.api.listen_address import ListenError, with_default_host
 from exporters.api.load_app import load_app
 from exporters.api.server import Server
 from exporters.prometheus.load_series import LoadSeries
 
 INTERVAL_S = 1.0
-LOOPBACK = "127.0.0.1"
 
 
 class LoadServer:
@@ -32,7 +30,7 @@ class LoadServer:
         self._clients, self._log_file = tuple(clients), folder / LOG_FILE
         self._series = LoadSeries(cluster)
         try:
-            self._server = Server(load_app(self._series), checked_listen(listen), None, note)
+            self._server = Server(load_app(self._series), with_default_host(listen), None, note)
         except ListenError as error:
             raise CasstatError(f"--serve {error}") from None
         self._results = GrowingResults(self._paths, note)
@@ -71,10 +69,3 @@ class LoadServer:
         with suppress(ClientFormatError, OSError):
             # The command's output is ignored unless it is a result.
             yield self._log_file, recognised_format(self._log_file).NAME
-
-
-def checked_listen(text: str) -> str:
-    """Return HOST:PORT for [HOST:]PORT; the default host is the loopback address. Raises ListenError."""
-    listen = f"{LOOPBACK}:{text}" if re.fullmatch(r"\d+", text) else text
-    parse_address(listen)
-    return listen

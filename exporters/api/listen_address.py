@@ -15,6 +15,8 @@ UNIX_MODE = 0o600
 # Linux limits the path of a UNIX socket to 107 bytes.
 MAX_UNIX_BYTES = 107
 _PATTERN = re.compile(r"(?:\[(?P<six>[^\]]*)\]|(?P<name>[^:\[\]]*)):(?P<port>\d{1,5})")
+_PORT = re.compile(r"\d+")
+LOOPBACK = "127.0.0.1"
 _ERRORS = {
     errno.EADDRINUSE: "address already in use (hint: choose another port)",
     errno.EACCES: "permission denied (hint: choose a port above 1023 or run as root)",
@@ -32,6 +34,13 @@ def parse_address(listen: str) -> tuple[str, int]:
     if match is None or int(match["port"]) > 65535:
         raise ListenError(f"{listen!r}: not HOST:PORT, :PORT or [ADDRESS]:PORT with a port of at most 65535")
     return match["six"] or match["name"] or "", int(match["port"])
+
+
+def with_default_host(text: str) -> str:
+    """Return HOST:PORT for [HOST:]PORT; the default host is the loopback address. Raises ListenError."""
+    listen = f"{LOOPBACK}:{text}" if _PORT.fullmatch(text) else text
+    parse_address(listen)
+    return listen
 
 
 def unix_path(listen: str) -> Path | None:

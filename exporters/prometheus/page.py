@@ -55,6 +55,8 @@ class Page:
         self._parts: list[Part] = []
         self._self_texts: dict[bool, str] = {}
         self._pages: dict[tuple[bool, bool], bytes] = {}
+        self.series = 0
+        """The number of series in the text format of the page returned last."""
 
     def add(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
         """Add a tick and its events. Nothing is rendered until the next request."""
@@ -78,7 +80,9 @@ class Page:
                 self._pages, self._self_texts, self._rendered = {}, {}, tick
                 self_text = self._self_text(tick, openmetrics)
                 current = {} if tick.stalled else self._latest.current()
-                self._parts = self._rendering.parts(current, tick.identity.labels(), _series_count(self_text))
+                others = _series_count(self_text)
+                self._parts = self._rendering.parts(current, tick.identity.labels(), others)
+                self.series = sum(part.body.series for part in self._parts) + others
             return self._page(tick, openmetrics, compressed)
 
     def _page(self, tick: _Tick, openmetrics: bool, compressed: bool) -> bytes:

@@ -1,0 +1,64 @@
+"""Simulate many agents, to size a store"""
+
+import click
+
+from cli.commands.ship import ShipCommand
+from cli.parameters.time_types import Duration
+
+MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
+
+
+@click.command(cls=ShipCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--nodes", type=click.IntRange(1, MAX_NODES), metavar="N", required=True, help="Number of nodes to simulate."
+)
+@click.option(
+    "--tables",
+    type=click.IntRange(1, MAX_TABLES),
+    metavar="N",
+    default=10,
+    help="Number of tables that each agent reads.  [10]",
+)
+@click.option(
+    "-i", "--interval", type=Duration(0.1, MAX_INTERVAL_S), default=1.0, help="Interval between ticks.  [1s]"
+)
+@click.option("--to", "urls", metavar="URL", multiple=True, help="URL of a store to push to (repeatable).")
+@click.option(
+    "--listen",
+    metavar="[HOST:]PORT",
+    help="Serve the nodes' pages on /metrics/NODE, and their list on /targets.  [HOST: 127.0.0.1]",
+)
+@click.option("--duration", type=Duration(0.1), help="Time after which to stop.  [until Ctrl-C]")
+@click.option("--seed", type=int, default=1, help="Number that determines all values.  [1]")
+@click.option(
+    "--cluster", metavar="NAME", default="simulated", help="Name of the cluster, for several processes.  [simulated]"
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("text", "json")),
+    default="text",
+    help="Output format; json prints one object per interval, and one for the summary.  [text]",
+)
+def command(
+    nodes: int,
+    tables: int,
+    interval: float,
+    urls: tuple[str, ...],
+    listen: str | None,
+    duration: float | None,
+    seed: int,
+    cluster: str,
+    output: str,
+) -> None:
+    """Simulate many agents, to size a store
+
+    Pushes what the agents of a loaded cluster would push, serves what they would serve, or both. Each row shows what
+    the stores accepted in the interval, and the simulated ticks: if fewer than due, this process is the limit, not the
+    store.
+    """
+    if not urls and listen is None:
+        raise click.UsageError("nothing to do (hint: use --to URL to push, or --listen PORT to serve)")
+    from cli.simulate.simulate_program import SimulateSettings, run
+
+    run(SimulateSettings(nodes, tables, interval, urls, listen, duration, seed, cluster, output))

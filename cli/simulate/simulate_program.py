@@ -1,0 +1,225 @@
+"""The program behind `casstat simulate`: simulates the ticks of all nodes, and prints what stores and clients took.
+
+The main thread simulates; each sink of each node has a thread of its own, and so has the server. If the process is too
+slow, ticks are missed as in an agent that is too slow, so that its own limit shows as missing ticks.
+"""
+
+import json
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from cli.agent.signals import AgentClock, Signals, StoppedError, listening
+from cli.agent.sink_threads import check as check_sinks
+from cli.errors import CasstatError, note
+from cli.safe_echo import echo
+from cli.simulate import figure_rows
+from cli.simulate.interval_figures import Figures, Totals, figures, store_totals
+from cli.simulate.simulated_agent import SimulatedAgent
+from cli.simulate.simulated_journal import NodeHistory
+from cli.top.self_cost import resident_mib
+from collector.model.clock import ticks
+from collector.model.snapshot import Tick
+from collector.simulation.simulated_cluster import header_of, simulated_cluster
+from exporters.api.listen_address import ListenError, with_default_host
+from exporters.api.pages_app import TARGETS, pages_app
+from exporters.api.server import Server
+from exporters.rate_limited_logger import RateLimitedLogger
+from exporters.sinks.parts.registry import sink_of
+
+# The time that requests in progress have to finish at the end.
+PATIENCE_S = 2.0
+# Files of the process other than the connections to stores, and connections of clients besides one for each node.
+OTHER_FILES, OTHER_CONNECTIONS = 100, 100
+HEADER_EVERY = 20
+
+
+@dataclass(frozen=True)
+class SimulateSettings:
+    """The options of `casstat simulate`; see `casstat simulate --help`."""
+
+    nodes: int
+    tables: int
+    interval_s: float
+    urls: tuple[str, ...]
+    listen: str | None
+    duration_s: float | None
+    seed: int
+    cluster: str
+    output: str
+
+
+def run(settings: SimulateSettings) -> None:
+    """Simulate until the duration has passed, or until Ctrl-C or SIGTERM. Raises CasstatError."""
+    check_sinks(settings.urls)
+    _raise_file_limit(settings)
+    with listening() as signals, ExitStack() as stack:
+        program = _Program(settings, signals)
+        stack.callback(program.close)
+        if settings.listen is not None:
+            stack.enter_context(_serving(settings.listen, program.agents))
+        program.start()
+        try:
+            program.simulate()
+        except StoppedError:
+            pass
+        finally:
+            signals.uninterruptible = True
+            program.end()
+
+
+class _Program:
+    """All agents, and the totals of the last row."""
+
+    def __init__(self, settings: SimulateSettings, signals: Signals) -> None:
+        self._settings = settings
+        self._signals = signals
+        self._clock = AgentClock(signals, lambda: self._log.flush())
+        self._log = RateLimitedLogger(note, self._clock.monotonic_s)
+        self._serves = settings.listen is not None
+        self._names = [_name(url) for url in settings.urls]
+        self._ticks: list[Tick] = []
+        self._achieved = self._due = self._rows = 0
+        session = f"{time.time():.3f}"
+        nodes = simulated_cluster(settings.nodes, settings.tables, seed=settings.seed, cluster=settings.cluster)
+        self.agents = [
+            SimulatedAgent(
+                NodeHistory(node, header_of(node, settings.interval_s, session, version("casstat")), self._ticks),
+                self._logged,
+                self._clock.wall_s,
+                serves=self._serves,
+            )
+            for node in nodes
+        ]
+        self._begin = self._last = self._totals(self._clock.wall_s())
+
+    def start(self) -> None:
+        """Start the sinks of all nodes. Raises CasstatError."""
+        try:
+            for agent in self.agents:
+                agent.start(self._settings.urls)
+        except RuntimeError:
+            count = len(self.agents) * len(self._settings.urls)
+            raise CasstatError(f"cannot start {count} threads, one for each node and URL (hint: fewer nodes)") from None
+
+    def simulate(self) -> None:
+        """Simulate and print a row after each interval, until the duration has passed. Raises StoppedError."""
+        settings = self._settings
+        for tick in ticks(self._clock, settings.interval_s, aligned=True):
+            if not self._ticks:
+                self._begin = self._last = self._totals(tick.time_s)
+            else:
+                self._due += tick.missed * settings.nodes
+                self._report_missed(tick)
+                self._print(tick.time_s)
+                if settings.duration_s is not None and tick.time_s >= self._begin.time_s + settings.duration_s:
+                    return
+            self._due += settings.nodes
+            self._ticks.append(tick)
+            for agent in self.agents:
+                agent.tick()
+                self._achieved += 1
+                if self._signals.stopping:
+                    raise StoppedError
+
+    def end(self) -> None:
+        """Stop the sinks, and print the summary."""
+        self.close()
+        end = self._totals(self._clock.wall_s())
+        self._log.flush()
+        if self._settings.output == "json":
+            whole = figures(self._begin, end)
+            echo(json.dumps({"summary": {**whole.as_json(), "resident_mib": resident_mib()}}))
+            return
+        lines = figure_rows.summary(
+            self._begin, end, resident_mib(), nodes=self._settings.nodes, serves=self._serves
+        )
+        for line in lines:
+            echo(line)
+
+    def close(self) -> None:
+        """Stop all sinks together, and wait for them."""
+        for agent in self.agents:
+            agent.stop()
+        ends_s = time.monotonic() + PATIENCE_S
+        for agent in self.agents:
+            agent.close(max(ends_s - time.monotonic(), 0.0))
+
+    def _totals(self, time_s: float) -> Totals:
+        sinks = [agent.sinks() for agent in self.agents]
+        return Totals(
+            time_s,
+            time.monotonic(),
+            time.process_time(),
+            self._achieved,
+            self._due,
+            sum(agent.is_silent for agent in self.agents),
+            sum(agent.pages for agent in self.agents),
+            sum(agent.series for agent in self.agents),
+            tuple(map(store_totals, zip(*sinks, strict=True))),
+        )
+
+    def _print(self, time_s: float) -> None:
+        totals = self._totals(time_s)
+        interval: Figures = figures(self._last, totals)
+        self._last = totals
+        if self._settings.output == "json":
+            echo(json.dumps(interval.as_json()))
+            return
+        if self._rows % HEADER_EVERY == 0:
+            for line in figure_rows.header(self._names, serves=self._serves):
+                echo(line)
+        self._rows += 1
+        echo(figure_rows.row(interval, serves=self._serves))
+
+    def _report_missed(self, tick: Tick) -> None:
+        if tick.missed:
+            self._log(
+                f"this process is too slow for {self._settings.nodes} nodes every {self._settings.interval_s:g} s and "
+                "missed ticks; the figures show its own limit (hint: use fewer nodes or a longer interval, or several "
+                "processes with different --cluster)",
+                kind="missed",
+            )
+
+    def _logged(self, text: str) -> None:
+        """Log a message of a sink or page once for all nodes; numbers may differ."""
+        self._log(text, kind="".join(letter for letter in text if not letter.isdigit()))
+
+
+@contextmanager
+def _serving(listen: str, agents: Sequence[SimulatedAgent]) -> Iterator[None]:
+    """Serve the pages of all agents on [HOST:]PORT within the block. Raises CasstatError."""
+    app = pages_app({agent.name: agent for agent in agents})
+    try:
+        server = Server(app, with_default_host(listen), None, note, len(agents) + OTHER_CONNECTIONS)
+    except ListenError as error:
+        raise CasstatError(f"--listen {error}") from None
+    host, port = server.address
+    note(f"serving the list of all pages on http://{f'[{host}]' if ':' in host else host}:{port}{TARGETS}")
+    try:
+        yield
+    finally:
+        server.stop()
+
+
+def _name(url: str) -> str:
+    """Return the name of a sink, which contains no secrets."""
+    with closing(sink_of(url)) as sink:
+        return sink.name
+
+
+def _raise_file_limit(settings: SimulateSettings) -> None:
+    """Allow as many open files as there are connections. Raises CasstatError if the system allows fewer."""
+    needed = settings.nodes * len(settings.urls) + OTHER_FILES
+    needed += settings.nodes + OTHER_CONNECTIONS if settings.listen is not None else 0
+    limit, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if maximum not in (resource.RLIM_INFINITY, -1) and needed > maximum:
+        raise CasstatError(
+            f"{settings.nodes} nodes need {needed} open files, but the limit is {maximum} (hint: raise it with "
+            "'ulimit -n', or use fewer nodes)"
+        )
+    if limit not in (resource.RLIM_INFINITY, -1) and needed > limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, maximum))

@@ -1,0 +1,164 @@
+"""A simulated node: its snapshot at any time, and its identity. No state is kept between two snapshots."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+from collector.cassandra.compaction import BEANS as COMPACTION_BEANS
+from collector.catalogue import HOST
+from collector.cluster.aggregation import Placement
+from collector.model.identity import Identity
+from collector.model.metric import Series, Value, Values
+from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
+from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.simulation.lifecycle import Disturbances, Lifecycle, lifecycle
+from collector.simulation.load_curve import LoadCurve, load_curve
+from collector.simulation.simulated_series import KEYSPACE, grouped, simulated_series, table_names
+from collector.simulation.value_rules import DISK, INTERFACE, Moment, Rule
+
+NO_ANSWER = "no complete response in time"
+# The time that a node takes to answer, and the delay of a tick.
+ANSWER_S, LATE_S = (0.004, 0.03), 0.002
+# Reads and writes per second at the average load, and the share of them that is slow.
+OPERATIONS_PER_S, SLOW_SHARE = (1500.0, 4500.0), 0.02
+# A compaction runs for the first part of each period.
+COMPACTION_EVERY_S, COMPACTION_S, COMPACTION_BYTES = 200.0, 60.0, 12 << 30
+MIN_INTERVAL_S = 0.1
+_START_TIME: Series = ("cassandra_jvm_start_time_seconds",)
+_RESTARTED_WITH_CASSANDRA = ("cgroup", "process")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One kind of operation: its rate per second at the average load, and the curves of fast and slow operations."""
+
+    per_s: float
+    fast: LoadCurve
+    slow: LoadCurve
+
+
+class SimulatedNode:
+    """Returns snapshots as the sampler of a real node with Jolokia does."""
+
+    def __init__(self, identity: Identity, size: int, tables: int, seed: str, disturbances: Disturbances) -> None:
+        """Create a node of a cluster with `size` nodes; `seed` determines all values."""
+        generator = Random(seed)  # noqa: S311 - not for secrets
+        self.identity = identity
+        self._seed = seed
+        self._groups = _groups(tables)
+        self._tables = tables
+        self.lifecycle: Lifecycle = lifecycle(generator, disturbances)
+        self._busy = load_curve(generator)
+        self._traffic = {
+            operation: Traffic(generator.uniform(*OPERATIONS_PER_S), load_curve(generator), load_curve(generator))
+            for operation in ("Read", "Write")
+        }
+        self.placement = Placement(_machine(generator), "net:[4026531840]", DISK, INTERFACE)
+        self._names: Values = {
+            ("cassandra_cluster_name",): identity.cluster,
+            ("cassandra_datacenter",): identity.dc,
+            ("cassandra_rack",): identity.rack,
+            ("cassandra_endpoints_live",): size,
+            ("cassandra_endpoints_up",): size,
+        }
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+        return self.identity.node
+
+    def snapshot(self, tick: Tick, interval_s: float, *, first: bool = False) -> Snapshot:
+        """Return the snapshot of a tick; `interval_s` is the time since the previous one.
+
+        Slow series are contained only when they are due, or if it is the `first` snapshot of an agent or of a JVM. The
+        delay of `tick` is replaced by a simulated one.
+        """
+        time_s = tick.time_s
+        noise = Random(f"{self._seed} {time_s:.3f}")  # noqa: S311 - not for secrets
+        at_s = time_s + noise.random() * LATE_S
+        answered_s = at_s + noise.uniform(*ANSWER_S)
+        simulated = Tick(time_s, at_s - time_s, tick.missed)
+        life = self.lifecycle
+        is_running, start_s = life.runs(answered_s), life.start_s(answered_s)
+        machine = self._moment(life.boot_s, at_s, noise)
+        cassandra = self._moment(start_s, answered_s, noise)
+        is_new = first or not life.runs(time_s - interval_s)
+        scrapes = []
+        for subject in HOST:
+            is_bound = subject.name in _RESTARTED_WITH_CASSANDRA
+            origin = str(1000 + life.number_of_starts(at_s) % 30_000) if is_bound else _origin(subject.name)
+            moment = cassandra if is_bound else machine
+            values = {} if is_bound and not is_running else self._values(subject.name, moment, tick, interval_s, first)
+            scrapes.append(Scrape(subject.name, at_s, values, origin, wall_s=2e-4, cpu_s=2e-4))
+        if not (is_running and life.answers(answered_s)):
+            scrapes.append(Scrape(JOLOKIA_SOURCE, answered_s, problem=NO_ANSWER, wall_s=answered_s - at_s))
+        else:
+            values = self._values(JOLOKIA_SOURCE, cassandra, tick, interval_s, is_new)
+            values.update(self._other_values(answered_s, start_s, all_names=is_new or _is_due(60, 0, tick, interval_s)))
+            origin = str(round(start_s * 1000))
+            scrapes.append(Scrape(JOLOKIA_SOURCE, answered_s, values, origin, wall_s=answered_s - at_s, cpu_s=1e-3))
+        return with_rounded_times(Snapshot(self.node, simulated, tuple(scrapes)))
+
+    def _moment(self, begin_s: float, now_s: float, noise: Random) -> Moment:
+        fast, slow = {}, {}
+        for operation, traffic in self._traffic.items():
+            fast[operation] = traffic.per_s * (1 - SLOW_SHARE) * traffic.fast.amount(begin_s, now_s)
+            slow[operation] = traffic.per_s * SLOW_SHARE * traffic.slow.amount(begin_s, now_s)
+        busy = self._busy
+        return Moment(
+            now_s - begin_s,
+            busy.amount(begin_s, now_s),
+            fast,
+            slow,
+            busy.level(now_s),
+            lambda: 0.9 + 0.2 * noise.random(),
+        )
+
+    def _values(self, source: str, moment: Moment, tick: Tick, interval_s: float, all_series: bool) -> Values:
+        values: Values = {}
+        for every_s, phase_s, rules in self._groups[source]:
+            if all_series or _is_due(every_s, phase_s, tick, interval_s):
+                for series, rule in rules:
+                    values[series] = rule(moment)
+        return values
+
+    def _other_values(self, now_s: float, start_s: float, *, all_names: bool) -> Iterator[tuple[Series, Value]]:
+        """Yield the series that differ between nodes, and those of a running compaction."""
+        yield _START_TIME, round(start_s * 1000)
+        for series, value in self._names.items():
+            if all_names or series[0].startswith("cassandra_endpoints"):
+                yield series, value
+        number, since_s = divmod(now_s - self.lifecycle.silent_offset_s, COMPACTION_EVERY_S)
+        if since_s < COMPACTION_S:
+            labels = f"{int(number):08x}", KEYSPACE, table_names(self._tables)[int(number) % self._tables], "Compaction"
+            progress, size = (bean.metric.name for bean in COMPACTION_BEANS if "id" in bean.metric.labels)
+            yield (progress, *labels), int(COMPACTION_BYTES * since_s / COMPACTION_S)
+            yield (size, *labels), COMPACTION_BYTES
+
+
+Group = tuple[int, int, list[tuple[Series, Rule]]]
+
+
+@lru_cache(maxsize=4)
+def _groups(tables: int) -> Mapping[str, list[Group]]:
+    """Return the groups of series of each source: scrape interval, phase, and the series with their rules."""
+    groups: dict[str, list[Group]] = {}
+    for (source, every_s, phase_s), rules in grouped(simulated_series(tables)).items():
+        groups.setdefault(source, []).append((every_s, phase_s, rules))
+    return groups
+
+
+def _is_due(every_s: int, phase_s: int, tick: Tick, interval_s: float) -> bool:
+    if interval_s >= every_s:
+        return True
+    return (tick.time_s + phase_s) // every_s > (tick.time_s - interval_s + phase_s) // every_s
+
+
+def _origin(subject: str) -> str:
+    return "/proc/net" if subject == "network" else "boot"
+
+
+def _machine(generator: Random) -> str:
+    digits = f"{generator.getrandbits(128):032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

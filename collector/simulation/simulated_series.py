@@ -1,0 +1,245 @@
+"""The series of a simulated node, each with the rule for its value, grouped by source and scrape interval.
+
+They are derived from the catalogue, so that a new metric is simulated as soon as it exists.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from itertools import product
+from zlib import crc32
+
+from collector.cassandra.decaying_percentiles import DECAYED
+from collector.catalogue import BEANS, HOST
+from collector.host.cpu import MODES
+from collector.jolokia.mbean import MBean
+from collector.model.histogram import COUNTS_WITH_ZERO
+from collector.model.identity import IDENTITY_LABELS
+from collector.model.metric import Kind, Metric, ScrapeInterval, Series
+from collector.sampling.selection import slowest_interval
+from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.simulation import latency_cycle
+from collector.simulation.latency_cycle import COUNT_BUCKETS, TIMER_BUCKETS, Cycle
+from collector.simulation.value_rules import (
+    CONSTANTS,
+    DISK,
+    INTERFACE,
+    LABEL_FACTORS,
+    MOUNT,
+    OTHERWISE,
+    PROCESSORS,
+    Moment,
+    Rule,
+    constant,
+    counter_rule,
+    cpu_rule,
+    gauge_rule,
+)
+
+KEYSPACE = "shop"
+# Reads and writes of the local tables per client request.
+REPLICAS = 2.0
+_TABLE_NAMES = ("orders", "customers", "carts", "products", "prices", "stock", "sessions", "events", "ratings", "users")
+_POOLS = (
+    *(("request", name) for name in ("ReadStage", "MutationStage", "RequestResponseStage", "CounterMutationStage")),
+    *(("request", name) for name in ("ViewMutationStage", "ReadRepairStage")),
+    *(("internal", name) for name in ("AntiEntropyStage", "CacheCleanupExecutor", "CompactionExecutor", "GossipStage")),
+    *(("internal", name) for name in ("HintsDispatcher", "InternalResponseStage", "MemtableFlushWriter")),
+    *(("internal", name) for name in ("MemtablePostFlush", "MemtableReclaimMemory", "MigrationStage", "MiscStage")),
+    *(("internal", name) for name in ("PendingRangeCalculator", "PerDiskMemtableFlushWriter_0", "Sampler")),
+    *(("internal", name) for name in ("SecondaryIndexManagement", "ValidationExecutor")),
+    ("transport", "Native-Transport-Requests"),
+)
+_MESSAGES = (
+    *("READ_REQ", "READ_RSP", "MUTATION_REQ", "MUTATION_RSP", "RANGE_REQ", "RANGE_RSP", "HINT_REQ", "HINT_RSP"),
+    *("COUNTER_MUTATION_REQ", "COUNTER_MUTATION_RSP", "READ_REPAIR_REQ", "READ_REPAIR_RSP", "BATCH_STORE_REQ"),
+    *("BATCH_STORE_RSP", "BATCH_REMOVE_REQ", "PAXOS_PREPARE_REQ", "PAXOS_PREPARE_RSP", "PAXOS_PROPOSE_REQ"),
+    *("PAXOS_PROPOSE_RSP", "PAXOS_COMMIT_REQ", "PAXOS_COMMIT_RSP", "TRUNCATE_REQ", "TRUNCATE_RSP", "_TRACE"),
+)
+# The values of labels that Cassandra's own MBeans have on every node.
+_LABEL_VALUES: Mapping[str, Sequence[str]] = {
+    "cache": ("KeyCache", "RowCache", "CounterCache", "ChunkCache"),
+    "pool": ("chunk-cache", "networking"),
+    "collector": ("G1 Young Generation", "G1 Old Generation", "G1 Concurrent GC"),
+    "message": _MESSAGES,
+    "keyspace": (KEYSPACE,),
+    "mode": MODES,
+    "cpu": tuple(map(str, range(PROCESSORS))),
+    "mountpoint": (MOUNT,),
+}
+# The fast and the slow operations: median and standard deviation of the logarithm of their durations.
+_CLIENT = {"Read": ((450e-6, 0.35), (5e-3, 0.7)), "Write": ((280e-6, 0.3), (3e-3, 0.7))}
+_LOCAL = {"Read": ((110e-6, 0.4), (1.2e-3, 0.8)), "Write": ((24e-6, 0.4), (300e-6, 0.8))}
+# Other histograms: what they count, and the median and standard deviation of the logarithm.
+_OTHER_HISTOGRAMS: Mapping[str, tuple[str, float, float, int]] = {
+    "cassandra_commitlog_commit_wait_seconds": ("Write", 60e-6, 0.5, TIMER_BUCKETS),
+    "cassandra_message_latency_seconds": ("Read", 300e-6, 0.5, TIMER_BUCKETS),
+    "cassandra_table_sstables_per_read": ("Read", 2.0, 0.5, COUNT_BUCKETS),
+    "cassandra_table_tombstones_per_read": ("Read", 0.2, 2.0, COUNTS_WITH_ZERO),
+    "cassandra_table_live_cells_per_read": ("Read", 8.0, 1.2, COUNT_BUCKETS),
+}
+# The number, the total time and the durations of operations.
+_SUFFIXES = ("s_total", "_seconds_total", "_duration_seconds")
+_OF_CLIENTS = frozenset(f"cassandra_client_request{suffix}" for suffix in _SUFFIXES)
+_COORDINATED = frozenset(f"cassandra_table_coordinated{suffix}" for suffix in ("_total", "_duration_seconds"))
+_OF_TABLES = frozenset(f"cassandra_table_operation{suffix}" for suffix in _SUFFIXES)
+_OF_KEYSPACES = frozenset(f"cassandra_keyspace_operation{suffix}" for suffix in _SUFFIXES)
+
+
+@dataclass(frozen=True)
+class SimulatedSeries:
+    """A series, its rule, its source, and how often it is read; `phase_s` distributes slow series over the ticks."""
+
+    series: Series
+    rule: Rule
+    source: str
+    scrape_interval: ScrapeInterval
+
+    @property
+    def phase_s(self) -> int:
+        """The series' offset within the scrape interval; the same for metrics with the same labels."""
+        return crc32(repr(self.series[1:] or self.series).encode()) % max(int(self.scrape_interval.value), 1)
+
+
+def table_names(count: int) -> list[str]:
+    """Return `count` names of tables."""
+    return [f"{_TABLE_NAMES[index % 10]}{index // 10 or ''}" for index in range(count)]
+
+
+def table_weights(count: int) -> list[float]:
+    """Return the tables' shares of the operations; the n-th table gets 1/n of what the first one gets."""
+    total = sum(1 / number for number in range(1, count + 1))
+    return [1 / number / total for number in range(1, count + 1)]
+
+
+@lru_cache(maxsize=4)
+def simulated_series(tables: int) -> tuple[SimulatedSeries, ...]:
+    """Return the series of a node with this number of tables, without those that name the node."""
+    return (*_host_series(), *_cassandra_series(tables))
+
+
+def _host_series() -> Iterator[SimulatedSeries]:
+    for subject in HOST:
+        values = {**_LABEL_VALUES, "device": (INTERFACE if subject.name == "network" else DISK,)}
+        for metric in subject.metrics:
+            for labels in product(*(values[label] for label in metric.labels)):
+                if metric.labels and metric.labels[-1] == "mode":
+                    rule = cpu_rule(labels[-1], 1 if "cpu" in metric.labels else PROCESSORS)
+                else:
+                    rule = _scalar_rule(metric, labels, 1.0)
+                yield SimulatedSeries((metric.name, *labels), rule, subject.name, metric.scrape_interval)
+
+
+def _cassandra_series(tables: int) -> Iterator[SimulatedSeries]:
+    weights = dict(zip(table_names(tables), table_weights(tables), strict=True))
+    for bean in BEANS:
+        metric = bean.metric
+        interval = slowest_interval(metric)
+        unused = metric.name in DECAYED or "id" in metric.labels or interval is ScrapeInterval.HOURLY
+        if unused or (metric.name,) in IDENTITY_LABELS:
+            continue
+        for labels in _label_values(bean, [*weights]):
+            rule = _rule(metric, labels, [*weights.values()], weights)
+            yield SimulatedSeries((metric.name, *labels), rule, JOLOKIA_SOURCE, interval)
+
+
+def _label_values(bean: MBean, tables: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the values of the labels of an MBean's metric, one tuple for each series."""
+    parts: list[Sequence[tuple[str, ...]]] = []
+    labels = list(bean.metric.labels)
+    while labels:
+        label = labels.pop(0)
+        if label in bean.only:
+            parts.append([(value,) for value in bean.only[label]])
+        elif label == "path":
+            labels.remove("pool")
+            parts.append(_POOLS)
+        elif label == "keyspace" and "table" in labels:
+            labels.remove("table")
+            parts.append([(KEYSPACE, table) for table in tables])
+        else:
+            parts.append([(value,) for value in _LABEL_VALUES[label]])
+    return [sum(values, ()) for values in product(*parts)]
+
+
+def _rule(metric: Metric, labels: tuple[str, ...], all_weights: Sequence[float], weights: Mapping[str, float]) -> Rule:
+    """Return the rule for one of Cassandra's series."""
+    weight = weights.get(labels[1], 1.0) if "table" in metric.labels else 1.0
+    operation = labels[-1] if metric.labels[-1:] == ("operation",) else ""
+    if metric.name in _OF_KEYSPACES:
+        # A keyspace's operations are those of its tables, which are rounded one by one.
+        rules = [_operation_rule(metric, operation, REPLICAS * one, _LOCAL) for one in all_weights]
+        return _sum_rule(rules)
+    if metric.name in _OF_TABLES:
+        return _operation_rule(metric, operation, REPLICAS * weight, _LOCAL)
+    if metric.name in _OF_CLIENTS | _COORDINATED:
+        return _operation_rule(metric, operation, weight, _CLIENT)
+    if metric.kind is Kind.HISTOGRAM:
+        return _histogram_rule(metric, weight)
+    return _scalar_rule(metric, labels, weight)
+
+
+def _scalar_rule(metric: Metric, labels: tuple[str, ...], weight: float) -> Rule:
+    if metric.kind is Kind.TEXT:
+        return constant(CONSTANTS.get(metric.name, "simulated"))
+    factor = weight
+    for label, value in zip(metric.labels, labels, strict=True):
+        factor *= LABEL_FACTORS.get(value, OTHERWISE.get(label, 1.0))
+    if metric.kind is Kind.COUNTER:
+        return counter_rule(metric.name, factor)
+    # A table's size or state does not depend on its share of the operations.
+    return gauge_rule(metric.name, labels, factor / weight)
+
+
+def _histogram_rule(metric: Metric, weight: float) -> Rule:
+    if metric.name not in _OTHER_HISTOGRAMS:
+        length = TIMER_BUCKETS if metric.unit == "seconds" else COUNT_BUCKETS
+        return constant((0,) * length)
+    operation, median, sigma, length = _OTHER_HISTOGRAMS[metric.name]
+    if metric.unit == "seconds":
+        cycle = latency_cycle.times(metric.name, median, sigma)
+    else:
+        cycle = latency_cycle.numbers(metric.name, median, sigma, length)
+    return lambda now: cycle.buckets(int(now.fast[operation] * weight))
+
+
+def _operation_rule(
+    metric: Metric, operation: str, weight: float, durations: Mapping[str, Sequence[tuple[float, float]]]
+) -> Rule:
+    """Return the rule for the number, the total time (in microseconds) or the durations of operations."""
+    if operation not in durations:
+        return constant((0,) * TIMER_BUCKETS if metric.kind is Kind.HISTOGRAM else 0)
+    fast, slow = (latency_cycle.times(f"{operation} {speed}", *speed) for speed in durations[operation])
+    if metric.kind is Kind.HISTOGRAM:
+        return _durations_rule(operation, weight, fast, slow)
+    if metric.unit == "seconds":
+        return lambda now: (
+            fast.total_us(int(now.fast[operation] * weight)) + slow.total_us(int(now.slow[operation] * weight))
+        )
+    return lambda now: int(now.fast[operation] * weight) + int(now.slow[operation] * weight)
+
+
+def _durations_rule(operation: str, weight: float, fast: Cycle, slow: Cycle) -> Rule:
+    return lambda now: latency_cycle.plus(
+        fast.buckets(int(now.fast[operation] * weight)), slow.buckets(int(now.slow[operation] * weight))
+    )
+
+
+def _sum_rule(rules: Sequence[Rule]) -> Rule:
+    def total(now: Moment) -> int | tuple[int, ...]:
+        values = [rule(now) for rule in rules]
+        histograms = [value for value in values if isinstance(value, tuple)]
+        if histograms:
+            return reduce(latency_cycle.plus, histograms)
+        return sum(value for value in values if isinstance(value, int))
+
+    return total
+
+
+def grouped(series: Sequence[SimulatedSeries]) -> dict[tuple[str, int, int], list[tuple[Series, Rule]]]:
+    """Return the series and rules by source, scrape interval (0 for every tick) and phase, both in seconds."""
+    groups: defaultdict[tuple[str, int, int], list[tuple[Series, Rule]]] = defaultdict(list)
+    for one in series:
+        groups[one.source, int(one.scrape_interval.value), one.phase_s].append((one.series, one.rule))
+    return dict(groups)
