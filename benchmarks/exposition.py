@@ -1,8 +1,7 @@
 """CPU time of /metrics: adding a tick, rendering its page and serving it again, compared with prometheus_client."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from statistics import median
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,30 +9,25 @@ from prometheus_client.metrics_core import Metric as ClientMetric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from benchmarks import node_recordings
+from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
-from collector.catalogue import CATALOGUE
-from collector.journal.reader import entries, read
-from collector.journal.segments import journal_files
 from collector.model.identity import Identity
-from collector.model.metric import Series, Value
-from collector.model.snapshot import Scrape, Snapshot, Tick
+from collector.model.snapshot import Snapshot
+from collector.simulation.lifecycle import CALM
+from collector.simulation.simulated_cluster import simulated_cluster
 from exporters.prometheus.agent_health import AgentHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 
-SERIES = 5000
+TABLES = 25
 TICKS = 60
-# From one tick to the next, every n-th value changes, as on a real node under load; n differs between histograms (True)
-# and scalars (False).
-CHANGE_EVERY = {True: 3, False: 6}
 MAX_MS, MAX_REPEATED_MS = 10.0, 0.5
 IDENTITY = Identity("production", "dc1", "rack1", "10.20.30.40")
 
 
 def run() -> Iterator[Figure]:
-    """Measure pages of 5,000 series: a real node's series, with one table's series repeated for invented tables."""
-    ticks = _ticks(node_recordings.under_load())
+    """Measure pages of about 5,000 series: those of a simulated node with many tables."""
+    ticks = _ticks()
     clock = [0.0]
     page = Page(Options(), CollectorRegistry(), lambda: AgentHealth("0"), print, lambda: clock[0])
     cpu_ms: dict[str, list[float]] = {"add": [], "text": [], "gzip": [], "repeated": []}
@@ -56,7 +50,7 @@ def run() -> Iterator[Figure]:
     text_ms, gzip_ms = median(cpu_ms["text"][1:]), median(cpu_ms["gzip"][1:])
     series = sum(not line.startswith("#") for line in text.split("\n")[:-1])
     yield Figure("series", series, "series")
-    yield Figure("values per tick", len(ticks[0].scrapes[0].values), "values")
+    yield Figure("values per tick", sum(len(scrape.values) for scrape in ticks[-1].scrapes), "values")
     yield Figure("size", len(text) / 1024, "KiB")
     yield Figure("size, gzip", len(page.get(openmetrics=False, compressed=True)) / 1024, "KiB")
     yield Figure("adding a tick", median(cpu_ms["add"][1:]), "ms CPU")
@@ -75,57 +69,10 @@ def _cpu_ms(work: Callable[[], object]) -> float:
     return 1000 * (time.process_time() - began_s)
 
 
-def _ticks(recording: Path) -> list[Snapshot]:
-    """Return ticks of a node with many tables, in which values change as often as on a real node."""
-    values = _with_many_tables(_last_values(recording))
-    ticks = []
-    for number in range(TICKS):
-        values = {series: _next(value, index + number) for index, (series, value) in enumerate(values.items())}
-        scrape = Scrape("node", 1000.0 + number, values, "1", wall_s=0.01, cpu_s=0.01)
-        ticks.append(Snapshot(IDENTITY.node, Tick(1_700_000_000.0 + number), (scrape,)))
-    return ticks
-
-
-def _last_values(recording: Path) -> dict[Series, Value]:
-    """Return every series in a recording with its last value."""
-    values: dict[Series, Value] = {}
-    for entry in entries(record for file in journal_files(recording) for record in read(file)):
-        for scrape in entry.snapshot.scrapes:
-            values.update(scrape.values)
-    return values
-
-
-def _with_many_tables(values: Mapping[Series, Value]) -> dict[Series, Value]:
-    """Return the series, with one table's series repeated for invented tables until there are `SERIES` lines."""
-    table = next(series[2] for series in values if series[0] == "cassandra_table_operations_total")
-    of_table = {series: value for series, value in values.items() if "table" in _labels(series) and series[2] == table}
-    repeated = dict(values)
-    number = 0
-    while (missing := SERIES - sum(map(_lines, repeated.values()))) > 0:
-        for series, value in of_table.items():
-            if missing >= _lines(value):
-                renamed: Series = (*series[:2], f"table{number:04d}", *series[3:])
-                repeated[renamed] = value
-                missing -= _lines(value)
-        number += 1
-    return repeated
-
-
-def _labels(series: Series) -> tuple[str, ...]:
-    return CATALOGUE[series[0]].labels if series[0] in CATALOGUE else ()
-
-
-def _lines(value: Value) -> int:
-    return 21 if isinstance(value, tuple) else 1
-
-
-def _next(value: Value, turn: int) -> Value:
-    """Return the value for the next tick; numbers and histograms grow if `turn` is a multiple of `CHANGE_EVERY`."""
-    if isinstance(value, str) or turn % CHANGE_EVERY[isinstance(value, tuple)]:
-        return value
-    if isinstance(value, tuple):
-        return tuple(count + index % 2 for index, count in enumerate(value))
-    return value + 1
+def _ticks() -> list[Snapshot]:
+    """Return ticks of a simulated node with many tables."""
+    (node,) = simulated_cluster(1, TABLES, disturbances=CALM)
+    return list(simulated_recordings.snapshots(node, TICKS))
 
 
 class _Families(Collector):

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shutil import copytree
 
-from benchmarks import node_recordings, synthetic_cluster
+from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 
 NODES, TICKS = 3, 4200
@@ -22,9 +22,8 @@ NO_JOLOKIA = "http://127.0.0.1:1/jolokia"
 
 
 def run() -> Iterator[Figure]:
-    """Fetch from agents that serve synthetic recordings, and complete a fetched run as `casstat record` does."""
-    recording = node_recordings.under_load()
-    paths = synthetic_cluster.cluster(recording, node_recordings.folder() / "cluster", NODES, TICKS)
+    """Fetch from agents that serve simulated recordings, and complete a fetched run as `casstat record` does."""
+    paths = simulated_recordings.cluster(node_recordings.folder() / "cluster", NODES, TICKS)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         agents = [stack.enter_context(_agent(copytree(path, Path(folder, path.name)))) for path in paths]
         hour, ten_minutes = Path(folder, "hour"), Path(folder, "run")
@@ -39,7 +38,7 @@ def run() -> Iterator[Figure]:
 
 
 def _fetch(agents: Sequence[str], folder: Path, seconds: int) -> float:
-    begin_s = synthetic_cluster.BEGIN_TIME_S + TICKS - seconds
+    begin_s = simulated_recordings.BEGIN_TIME_S + TICKS - seconds
     return _measured("fetch", *agents, "--from", str(begin_s), "--until", str(begin_s + seconds), "-o", str(folder))
 
 

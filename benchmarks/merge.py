@@ -1,4 +1,4 @@
-"""Merging a large cluster's recordings into tables: 4,200 ticks of 250 scalars and 9 histograms per node."""
+"""Merging a large cluster's recordings into tables: 4,200 ticks of a simulated node with one table."""
 
 import resource
 import subprocess
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks import node_recordings, synthetic_cluster
+from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from collector.cluster.grid import Grid
 from collector.cluster.merge import merge
@@ -45,9 +45,7 @@ class Cost:
 
 def run() -> Iterator[Figure]:
     """Measure clusters of several sizes, and the reference merge on a few nodes."""
-    paths = synthetic_cluster.cluster(
-        node_recordings.under_load(), node_recordings.folder() / "cluster", NODES[-1], TICKS
-    )
+    paths = simulated_recordings.cluster(node_recordings.folder() / "cluster", NODES[-1], TICKS)
     size = sum(file.stat().st_size for path in paths for file in path.iterdir())
     yield Figure(f"{NODES[-1]} nodes: recordings", size / 2**20, "MiB")
     tick_us = []

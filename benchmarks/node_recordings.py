@@ -19,7 +19,6 @@ QUIET_S = 240
 RATE = 300
 TABLES = 3
 WARM_S = 30
-BRIEF_S, BRIEF_WARM_S = 30, 15
 
 
 @lru_cache(maxsize=1)
@@ -42,18 +41,13 @@ def quiet() -> Path:
     return _recorded("quiet", QUIET_S, 0)
 
 
-def brief() -> Path:
-    """Return a short recording of a node under load, or the long one if it exists."""
-    return under_load() if (folder() / "loaded").exists() else _recorded("brief", BRIEF_S, RATE, BRIEF_WARM_S)
-
-
-def _recorded(name: str, seconds: int, rate: float, warm_s: float = WARM_S) -> Path:
+def _recorded(name: str, seconds: int, rate: float) -> Path:
     path = folder() / name
     if not path.exists():
         # The folder gets its final name once the recording is complete.
         unfinished = folder() / f".{name}-{os.getpid()}"
         with real_node(TABLES) as node, loaded(rate, TABLES) if rate else nullcontext():
-            time.sleep(warm_s)
+            time.sleep(WARM_S)
             command = [sys.executable, "-m", "cli", "1", str(seconds), "--jolokia", node.spec.jolokia_url]
             subprocess.run([*command, "-w", str(unfinished)], check=True, stdout=subprocess.DEVNULL)
         unfinished.rename(path)

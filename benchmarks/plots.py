@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import node_recordings, synthetic_cluster
+from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from benchmarks.merge import measured
 
@@ -16,7 +16,7 @@ MAX_S = 15
 
 def run() -> Iterator[Figure]:
     """Measure the command on three recordings."""
-    paths = synthetic_cluster.cluster(node_recordings.under_load(), node_recordings.folder() / "three", NODES, TICKS)
+    paths = simulated_recordings.cluster(node_recordings.folder() / "three", NODES, TICKS)
     with tempfile.TemporaryDirectory() as out:
         cost = measured([sys.executable, "-m", "cli", "plot", *map(str, paths), "-o", out])
         plots = sum(path.suffix in (".png", ".svg") for path in Path(out).iterdir())

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 
-from benchmarks import node_recordings, synthetic_cluster
+from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from benchmarks.merge import measured
 
@@ -15,7 +15,7 @@ MAX_GROWTH = 1.5
 
 def run() -> Iterator[Figure]:
     """Measure `casstat replay` with several intervals."""
-    (path,) = synthetic_cluster.cluster(node_recordings.brief(), node_recordings.folder() / "hour", 1, TICKS)
+    (path,) = simulated_recordings.cluster(node_recordings.folder() / "hour", 1, TICKS)
     costs = []
     for interval_s in INTERVALS_S:
         cost = measured([sys.executable, "-m", "cli", "replay", str(path), "-i", str(interval_s)])

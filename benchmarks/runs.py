@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 
-from benchmarks import jmeter_results, node_recordings, synthetic_cluster
+from benchmarks import jmeter_results, node_recordings, simulated_recordings
 from benchmarks.figures import Figure
 from benchmarks.merge import Cost, measured
 from collector.runs.run import Run, RunNode, RunPhase
@@ -20,7 +20,7 @@ from collector.runs.run_file import write_run
 SIDE, NODES, LENGTH_S, WARM_UP_S = 3, 3, 600, 60
 RATE_PER_S, LARGE_RATE_PER_S = 900, 23_200
 MAX_IMPORT_RATIO, MAX_IMPORT_MB, MAX_S, MAX_REPORT_MB = 1, 500, 20, 1
-BEGIN_S = synthetic_cluster.BEGIN_TIME_S
+BEGIN_S = simulated_recordings.BEGIN_TIME_S
 
 
 def run() -> Iterator[Figure]:
@@ -44,7 +44,7 @@ def run() -> Iterator[Figure]:
 def _runs(folder: Path, count: int) -> list[Path]:
     """Write runs without client results to subfolders, which are returned."""
     recordings = node_recordings.folder() / "runs"
-    nodes = synthetic_cluster.cluster(node_recordings.under_load(), recordings, NODES * count, LENGTH_S)
+    nodes = simulated_recordings.cluster(recordings, NODES * count, LENGTH_S)
     phases = (
         RunPhase("warm-up", BEGIN_S, BEGIN_S + WARM_UP_S, measured=False),
         RunPhase("load", BEGIN_S + WARM_UP_S, BEGIN_S + LENGTH_S),

@@ -10,15 +10,16 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 
-from benchmarks import node_recordings, synthetic_cluster
+from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
 from collector.journal.reader import Entry, entries, read
 from collector.journal.segments import journal_files
-from collector.journal.writer import Journal, Limits
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
+from collector.simulation.lifecycle import CALM
+from collector.simulation.simulated_cluster import simulated_cluster
 from exporters.shipping.delivery import MAX_POINTS, TIMEOUT_S
 from exporters.shipping.runtime import system_runtime
 from exporters.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener
@@ -36,11 +37,9 @@ IDENTITY = Identity("cluster", "dc1", "rack1", "node000")
 
 def run() -> Iterator[Figure]:
     """Encode and send an hour of one node's samples to a null store, then ship them to InfluxDB."""
-    source = synthetic_cluster.pattern(node_recordings.under_load())
+    (node,) = simulated_cluster(1, simulated_recordings.TABLES, disturbances=CALM)
     with tempfile.TemporaryDirectory() as name:
-        with closing(Journal(Path(name), lambda: source.head, Limits(sync="never"), print)) as journal:
-            for snapshot in source.node(IDENTITY.node, 0, HOUR_S + 1):
-                journal.append(snapshot)
+        simulated_recordings.record(node, Path(name), HOUR_S + 1)
         yield from _into_null_store(
             list(entries(record for file in journal_files(Path(name)) for record in read(file)))
         )

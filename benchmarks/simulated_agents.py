@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import random
 import sys
 import time
 from collections.abc import Sequence
@@ -10,18 +9,20 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from benchmarks.simulated_recordings import BEGIN_TIME_S
 from collector.catalogue import CATALOGUE
-from collector.model.histogram import Buckets, upper_bounds_of
-from collector.model.metric import Kind, Series
-from collector.model.sample import Derived, Rate, Sample
+from collector.model.sample import Sample
 from collector.model.sample_json import encoded
 from collector.model.snapshot import Tick
+from collector.sampling.sample_stream import SampleStream
+from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.simulation.lifecycle import CALM
+from collector.simulation.simulated_cluster import simulated_cluster
+from collector.simulation.simulated_node import SimulatedNode
 
 PORT = 17199
 VARIANTS = 16
-OPERATIONS = ("Read", "Write", "RangeSlice", "CASRead", "CASWrite", "ViewWrite")
-MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-MESSAGES = 25
+TABLES = 10
 
 
 def addresses(number: int) -> list[str]:
@@ -29,52 +30,24 @@ def addresses(number: int) -> list[str]:
     return [f"127.0.{200 + index // 250}.{1 + index % 250}" for index in range(number)]
 
 
-def sample(node: str, time_s: float, generator: random.Random) -> Sample:
-    """Return a random one-second sample of a node under load."""
-    values: dict[Series, Derived] = {("cassandra_operation_mode",): "NORMAL"}
-    for operation in OPERATIONS:
-        _operation(
-            values, operation, generator.randrange(2000, 6000) if operation in ("Read", "Write") else 0, generator
-        )
-    for mode in MODES:
-        values["casstat_cpu_seconds_total", mode] = Rate(generator.random(), 1.0)
-    for number in range(MESSAGES):
-        values["cassandra_messages_dropped_total", f"MESSAGE_{number}"] = Rate(0.0, 1.0)
-    for metric in CATALOGUE.values():
-        for column in metric.columns:
-            series = (metric.name, *column.labels)
-            if metric.kind is Kind.GAUGE:
-                values.setdefault(series, float(generator.randrange(20)))
-            elif metric.kind is Kind.COUNTER:
-                values.setdefault(series, Rate(0.0, 1.0))
-        if metric.labels == ("device",):
-            values[metric.name, "nvme0n1"] = Rate(generator.random() * 100, 1.0)
-    values["cassandra_jvm_gc_seconds_total", "G1 Young Generation"] = Rate(generator.random() / 50, 1.0)
-    values["cassandra_jvm_heap_used_bytes",] = generator.random() * 2**34
-    values["cassandra_jvm_heap_max_bytes",] = 2.0**34
-    values["cassandra_endpoints_unreachable",] = 0.0
-    return Sample(node, Tick(time_s), values, {"cassandra": 1.0, "cpu": 1.0, "disk": 1.0, "network": 1.0})
+def samples() -> list[Sample]:
+    """Return a one-second sample of each of VARIANTS simulated nodes."""
+    return [_sample(node) for node in simulated_cluster(VARIANTS, TABLES, disturbances=CALM)]
 
 
-def _operation(values: dict[Series, Derived], operation: str, count: int, generator: random.Random) -> None:
-    counts = [0] * 128
-    for _ in range(min(count, 400)):
-        counts[min(int(generator.lognormvariate(3.4, 0.15)), 120)] += max(count // 400, 1)
-    total = sum(counts)
-    values["cassandra_client_requests_total", operation] = Rate(float(total), 1.0)
-    values["cassandra_client_request_seconds_total", operation] = Rate(total * 0.0007, 1.0)
-    bounds = upper_bounds_of("seconds", 128)
-    values["cassandra_client_request_duration_seconds", operation] = Buckets(bounds, tuple(counts))
-    for outcome in ("timeouts", "unavailables"):
-        values[f"cassandra_client_request_{outcome}_total", operation] = Rate(0.0, 1.0)
+def _sample(node: SimulatedNode) -> Sample:
+    stream = SampleStream(CATALOGUE, (JOLOKIA_SOURCE,), paced=False, met=True)
+    # Both ticks contain the slow series, so that the sample has all of them.
+    ticks = (Tick(BEGIN_TIME_S), Tick(BEGIN_TIME_S + 1))
+    (sample,) = stream.samples(node.snapshot(tick, 1.0, first=True) for tick in ticks)
+    return sample
 
 
 class ResponseBodies:
-    """The agents' response bodies: a few random samples, reduced to the requested metrics."""
+    """The agents' response bodies: the samples of a few simulated nodes, reduced to the requested metrics."""
 
     def __init__(self) -> None:
-        generator = random.Random(11)  # noqa: S311
-        self._samples = [encoded(sample("node", 0.0, generator)) for _ in range(VARIANTS)]
+        self._samples = [encoded(sample) for sample in samples()]
         self._bodies: dict[tuple[str, ...], list[str]] = {}
 
     def of(self, node: str, time_s: float, patterns: tuple[str, ...]) -> str:

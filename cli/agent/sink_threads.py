@@ -15,7 +15,7 @@ from exporters.shipping.runtime import system_runtime
 from exporters.shipping.shipper import Plan, Shipper
 from exporters.shipping.sink_health import SinkHealth
 from exporters.sinks.parts.registry import sink_of
-from exporters.sinks.sink import SinkUrlError
+from exporters.sinks.sink import Sink, SinkUrlError
 
 # When the agent stops, requests in progress have this much time to finish.
 PATIENCE_S = 1.0
@@ -30,13 +30,22 @@ class _Running:
     shipper: Shipper
 
 
+ShipperFactory = Callable[[Sink, Plan, threading.Event, Callable[[str], None]], Shipper]
+"""Creates the shipper for a sink; the event stops it."""
+
+
+def _shipper(sink: Sink, plan: Plan, stop: threading.Event, log: Callable[[str], None]) -> Shipper:
+    return Shipper(sink, plan, system_runtime(stop), log)
+
+
 class Sinks:
     """Starts and stops sinks according to the settings."""
 
-    def __init__(self, plan: Plan, log: Callable[[str], None]) -> None:
-        """Ship according to `plan`, whose start and identity `change` replaces."""
+    def __init__(self, plan: Plan, log: Callable[[str], None], create: ShipperFactory = _shipper) -> None:
+        """Ship according to `plan`, whose start and identity `change` replaces; `create` creates each shipper."""
         self._plan = plan
         self._log = log
+        self._create = create
         self._running: dict[str, _Running] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
@@ -67,14 +76,13 @@ class Sinks:
         ends_s = time.monotonic() + patience_s
         for running in self._running.values():
             running.thread.join(max(ends_s - time.monotonic(), 0.0))
-        self._running = {}
 
     def _start(self, url: str, start: Position, identity: Identity) -> _Running:
         stop = threading.Event()
         plan = replace(self._plan, start=start, identity=identity)
 
         def create() -> Shipper:
-            return Shipper(sink_of(url), plan, system_runtime(stop), self._log)
+            return self._create(sink_of(url), plan, stop, self._log)
 
         def ship() -> None:
             while not stop.is_set():

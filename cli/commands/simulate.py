@@ -19,9 +19,7 @@ MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
     default=10,
     help="Number of tables that each agent reads.  [10]",
 )
-@click.option(
-    "-i", "--interval", type=Duration(0.1, MAX_INTERVAL_S), default=1.0, help="Interval between ticks.  [1s]"
-)
+@click.option("-i", "--interval", type=Duration(0.1, MAX_INTERVAL_S), default=1.0, help="Interval between ticks.  [1s]")
 @click.option("--to", "urls", metavar="URL", multiple=True, help="URL of a store to push to (repeatable).")
 @click.option(
     "--listen",

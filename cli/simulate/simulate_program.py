@@ -6,6 +6,7 @@ slow, ticks are missed as in an agent that is too slow, so that its own limit sh
 
 import json
 import resource
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -17,6 +18,7 @@ from cli.agent.sink_threads import check as check_sinks
 from cli.errors import CasstatError, note
 from cli.safe_echo import echo
 from cli.simulate import figure_rows
+from cli.simulate.compute_gate import ComputeGate
 from cli.simulate.interval_figures import Figures, Totals, figures, store_totals
 from cli.simulate.simulated_agent import SimulatedAgent
 from cli.simulate.simulated_journal import NodeHistory
@@ -35,6 +37,10 @@ PATIENCE_S = 2.0
 # Files of the process other than the connections to stores, and connections of clients besides one for each node.
 OTHER_FILES, OTHER_CONNECTIONS = 100, 100
 HEADER_EVERY = 20
+IDLE_POLL_S = 0.005
+# Python's thread switch interval; it is short, because each of hundreds of threads needs the interpreter several times
+# a second.
+SWITCH_S = 0.0005
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ def run(settings: SimulateSettings) -> None:
     """Simulate until the duration has passed, or until Ctrl-C or SIGTERM. Raises CasstatError."""
     check_sinks(settings.urls)
     _raise_file_limit(settings)
+    sys.setswitchinterval(SWITCH_S)
     with listening() as signals, ExitStack() as stack:
         program = _Program(settings, signals)
         stack.callback(program.close)
@@ -83,11 +90,13 @@ class _Program:
         self._names = [_name(url) for url in settings.urls]
         self._ticks: list[Tick] = []
         self._achieved = self._due = self._rows = 0
+        self._gate = ComputeGate()
         session = f"{time.time():.3f}"
         nodes = simulated_cluster(settings.nodes, settings.tables, seed=settings.seed, cluster=settings.cluster)
         self.agents = [
             SimulatedAgent(
                 NodeHistory(node, header_of(node, settings.interval_s, session, version("casstat")), self._ticks),
+                self._gate,
                 self._logged,
                 self._clock.wall_s,
                 serves=self._serves,
@@ -124,6 +133,9 @@ class _Program:
                 self._achieved += 1
                 if self._signals.stopping:
                     raise StoppedError
+            # Without this wait, a process that is too slow would fall behind its stores, as if these were too slow.
+            while not self._gate.is_idle:
+                self._clock.sleep(IDLE_POLL_S)
 
     def end(self) -> None:
         """Stop the sinks, and print the summary."""
@@ -134,9 +146,7 @@ class _Program:
             whole = figures(self._begin, end)
             echo(json.dumps({"summary": {**whole.as_json(), "resident_mib": resident_mib()}}))
             return
-        lines = figure_rows.summary(
-            self._begin, end, resident_mib(), nodes=self._settings.nodes, serves=self._serves
-        )
+        lines = figure_rows.summary(self._begin, end, resident_mib(), nodes=self._settings.nodes, serves=self._serves)
         for line in lines:
             echo(line)
 

@@ -1,11 +1,15 @@
 """A simulated agent: its node, its `/metrics` page and its sinks."""
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 
 from prometheus_client import CollectorRegistry
 
 from cli.agent.sink_threads import Sinks
+from cli.simulate.compute_gate import ComputeGate, GatedSink
 from cli.simulate.simulated_journal import NodeHistory, SimulatedJournal
 from collector.journal.writer import Position
 from collector.model.identity import Identity
@@ -15,8 +19,9 @@ from collector.sampling.source_names import JOLOKIA_SOURCE
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
-from exporters.shipping.shipper import Plan
+from exporters.shipping.shipper import Plan, Shipper
 from exporters.shipping.sink_health import SinkHealth
+from exporters.sinks.sink import Sink
 
 # The size of a tick in a real journal.
 TICK_BYTES = 900
@@ -26,15 +31,20 @@ class SimulatedAgent:
     """Passes each tick of its node to the page and the sinks."""
 
     def __init__(
-        self, history: NodeHistory, log: Callable[[str], None], wall_s: Callable[[], float], *, serves: bool
+        self,
+        history: NodeHistory,
+        gate: ComputeGate,
+        log: Callable[[str], None],
+        wall_s: Callable[[], float],
+        *,
+        serves: bool,
     ) -> None:
         """Create the agent; `wall_s` returns the time, and `serves` states whether it has a page."""
         self.history = history
         self.is_silent = False
         self.pages = self.series = 0
         self._origin = ""
-        # Catching up is not limited to a part of a core, because the process has no node to protect.
-        self._sinks = Sinks(Plan(lambda _: SimulatedJournal(history), cpu_share=1.0), log)
+        self._sinks = Sinks(Plan(lambda _: SimulatedJournal(history)), log, partial(_shipper, gate, history))
         self._page: Page | None = None
         if serves:
             interval_s = history.header.interval_s
@@ -72,6 +82,7 @@ class SimulatedAgent:
     def stop(self) -> None:
         """Tell the sinks to stop, without waiting for them."""
         self._sinks.stop()
+        self.history.wake()
 
     def close(self, patience_s: float) -> None:
         """Wait for the sinks to stop, at most for `patience_s`."""
@@ -92,3 +103,14 @@ class SimulatedAgent:
         where = self.history.node.placement
         journal = JournalHealth(size_bytes=TICK_BYTES * len(self.history))
         return AgentHealth(version("casstat"), journal, self.sinks(), machine=where.machine, network=where.network)
+
+
+def _shipper(
+    gate: ComputeGate, history: NodeHistory, sink: Sink, plan: Plan, stop: threading.Event, log: Callable[[str], None]
+) -> Shipper:
+    """Return a shipper that computes only within the gate."""
+    journal = SimulatedJournal(history)
+    gated = GatedSink(sink, gate, journal, stop)
+    # Catching up is not limited to a part of a core, because the process has no node to protect.
+    plan = replace(plan, open_journal=lambda _: journal, cpu_share=1.0)
+    return Shipper(gated, plan, gated.runtime(), log)

@@ -4,7 +4,8 @@ Only the times of the ticks are kept: a snapshot that is no longer in memory is 
 down, it receives all ticks afterwards.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from threading import Condition
 
 from collector.journal.header import Header
 from collector.journal.reader import Entry
@@ -26,6 +27,7 @@ class NodeHistory:
         self._ticks = ticks
         self._kept: dict[int, Snapshot] = {}
         self._count = 0
+        self._changed = Condition()
 
     def __len__(self) -> int:
         return self._count
@@ -35,9 +37,21 @@ class NodeHistory:
         number = self._count
         snapshot = self._kept[number] = self._simulated(number)
         self._kept.pop(number - KEPT, None)
-        # Readers may see the tick only now.
-        self._count = number + 1
+        with self._changed:
+            # Readers may see the tick only now.
+            self._count = number + 1
+            self._changed.notify_all()
         return snapshot
+
+    def wait(self, seen: int, stopped: Callable[[], bool]) -> None:
+        """Wait until there are more than `seen` ticks, or until `wake` has been called and `stopped` returns True."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count > seen or stopped())
+
+    def wake(self) -> None:
+        """Let waiting threads notice that they are stopped."""
+        with self._changed:
+            self._changed.notify_all()
 
     def entry(self, number: int) -> Entry:
         """Return a tick that has been added."""
@@ -59,6 +73,10 @@ class SimulatedJournal:
         while self._next < len(self._history):
             self._next += 1
             yield self._history.entry(self._next - 1)
+
+    def wait(self, stopped: Callable[[], bool]) -> None:
+        """Wait for a tick that has not been read yet; see `NodeHistory.wait`."""
+        self._history.wait(self._next, stopped)
 
     def position(self, entry: Entry) -> Position:
         """Return the same position for all ticks, because no checkpoint is kept."""

@@ -1,7 +1,7 @@
 """Histograms of a given number of values: the values repeat in a fixed cycle.
 
-The number of values in a bucket is the number of complete cycles times the bucket's share of a cycle, plus its share of
-the last, incomplete cycle. Counts therefore never decrease as values are added, and they add up to the number of values.
+The number of values in a bucket is the number of complete cycles times the bucket's part of a cycle, plus its part of
+the last, incomplete cycle. Counts therefore never decrease as values are added, and add up to the number of values.
 """
 
 from bisect import bisect_left

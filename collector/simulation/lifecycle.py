@@ -1,4 +1,4 @@
-"""When a simulated node restarts, and when it does not answer: a fixed schedule that begins before any simulated time."""
+"""The times at which a simulated node restarts and at which it does not answer: a fixed schedule without a beginning."""
 
 from dataclasses import dataclass
 from math import floor
@@ -20,6 +20,8 @@ class Disturbances:
 
 
 DEFAULT = Disturbances()
+CALM = Disturbances(restart_every_s=10 * 365 * 86400.0, restart_s=0.0, silent_s=0.0)
+"""No disturbances, except that each JVM has started at some time in the last ten years."""
 
 
 @dataclass(frozen=True)

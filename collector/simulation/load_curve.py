@@ -1,7 +1,7 @@
 """Load that varies over the day and over seconds, with a closed form of its sum over time.
 
-The level is 1 + Σ a sin(ωt + φ), where Σ a < 1, so it is never negative and its integral never decreases. A counter that
-is proportional to the integral therefore never decreases either, and its value at any time needs no earlier values.
+The level is 1 + Σ a sin(ωt + φ), where Σ a < 1, so it is never negative, and its integral never decreases. A counter
+that is proportional to the integral therefore never decreases either, and can be computed for any time directly.
 """
 
 from dataclasses import dataclass

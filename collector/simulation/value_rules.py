@@ -67,7 +67,7 @@ def varies(base: float, swing: float) -> Rule:
 
 
 def sawtooth(low: float, high: float, operations: float) -> Rule:
-    """Return a rule for a whole number that grows from `low` to `high` and drops again after `operations` operations."""
+    """Return a rule for a whole number that grows from `low` to `high` and then drops, once in so many `operations`."""
     return lambda now: int(low + (high - low) * (now.operations % operations) / operations)
 
 
@@ -214,11 +214,22 @@ CONSTANTS: Mapping[str, Value] = {
 }
 # The values of these labels determine a factor; other series of the same metric have the factor in OTHERWISE.
 LABEL_FACTORS: Mapping[str, float] = {
-    **{"KeyCache": 1.0, "ChunkCache": 3.0, "RowCache": 0.0, "CounterCache": 0.0},
-    **{"G1 Young Generation": 1.0, "G1 Old Generation": 0.0, "G1 Concurrent GC": 0.05},
-    **{"READ_REQ": 1.0, "MUTATION_REQ": 0.5, "READ_RSP": 0.1},
-    **{"Read": 1.0, "Write": 1.0, "ReadStage": 1.0, "MutationStage": 1.0, "Native-Transport-Requests": 2.0},
-    **{"RequestResponseStage": 2.0, "CompactionExecutor": 0.3, "MemtableFlushWriter": 0.01},
+    "KeyCache": 1.0,
+    "ChunkCache": 3.0,
+    "RowCache": 0.0,
+    "CounterCache": 0.0,
+    "G1 Young Generation": 1.0,
+    "G1 Concurrent GC": 0.05,
+    "READ_REQ": 1.0,
+    "MUTATION_REQ": 0.5,
+    "Read": 1.0,
+    "Write": 1.0,
+    "ReadStage": 1.0,
+    "MutationStage": 1.0,
+    "RequestResponseStage": 2.0,
+    "Native-Transport-Requests": 2.0,
+    "CompactionExecutor": 0.3,
+    "MemtableFlushWriter": 0.01,
 }
 OTHERWISE: Mapping[str, float] = {"operation": 0.0, "message": 0.0, "collector": 0.0, "pool": 0.001}
 HEAP_USED = sawtooth(3 * GIB, 11 * GIB, 6000)

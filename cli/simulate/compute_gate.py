@@ -1,0 +1,100 @@
+"""Lets one shipping thread compute at a time, while any number of them wait for stores or for ticks.
+
+Python runs one thread at a time anyway, and hundreds of threads that compete for the interpreter would spend most of
+their time on that. The gate also shows whether the process keeps up with its stores: if no thread is at the gate, all
+threads are waiting for something else.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cli.simulate.simulated_journal import SimulatedJournal
+from collector.cluster.aggregation import NOWHERE, Placement
+from collector.model.identity import Identity
+from collector.model.metric import Metric
+from collector.model.sample import Sample
+from exporters.shipping.runtime import Runtime, system_runtime
+from exporters.shipping.shipper import POLL_S
+from exporters.sinks.sink import Sink
+
+
+class ComputeGate:
+    """A lock that knows how many threads hold it or wait for it."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._counting = threading.Lock()
+        self._threads = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no thread computes or wants to."""
+        return self._threads == 0
+
+    def enter(self) -> None:
+        """Wait until this thread may compute."""
+        with self._counting:
+            self._threads += 1
+        self._gate.acquire()
+
+    def leave(self) -> None:
+        """Let another thread compute."""
+        self._gate.release()
+        with self._counting:
+            self._threads -= 1
+
+
+class GatedSink:
+    """A sink whose thread leaves the gate while it sends or waits."""
+
+    def __init__(self, sink: Sink, gate: ComputeGate, journal: SimulatedJournal, stop: threading.Event) -> None:
+        self.name = sink.name
+        self._sink = sink
+        self._gate = gate
+        self._journal = journal
+        self._stop = stop
+        self._is_inside = False
+
+    def runtime(self) -> Runtime:
+        """Return the system's clocks, and this object's wait."""
+        return replace(system_runtime(self._stop), wait=self._wait)
+
+    def encode(
+        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
+    ) -> list[bytes]:
+        """Return a sample's points in the store's format."""
+        return self._sink.encode(catalogue, identity, sample, placement)
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        """Send points outside the gate."""
+        self._leave()
+        try:
+            self._sink.send(points, timeout_s)
+        finally:
+            self._enter()
+
+    def close(self) -> None:
+        """Leave the gate for good, and close the sink."""
+        self._leave()
+        self._sink.close()
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait outside the gate; return whether shipping is stopped. If idle, wait until the next tick instead."""
+        if not seconds:
+            return self._stop.is_set()
+        self._leave()
+        if seconds == POLL_S:
+            self._journal.wait(self._stop.is_set)
+        stopped = self._stop.wait(0.0 if seconds == POLL_S else seconds)
+        self._enter()
+        return stopped
+
+    def _enter(self) -> None:
+        self._gate.enter()
+        self._is_inside = True
+
+    def _leave(self) -> None:
+        if self._is_inside:
+            self._is_inside = False
+            self._gate.leave()
