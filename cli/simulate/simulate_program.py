@@ -37,6 +37,8 @@ PATIENCE_S = 2.0
 # Files of the process other than the connections to stores, and connections of clients besides one for each node.
 OTHER_FILES, OTHER_CONNECTIONS = 100, 100
 HEADER_EVERY = 20
+# The first ticks fill caches and take several times as long as later ones, so that ticks missed meanwhile are not due.
+WARM_UP_TICKS = 2
 IDLE_POLL_S = 0.005
 # Python's thread switch interval; it is short, because each of hundreds of threads needs the interpreter several times
 # a second.
@@ -121,8 +123,7 @@ class _Program:
             if not self._ticks:
                 self._begin = self._last = self._totals(tick.time_s)
             else:
-                self._due += tick.missed * settings.nodes
-                self._report_missed(tick)
+                self._count_missed(tick)
                 self._print(tick.time_s)
                 if settings.duration_s is not None and tick.time_s >= self._begin.time_s + settings.duration_s:
                     return
@@ -185,14 +186,16 @@ class _Program:
         self._rows += 1
         echo(figure_rows.row(interval, serves=self._serves))
 
-    def _report_missed(self, tick: Tick) -> None:
-        if tick.missed:
-            self._log(
-                f"this process is too slow for {self._settings.nodes} nodes every {self._settings.interval_s:g} s and "
-                "missed ticks; the figures show its own limit (hint: use fewer nodes or a longer interval, or several "
-                "processes with different --cluster)",
-                kind="missed",
-            )
+    def _count_missed(self, tick: Tick) -> None:
+        if not tick.missed or len(self._ticks) <= WARM_UP_TICKS:
+            return
+        self._due += tick.missed * self._settings.nodes
+        self._log(
+            f"this process is too slow for {self._settings.nodes} nodes every {self._settings.interval_s:g} s and "
+            "missed ticks; the figures show its own limit (hint: use fewer nodes or a longer interval, or several "
+            "processes with different --cluster)",
+            kind="missed",
+        )
 
     def _logged(self, text: str) -> None:
         """Log a message of a sink or page once for all nodes; numbers may differ."""

@@ -1,4 +1,4 @@
-"""The times at which a simulated node restarts and at which it does not answer: a fixed schedule without a beginning."""
+"""The times at which a simulated node restarts and does not answer: a fixed schedule without a beginning."""
 
 from dataclasses import dataclass
 from math import floor

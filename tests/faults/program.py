@@ -74,6 +74,13 @@ class Program:
         except queue.Empty:
             raise AssertionError(f"no line printed; stderr: {_all(self._errors)}") from None
 
+    def message(self) -> str:
+        """Wait for the next line on stderr and return it; `end` returns only the lines after it."""
+        try:
+            return self._errors.get(timeout=PATIENCE_S)
+        except queue.Empty:
+            raise AssertionError("no message printed") from None
+
     def row(self) -> Row:
         row: Row = json.loads(self.line())
         return row
