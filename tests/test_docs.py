@@ -119,7 +119,9 @@ def test_options_of_the_same_name_take_the_same_kind_of_value() -> None:
                 kinds.setdefault(flag, set()).add((option.type.name, option.metavar or ""))
     # --with takes runs in `compare`. --baseline takes a tag in `compare` and a run in `report`.
     # --nodes takes names in `merge` and a count in `demo up`; in `top`, --columns also accepts a column set.
-    assert {flag for flag, kind in kinds.items() if len(kind) > 1} == {"--nodes", "--columns", "--with", "--baseline"}
+    # --seed takes a node in `top` and `record`, and the seed of random numbers in `simulate`.
+    expected = {"--nodes", "--columns", "--with", "--baseline", "--seed"}
+    assert {flag for flag, kind in kinds.items() if len(kind) > 1} == expected
 
 
 def test_help_states_the_default_of_journal_sync() -> None:

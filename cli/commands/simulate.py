@@ -23,8 +23,8 @@ MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
 @click.option("--to", "urls", metavar="URL", multiple=True, help="URL of a store to push to (repeatable).")
 @click.option(
     "--listen",
-    metavar="[HOST:]PORT",
-    help="Serve the nodes' pages on /metrics/NODE, and their list on /targets.  [HOST: 127.0.0.1]",
+    metavar="HOST:PORT",
+    help="Address to serve the pages on, /metrics/NODE, and their list, /targets; PORT alone is on 127.0.0.1.",
 )
 @click.option("--duration", type=Duration(0.1), help="Time after which to stop.  [until Ctrl-C]")
 @click.option("--seed", type=int, default=1, help="Number that determines all values.  [1]")

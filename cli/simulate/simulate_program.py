@@ -25,6 +25,7 @@ from cli.simulate.simulated_journal import NodeHistory
 from cli.top.self_cost import resident_mib
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
+from collector.printable import count_text
 from collector.simulation.simulated_cluster import header_of, simulated_cluster
 from exporters.api.listen_address import ListenError, with_default_host
 from exporters.api.pages_app import TARGETS, pages_app
@@ -191,9 +192,9 @@ class _Program:
             return
         self._due += tick.missed * self._settings.nodes
         self._log(
-            f"this process is too slow for {self._settings.nodes} nodes every {self._settings.interval_s:g} s and "
-            "missed ticks; the figures show its own limit (hint: use fewer nodes or a longer interval, or several "
-            "processes with different --cluster)",
+            f"this process does not keep up with {count_text(self._settings.nodes, 'node')} every "
+            f"{self._settings.interval_s:g} s and misses ticks: the figures show its own limit (hint: use fewer nodes, "
+            "a longer interval, or several processes with different --cluster)",
             kind="missed",
         )
 
