@@ -39,7 +39,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Measured:
-    """A measurement: samples or points per second, usage, and what fell behind: "simulator", "store", or "" for none."""
+    """A measurement; `limit` states what fell behind: "simulator", "store", or "" for neither."""
 
     samples_per_s: float
     store_cpu_pct: float

@@ -27,7 +27,6 @@ class ComputeGate:
         self._counting = threading.Lock()
         self._threads = 0
 
-    @property
     def is_idle(self) -> bool:
         """Whether no thread computes or wants to."""
         return self._threads == 0

@@ -136,7 +136,7 @@ class _Program:
                 if self._signals.stopping:
                     raise StoppedError
             # Without this wait, a process that is too slow would fall behind its stores, as if these were too slow.
-            while not self._gate.is_idle:
+            while not self._gate.is_idle():
                 self._clock.sleep(IDLE_POLL_S)
 
     def end(self) -> None:

@@ -120,12 +120,12 @@ def test_the_gate_is_idle_only_if_no_thread_wants_to_compute() -> None:
         entered.set()
         gate.leave()
 
-    assert gate.is_idle
+    assert gate.is_idle()
     gate.enter()
     thread = threading.Thread(target=compute)
     thread.start()
-    assert not gate.is_idle
+    assert not gate.is_idle()
     assert not entered.is_set()
     gate.leave()
     thread.join()
-    assert gate.is_idle
+    assert gate.is_idle()

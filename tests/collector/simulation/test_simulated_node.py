@@ -70,7 +70,8 @@ def test_a_histogram_contains_as_many_values_as_its_counter(seed: int, time_s: f
     for series, value in scrape.values.items():
         metric = CATALOGUE[series[0]]
         if isinstance(value, tuple) and metric.count:
-            assert sum(value) == scrape.values[(metric.count, *series[1:])]
+            counter = (metric.count, *series[1:])
+            assert sum(value) == scrape.values[counter]
             compared += 1
     assert compared
 
