@@ -71,8 +71,8 @@ def run(settings: SimulateSettings) -> None:
         stack.callback(program.close)
         if settings.listen is not None:
             stack.enter_context(_serving(settings.listen, program.agents))
-        program.start()
         try:
+            program.start()
             program.simulate()
         except StoppedError:
             pass
@@ -94,6 +94,7 @@ class _Program:
         self._ticks: list[Tick] = []
         self._achieved = self._due = self._rows = 0
         self._gate = ComputeGate()
+        self._closed = False
         session = f"{time.time():.3f}"
         nodes = simulated_cluster(settings.nodes, settings.tables, seed=settings.seed, cluster=settings.cluster)
         self.agents = [
@@ -142,6 +143,9 @@ class _Program:
     def end(self) -> None:
         """Stop the sinks, and print the summary."""
         self.close()
+        if self._rows == 0:
+            note(f"nothing measured yet: the first row takes at least one interval ({self._settings.interval_s:g} s)")
+            return
         end = self._totals(self._clock.wall_s())
         self._log.flush()
         if self._settings.output == "json":
@@ -153,7 +157,10 @@ class _Program:
             echo(line)
 
     def close(self) -> None:
-        """Stop all sinks together, and wait for them."""
+        """Stop all sinks together, and wait for them; do nothing if they are stopped already."""
+        if self._closed:
+            return
+        self._closed = True
         for agent in self.agents:
             agent.stop()
         ends_s = time.monotonic() + PATIENCE_S
@@ -178,13 +185,13 @@ class _Program:
         totals = self._totals(time_s)
         interval: Figures = figures(self._last, totals)
         self._last = totals
+        self._rows += 1
         if self._settings.output == "json":
             echo(json.dumps(interval.as_json()))
             return
-        if self._rows % HEADER_EVERY == 0:
+        if self._rows % HEADER_EVERY == 1:
             for line in figure_rows.header(self._names, serves=self._serves):
                 echo(line)
-        self._rows += 1
         echo(figure_rows.row(interval, serves=self._serves))
 
     def _count_missed(self, tick: Tick) -> None:

@@ -10,7 +10,6 @@ from collector.simulation.simulated_node import SimulatedNode
 CLUSTER = "simulated"
 SEED = 1
 DATACENTRES, RACKS = 2, 3
-MAX_NODES = 5000
 
 
 def simulated_cluster(
