@@ -9,7 +9,7 @@ from collector.cassandra.compaction import BEANS as COMPACTION_BEANS
 from collector.catalogue import HOST
 from collector.cluster.aggregation import Placement
 from collector.model.identity import Identity
-from collector.model.metric import Series, Value, Values
+from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
 from collector.sampling.source_names import JOLOKIA_SOURCE
 from collector.simulation.lifecycle import Disturbances, Lifecycle, lifecycle
@@ -24,9 +24,10 @@ ANSWER_S, LATE_S = (0.004, 0.03), 0.002
 OPERATIONS_PER_S, SLOW_SHARE = (1500.0, 4500.0), 0.02
 # A compaction runs for the first part of each period.
 COMPACTION_EVERY_S, COMPACTION_S, COMPACTION_BYTES = 200.0, 60.0, 12 << 30
-MIN_INTERVAL_S = 0.1
 _START_TIME: Series = ("cassandra_jvm_start_time_seconds",)
-_RESTARTED_WITH_CASSANDRA = ("cgroup", "process")
+_OF_THE_PROCESS = ("cgroup", "process")
+# The origins of a machine's counters, other than its boot.
+_ORIGINS = {"network": "/proc/net"}
 
 
 @dataclass(frozen=True)
@@ -74,31 +75,45 @@ class SimulatedNode:
         Slow series are contained only when they are due, or if it is the `first` snapshot of an agent or of a JVM. The
         delay of `tick` is replaced by a simulated one.
         """
-        time_s = tick.time_s
-        noise = Random(f"{self._seed} {time_s:.3f}")  # noqa: S311 - not for secrets
-        at_s = time_s + noise.random() * LATE_S
+        noise = Random(f"{self._seed} {tick.time_s:.3f}")  # noqa: S311 - not for secrets
+        at_s = tick.time_s + noise.random() * LATE_S
         answered_s = at_s + noise.uniform(*ANSWER_S)
-        simulated = Tick(time_s, at_s - time_s, tick.missed)
+        scrapes = list(self._host_scrapes(at_s, noise, tick, interval_s, first))
+        scrapes.append(self._cassandra_scrape(at_s, answered_s, noise, tick, interval_s, first))
+        return with_rounded_times(
+            Snapshot(self.node, Tick(tick.time_s, at_s - tick.time_s, tick.missed), tuple(scrapes))
+        )
+
+    def _host_scrapes(self, at_s: float, noise: Random, tick: Tick, interval_s: float, first: bool) -> Iterator[Scrape]:
+        """Yield the scrapes of the machine, whose process metrics begin with each JVM."""
         life = self.lifecycle
-        is_running, start_s = life.runs(answered_s), life.start_s(answered_s)
         machine = self._moment(life.boot_s, at_s, noise)
-        cassandra = self._moment(start_s, answered_s, noise)
-        is_new = first or not life.runs(time_s - interval_s)
-        scrapes = []
+        jvm = self._moment(life.start_s(at_s), at_s, noise)
+        process = str(1000 + life.number_of_starts(at_s) % 30_000)
         for subject in HOST:
-            is_bound = subject.name in _RESTARTED_WITH_CASSANDRA
-            origin = str(1000 + life.number_of_starts(at_s) % 30_000) if is_bound else _origin(subject.name)
-            moment = cassandra if is_bound else machine
-            values = {} if is_bound and not is_running else self._values(subject.name, moment, tick, interval_s, first)
-            scrapes.append(Scrape(subject.name, at_s, values, origin, wall_s=2e-4, cpu_s=2e-4))
-        if not (is_running and life.answers(answered_s)):
-            scrapes.append(Scrape(JOLOKIA_SOURCE, answered_s, problem=NO_ANSWER, wall_s=answered_s - at_s))
-        else:
-            values = self._values(JOLOKIA_SOURCE, cassandra, tick, interval_s, is_new)
-            values.update(self._other_values(answered_s, start_s, all_names=is_new or _is_due(60, 0, tick, interval_s)))
-            origin = str(round(start_s * 1000))
-            scrapes.append(Scrape(JOLOKIA_SOURCE, answered_s, values, origin, wall_s=answered_s - at_s, cpu_s=1e-3))
-        return with_rounded_times(Snapshot(self.node, simulated, tuple(scrapes)))
+            values: Values = {}
+            if subject.name not in _OF_THE_PROCESS:
+                values = self._values(subject.name, machine, tick, interval_s, first)
+            elif life.runs(at_s):
+                values = self._values(subject.name, jvm, tick, interval_s, first)
+            origin = process if subject.name in _OF_THE_PROCESS else _ORIGINS.get(subject.name, "boot")
+            yield Scrape(subject.name, at_s, values, origin, wall_s=2e-4, cpu_s=2e-4)
+
+    def _cassandra_scrape(
+        self, at_s: float, answered_s: float, noise: Random, tick: Tick, interval_s: float, first: bool
+    ) -> Scrape:
+        life = self.lifecycle
+        wall_s = answered_s - at_s
+        if not life.answers(answered_s):
+            return Scrape(JOLOKIA_SOURCE, answered_s, problem=NO_ANSWER, wall_s=wall_s)
+        # After silence, everything is read again, because the JVM may be a new one.
+        is_new = first or not life.answers(tick.time_s - interval_s)
+        jvm = self._moment(life.start_s(answered_s), answered_s, noise)
+        values = self._values(JOLOKIA_SOURCE, jvm, tick, interval_s, is_new)
+        names_due = is_new or _is_due(int(ScrapeInterval.SLOW.value), 0, tick, interval_s)
+        start_s = life.start_s(answered_s)
+        values.update(self._other_values(answered_s, start_s, all_names=names_due))
+        return Scrape(JOLOKIA_SOURCE, answered_s, values, str(round(start_s * 1000)), wall_s=wall_s, cpu_s=1e-3)
 
     def _moment(self, begin_s: float, now_s: float, noise: Random) -> Moment:
         fast, slow = {}, {}
@@ -153,10 +168,6 @@ def _is_due(every_s: int, phase_s: int, tick: Tick, interval_s: float) -> bool:
     if interval_s >= every_s:
         return True
     return (tick.time_s + phase_s) // every_s > (tick.time_s - interval_s + phase_s) // every_s
-
-
-def _origin(subject: str) -> str:
-    return "/proc/net" if subject == "network" else "boot"
 
 
 def _machine(generator: Random) -> str:
