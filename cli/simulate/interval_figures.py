@@ -14,7 +14,7 @@ class StoreTotals:
 
     points   the number of points that the store accepted.
     refused  the number of points that it refused for good.
-    retried  the number of failed requests, each of which is sent again.
+    retried  the number of requests that failed and are sent again.
     lag_s    by how much the node that is furthest behind lags.
     down     the number of nodes whose last request failed.
     reason   the most frequent reason; "" if none is down.
@@ -55,6 +55,7 @@ class StoreFigures:
     """A store's figures for an interval; see `StoreTotals`."""
 
     name: str
+    points: int
     points_per_s: float
     refused: int
     retried: int
@@ -119,6 +120,7 @@ def figures(before: Totals, after: Totals) -> Figures:
 def _store(before: StoreTotals, after: StoreTotals, elapsed_s: float) -> StoreFigures:
     return StoreFigures(
         after.name,
+        after.points - before.points,
         (after.points - before.points) / elapsed_s,
         after.refused - before.refused,
         after.retried - before.retried,

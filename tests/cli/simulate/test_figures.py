@@ -34,6 +34,7 @@ def test_figures_are_differences_per_second() -> None:
     assert [store.points_per_s for store in interval.stores] == [120_000.0, 0.0]
     assert interval.as_json()["stores"][1] == {
         "name": B,
+        "points": 0,
         "points_per_s": 0.0,
         "refused": 7,
         "retried": 12,
