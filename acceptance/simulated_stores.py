@@ -1,7 +1,7 @@
 """Find out how many simulated nodes real stores take on this machine, and print a Markdown table.
 
-Prometheus scrapes the pages of all nodes; samples are pushed to VictoriaMetrics and InfluxDB. The number of nodes
-grows until the store or `casstat simulate` itself falls behind. Each row takes three minutes. Arguments are the numbers of
+Prometheus scrapes the pages of all nodes; samples are pushed to VictoriaMetrics and InfluxDB. The number of nodes grows
+until the store or `casstat simulate` itself falls behind. Each row takes three minutes. Arguments are the numbers of
 nodes; INTERVAL in the environment is the interval in seconds.
 """
 
