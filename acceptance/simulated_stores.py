@@ -21,6 +21,7 @@ from typing import Any
 
 import psutil
 
+from cli.simulate.simulate_program import MAX_SERVING_PCT
 from tests.real.programs import program
 from tests.real.prometheus import Prometheus
 from tests.real.stores import HOST, InfluxDB, StoreProcess, VictoriaMetrics, fetched, free_port
@@ -98,8 +99,9 @@ def measure(
     pages_share = fmean(row["pages_per_s"] for row in rows) * INTERVAL_S / nodes
     is_behind = lag_s > MAX_LAG_INTERVALS * INTERVAL_S or any(store["down"] for store in rows[-1]["stores"])
     is_behind |= not rows[-1]["stores"] and pages_share < MIN_SHARE
+    is_late = ticks_share < MIN_SHARE or fmean(row["serving_pct"] for row in rows) > MAX_SERVING_PCT
     cpu_pct = fmean(row["cpu_pct"] for row in rows)
-    limit = "simulator" if ticks_share < MIN_SHARE else "store" if is_behind else ""
+    limit = "simulator" if is_late else "store" if is_behind else ""
     store_cpu_pct = 100 * (_cpu_s(process) - before_s) / elapsed_s
     return Measured(per_s, store_cpu_pct, process.memory_info().rss / 2**20, cpu_pct, ticks_share, lag_s, limit)
 

@@ -8,7 +8,7 @@ from collector.printable import count_text
 
 # Headers and widths of the columns.
 _FIRST = (("Time", 8), ("Ticks", 11), ("CPU%", 6), ("Silent", 6))
-_SERVED = (("Pages/s", 8), ("Smpl/s", 9))
+_SERVED = (("Pages/s", 8), ("Smpl/s", 9), ("Serve%", 6))
 _STORE = (("Pts/s", 9), ("Refused", 8), ("Retried", 8), ("Lag", 6), ("Down", 5))
 GAP = "  "
 
@@ -29,7 +29,7 @@ def row(interval: Figures, *, serves: bool) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(interval.time_s))
     cells = [clock, f"{interval.achieved}/{interval.due}", f"{interval.cpu_pct:.1f}", str(interval.silent)]
     if serves:
-        cells += [f"{interval.pages_per_s:.1f}", f"{interval.samples_per_s:.0f}"]
+        cells += [f"{interval.pages_per_s:.1f}", f"{interval.samples_per_s:.0f}", f"{interval.serving_pct:.1f}"]
     columns = _FIRST + (_SERVED if serves else ())
     return GAP.join([_joined(columns, cells), *(_joined(_STORE, _cells(store)) for store in interval.stores)])
 

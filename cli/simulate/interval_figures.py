@@ -37,6 +37,7 @@ class Totals:
     achieved, due   the number of simulated ticks of all nodes, and the number at the given interval.
     silent          the number of nodes that do not answer at present.
     pages, samples  the number of pages served, and of samples (series) on them.
+    serving_s       the time spent on rendering pages, one after another.
     """
 
     time_s: float
@@ -47,6 +48,7 @@ class Totals:
     silent: int
     pages: int
     samples: int
+    serving_s: float
     stores: tuple[StoreTotals, ...] = ()
 
 
@@ -65,7 +67,11 @@ class StoreFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of an interval that ends at `time_s`; CPU time is a percentage of one core."""
+    """The figures of an interval that ends at `time_s`.
+
+    cpu_pct      CPU time as a percentage of one core.
+    serving_pct  the percentage of the time in which a page was being rendered.
+    """
 
     time_s: float
     elapsed_s: float
@@ -75,6 +81,7 @@ class Figures:
     silent: int
     pages_per_s: float
     samples_per_s: float
+    serving_pct: float
     stores: tuple[StoreFigures, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -113,6 +120,7 @@ def figures(before: Totals, after: Totals) -> Figures:
         after.silent,
         (after.pages - before.pages) / elapsed_s,
         (after.samples - before.samples) / elapsed_s,
+        100 * (after.serving_s - before.serving_s) / elapsed_s,
         tuple(_store(former.get(store.name, StoreTotals(store.name)), store, elapsed_s) for store in after.stores),
     )
 

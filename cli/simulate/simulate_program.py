@@ -40,6 +40,8 @@ OTHER_FILES, OTHER_CONNECTIONS = 100, 100
 HEADER_EVERY = 20
 # The first ticks fill caches and take several times as long as later ones, so that ticks missed meanwhile are not due.
 WARM_UP_TICKS = 2
+# Pages are rendered one after another; above this share of the time, clients wait for them.
+MAX_SERVING_PCT = 80.0
 IDLE_POLL_S = 0.005
 # Python's thread switch interval; it is short, because each of hundreds of threads needs the interpreter several times
 # a second.
@@ -178,6 +180,7 @@ class _Program:
             sum(agent.is_silent for agent in self.agents),
             sum(agent.pages for agent in self.agents),
             sum(agent.series for agent in self.agents),
+            sum(agent.serving_s for agent in self.agents),
             tuple(map(store_totals, zip(*sinks, strict=True))),
         )
 
@@ -185,6 +188,7 @@ class _Program:
         totals = self._totals(time_s)
         interval: Figures = figures(self._last, totals)
         self._last = totals
+        self._check_serving(interval)
         self._rows += 1
         if self._settings.output == "json":
             echo(json.dumps(interval.as_json()))
@@ -204,6 +208,14 @@ class _Program:
             "a longer interval, or several processes with different --cluster)",
             kind="missed",
         )
+
+    def _check_serving(self, interval: Figures) -> None:
+        if interval.serving_pct > MAX_SERVING_PCT:
+            self._log(
+                "this process renders pages all the time: slow and failed scrapes show its own limit (hint: use fewer "
+                "nodes, a longer scrape interval, or several processes with different --cluster)",
+                kind="serving",
+            )
 
     def _logged(self, text: str) -> None:
         """Log a message of a sink or page once for all nodes; numbers may differ."""

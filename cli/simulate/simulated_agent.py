@@ -1,6 +1,7 @@
 """A simulated agent: its node, its `/metrics` page and its sinks."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -43,6 +44,7 @@ class SimulatedAgent:
         self.history = history
         self.is_silent = False
         self.pages = self.series = 0
+        self.serving_s = 0.0
         self._origin = ""
         self._sinks = Sinks(Plan(lambda _: SimulatedJournal(history)), log, partial(_shipper, gate, history))
         self._page: Page | None = None
@@ -70,7 +72,9 @@ class SimulatedAgent:
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the page, and count it."""
         assert self._page is not None  # noqa: S101 - only agents with a page are served
+        began_s = time.monotonic()
         body = self._page.get(openmetrics=openmetrics, compressed=compressed)
+        self.serving_s += time.monotonic() - began_s
         self.pages += 1
         self.series += self._page.series
         return body

@@ -5,7 +5,7 @@ from cli.simulate.interval_figures import StoreTotals, Totals, figures, store_to
 from exporters.shipping.sink_health import SinkHealth
 
 A, B = "influxdb+http://127.0.0.1:8086/casstat", "graphite://127.0.0.1:2003"
-BEGIN = Totals(1_795_000_000.0, 10.0, 1.0, 0, 0, 0, 0, 0, (StoreTotals(A), StoreTotals(B)))
+BEGIN = Totals(1_795_000_000.0, 10.0, 1.0, 0, 0, 0, 0, 0, 0.0, (StoreTotals(A), StoreTotals(B)))
 END = Totals(
     1_795_000_002.0,
     12.0,
@@ -15,6 +15,7 @@ END = Totals(
     4,
     20,
     60_000,
+    1.5,
     (StoreTotals(A, 240_000), StoreTotals(B, 0, 7, 12, 31.25, 300, "connection refused")),
 )
 
@@ -30,7 +31,7 @@ def test_a_store_is_the_sum_over_its_nodes() -> None:
 def test_figures_are_differences_per_second() -> None:
     interval = figures(BEGIN, END)
     assert (interval.cpu_pct, interval.achieved, interval.due) == (75.0, 600, 900)
-    assert (interval.pages_per_s, interval.samples_per_s) == (10.0, 30_000.0)
+    assert (interval.pages_per_s, interval.samples_per_s, interval.serving_pct) == (10.0, 30_000.0, 75.0)
     assert [store.points_per_s for store in interval.stores] == [120_000.0, 0.0]
     assert interval.as_json()["stores"][1] == {
         "name": B,
