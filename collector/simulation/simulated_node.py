@@ -55,7 +55,9 @@ class SimulatedNode:
             operation: Traffic(generator.uniform(*OPERATIONS_PER_S), load_curve(generator), load_curve(generator))
             for operation in ("Read", "Write")
         }
-        self.placement = Placement(_machine(generator), "net:[4026531840]", DISK, INTERFACE)
+        # Machines of different clusters differ even if their nodes have the same values.
+        machine = _boot_id(Random(f"{seed} {identity.cluster}"))  # noqa: S311 - not for secrets
+        self.placement = Placement(machine, "net:[4026531840]", DISK, INTERFACE)
         self._names: Values = {
             ("cassandra_cluster_name",): identity.cluster,
             ("cassandra_datacenter",): identity.dc,
@@ -170,6 +172,6 @@ def _is_due(every_s: int, phase_s: int, tick: Tick, interval_s: float) -> bool:
     return (tick.time_s + phase_s) // every_s > (tick.time_s - interval_s + phase_s) // every_s
 
 
-def _machine(generator: Random) -> str:
+def _boot_id(generator: Random) -> str:
     digits = f"{generator.getrandbits(128):032x}"
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
