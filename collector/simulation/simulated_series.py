@@ -68,6 +68,8 @@ _LABEL_VALUES: Mapping[str, Sequence[str]] = {
     "cpu": tuple(map(str, range(PROCESSORS))),
     "mountpoint": (MOUNT,),
 }
+# The value of a label that is not in this table, such as one of a new metric.
+_OTHER_LABEL = ("simulated",)
 # The fast and the slow operations: median and standard deviation of the logarithm of their durations.
 _CLIENT = {"Read": ((450e-6, 0.35), (5e-3, 0.7)), "Write": ((280e-6, 0.3), (3e-3, 0.7))}
 _LOCAL = {"Read": ((110e-6, 0.4), (1.2e-3, 0.8)), "Write": ((24e-6, 0.4), (300e-6, 0.8))}
@@ -123,7 +125,7 @@ def _host_series() -> Iterator[SimulatedSeries]:
     for subject in HOST:
         values = {**_LABEL_VALUES, "device": (INTERFACE if subject.name == "network" else DISK,)}
         for metric in subject.metrics:
-            for labels in product(*(values[label] for label in metric.labels)):
+            for labels in product(*(values.get(label, _OTHER_LABEL) for label in metric.labels)):
                 if metric.labels and metric.labels[-1] == "mode":
                     rule = cpu_rule(labels[-1], 1 if "cpu" in metric.labels else PROCESSORS)
                 else:
@@ -159,7 +161,7 @@ def _label_values(bean: MBean, tables: Sequence[str]) -> list[tuple[str, ...]]:
             labels.remove("table")
             parts.append([(KEYSPACE, table) for table in tables])
         else:
-            parts.append([(value,) for value in _LABEL_VALUES[label]])
+            parts.append([(value,) for value in _LABEL_VALUES.get(label, _OTHER_LABEL)])
     return [sum(values, ()) for values in product(*parts)]
 
 
