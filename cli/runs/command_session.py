@@ -14,15 +14,19 @@ from cli.runs.command.output_marker import OutputMarker
 from cli.runs.command.output_observer import OutputObserver, OutputObservers
 from cli.runs.command.status_line import COLUMNS, StatusLine
 from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.command.time_limit import TimeLimit
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
 from exporters.live.live_frames import LiveFrames, Wanted
 
 
 def run_command(
-    hosts: ClientHosts, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None
+    hosts: ClientHosts, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None, duration_s: float | None
 ) -> CommandResult:
-    """Run the command of the run in `folder` on its hosts; on a terminal, show a status line unless `plan` is None."""
+    """Run the command of the run in `folder` on its hosts, and end it after `duration_s`, unless that is None.
+
+    On a terminal, show a status line unless `plan` is None.
+    """
     with ExitStack() as stack:
         observers: list[OutputObserver] = []
         if mark_regex is not None:
@@ -35,7 +39,7 @@ def run_command(
             stack.callback(status.erase)
             observers.append(status)
         log = stack.enter_context(CommandLog(folder / LOG_FILE))
-        return hosts.run(log, OutputObservers(observers))
+        return hosts.run(log, OutputObservers(observers), TimeLimit(duration_s))
 
 
 def live_plan(agents: Sequence[NodeAddress], clients: AgentClients) -> Plan:

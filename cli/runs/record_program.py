@@ -53,6 +53,7 @@ class RecordSettings:
     seeds: tuple[str, ...] = ()
     name: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
+    duration: float | None = None
     warm_up: float = 0.0
     cool_down: float = 0.0
     folder: Path | None = None
@@ -80,6 +81,23 @@ class _Start:
     folder: Path
 
 
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run that has been recorded and completed.
+
+    result         how its command ended.
+    condition_met  whether a condition of --fail-if is met or cannot be checked.
+    """
+
+    folder: Path
+    result: CommandResult
+    condition_met: bool
+
+    @property
+    def exit_status(self) -> int:
+        return self.result.exit_code or (CONDITION_MET if self.condition_met else 0)
+
+
 def record(settings: RecordSettings) -> int:
     """Run the command while recording all nodes, and return the exit status.
 
@@ -88,6 +106,15 @@ def record(settings: RecordSettings) -> int:
     open_standard_streams()
     if not settings.client_hosts and shutil.which(settings.command[0]) is None:
         return _not_runnable(settings.command[0])
+    return recorded_run(settings).exit_status
+
+
+def recorded_run(settings: RecordSettings) -> RecordedRun:
+    """Run the command while recording all nodes, and complete the run; the standard streams must be open.
+
+    If the command cannot be started, the result has the exit status that `env` would return. Raises CasstatError,
+    click.UsageError and KeyboardInterrupt. After an error, recordings are kept only if the run has begun.
+    """
     start = _start(settings)
     is_new = run_folder.create(start.folder)
     with ExitStack() as stack:
@@ -100,9 +127,7 @@ def record(settings: RecordSettings) -> int:
         result, run = _recorded(start, stack)
     import_after_run(start.folder, run, settings.clients)
     met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
-    if result.exit_code:
-        return result.exit_code
-    return CONDITION_MET if met else 0
+    return RecordedRun(start.folder, result, met)
 
 
 def _start(settings: RecordSettings) -> _Start:
@@ -112,6 +137,8 @@ def _start(settings: RecordSettings) -> _Start:
     client_hosts = ssh_addresses(settings.client_hosts)
     if settings.serve is not None and client_hosts:
         raise click.UsageError("--serve reads only files on this machine, so it cannot be used with --client-host")
+    if settings.duration is not None and settings.warm_up >= settings.duration:
+        raise click.UsageError("--warm-up must be shorter than --duration")
     begin_s = time.time()
     name = settings.name or accepted_name(Path(settings.command[0]).name)
     folder = settings.folder or run_folder.default_folder(name, begin_s)
@@ -136,9 +163,9 @@ def _recorded(start: _Start, stack: ExitStack) -> tuple[CommandResult, Run]:
     planned = replace(_planned(start), nodes=nodes, other_runs=other_runs)
     recorder = Recorder(planned, tuple(agents.journals), clients, folder, hosts)
     plan = None if settings.quiet else live_plan(tuple(agents.journals), clients)
-    execute = partial(run_command, hosts, folder, settings.mark_regex, plan)
+    execute = partial(run_command, hosts, folder, settings.mark_regex, plan, settings.duration)
     with _recoverable(folder):
-        result = recorder.run(settings.command, execute, settings.cool_down)
+        result = recorder.run(settings.command, execute, settings.cool_down, settings.duration)
         run = recorder.fetch()
     if any(node.problem and node.address for node in run.recorded):
         report_spools(run)

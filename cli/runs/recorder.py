@@ -49,10 +49,16 @@ class Recorder:
         self._hosts = hosts
         self._marks = MarksReader(folder)
 
-    def run(self, words: Sequence[str], execute: Callable[[], CommandResult], cool_down_s: float) -> CommandResult:
+    def run(
+        self,
+        words: Sequence[str],
+        execute: Callable[[], CommandResult],
+        cool_down_s: float,
+        duration_s: float | None = None,
+    ) -> CommandResult:
         """Begin the run on the agents, run the command, and end the run; return the command's result.
 
-        `execute` runs the command; `words` are its words, for the run's file. Raises CasstatError.
+        `execute` runs the command; its words and its duration are for the run's file. Raises CasstatError.
         """
         reached = [agent for agent, node in zip(self._agents, self._nodes, strict=True) if not node.problem]
         runs = AgentRuns(self._new_clients(reached), note)
@@ -63,7 +69,7 @@ class Recorder:
             stack.callback(runs.end)
             runs.begin(self._run.name)
             begin_s = self._hosts.begin()
-            command = RunCommand(tuple(words), begin_s)
+            command = RunCommand(tuple(words), begin_s, duration_s=duration_s)
             self._write(replace(self._run, begin_s=begin_s, command=command, client_hosts=self._hosts.entries()))
             forwarding.start()
             stack.callback(forwarding.join)
@@ -73,7 +79,9 @@ class Recorder:
                 note(result.problem)
             if result.left:
                 note("processes of the command are still running in the background; the run does not wait for them")
-            command = replace(command, end_s=result.end_s, exit_code=result.exit_code)
+            command = replace(
+                command, end_s=result.end_s, exit_code=result.exit_code, ended_by_duration=result.ended_by_duration
+            )
             self._write(replace(self._run, command=command))
             _wait(cool_down_s)
             self._wait_for_last_tick(reached, result.end_s)

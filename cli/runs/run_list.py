@@ -17,7 +17,7 @@ from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
-from collector.runs.run import Run, RunNode
+from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from exporters.line.columns import Cell
 from exporters.summary.phase_summary import Peak, PhaseSummary
@@ -216,8 +216,7 @@ def _lines(folder: Path, run: Run) -> list[str]:
         state = f"{local_time(run.begin_s)}, its recorder died (hint: run 'casstat fetch --recover {folder}')"
     lines = [f"{one_line(run.name)}: {state}"]
     if run.command is not None:
-        code = "" if run.command.exit_code is None else f" (exit status {run.command.exit_code})"
-        lines.append(f"command: {one_line(' '.join(run.command.words))}{code}")
+        lines.append(f"command: {one_line(' '.join(run.command.words))}{_ending(run.command)}")
     lines += [f"tag {one_line(key)}: {one_line(value)}" for key, value in run.tags.items()]
     lines += [f"other run at the same time: {one_line(other)}" for other in run.other_runs]
     for phase in run.phases:
@@ -228,6 +227,15 @@ def _lines(folder: Path, run: Run) -> list[str]:
     lines += [f"node {_node_text(node)}" for node in run.nodes]
     lines += [f"client host {_node_text(host)}" for host in run.client_hosts]
     return lines
+
+
+def _ending(command: RunCommand) -> str:
+    """Return how a command ended, in parentheses; "" if that is unknown."""
+    if command.exit_code is None:
+        return ""
+    if command.ended_by_duration and command.duration_s is not None and not command.exit_code:
+        return f" (ended after {command.duration_s:g} s)"
+    return f" (exit status {command.exit_code})"
 
 
 def _node_text(node: RunNode) -> str:

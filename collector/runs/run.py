@@ -111,14 +111,19 @@ class RunMark:
 class RunCommand:
     """The command whose effects a run measures.
 
-    words      the command and its arguments.
-    exit_code  as a shell reports it; None if the command has not ended.
+    words              the command and its arguments.
+    exit_code          as a shell reports it, or 0 if the command ended when it was interrupted after its duration;
+                       None if it has not ended.
+    duration_s         the time after which the command is interrupted; None if there is no limit.
+    ended_by_duration  whether it was interrupted for this reason.
     """
 
     words: tuple[str, ...]
     begin_s: float
     end_s: float | None = None
     exit_code: int | None = None
+    duration_s: float | None = None
+    ended_by_duration: bool = False
 
 
 @dataclass(frozen=True)

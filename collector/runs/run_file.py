@@ -119,7 +119,8 @@ def _command(content: Mapping[str, Any]) -> RunCommand:
     words = tuple(map(_text, content["words"]))
     code = _optional_number(content, "exit_code")
     begin_s, end_s = _number(content["begin_s"]), _optional_number(content, "end_s")
-    return RunCommand(words, begin_s, end_s, None if code is None else int(code))
+    duration_s, is_ended = _optional_number(content, "duration_s"), _truth(content.get("ended_by_duration", False))
+    return RunCommand(words, begin_s, end_s, None if code is None else int(code), duration_s, is_ended)
 
 
 def _phase(content: Mapping[str, Any]) -> RunPhase:

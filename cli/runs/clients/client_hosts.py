@@ -6,6 +6,7 @@ from typing import Protocol
 from cli.runs.command.command_runner import OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.command.time_limit import TimeLimit
 from collector.runs.fetching import FetchRange
 from collector.runs.run import ClientHost
 
@@ -16,8 +17,8 @@ class ClientHosts(Protocol):
     def begin(self) -> float:
         """Schedule the command to start now or soon; return the start time in seconds since the epoch."""
 
-    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
-        """Run the command and wait until it has ended on all hosts."""
+    def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
+        """Run the command until it has ended on all hosts; `limit` ends it after a duration."""
 
     def entries(self) -> tuple[ClientHost, ...]:
         """Return the hosts' current entries for the run's file."""

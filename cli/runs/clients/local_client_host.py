@@ -14,6 +14,7 @@ from cli.line.line_recorder import open_journal
 from cli.runs.command.command_runner import CommandRunner, OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.command.time_limit import TimeLimit
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, command_variable
 from collector.catalogue import HOST
 from collector.host.busy_processes import METRICS, BusyProcesses
@@ -76,9 +77,9 @@ class LocalClientHost:
         self._begin_s = time.time()
         return self._begin_s
 
-    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
+    def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
         environ = {**os.environ, RUN_VARIABLE: self._run_name, FOLDER_VARIABLE: str(self._run.absolute())}
-        result = CommandRunner(self._words, log, environ, observer).run()
+        result = CommandRunner(self._words, log, environ, observer, limit).run()
         self._exit_code = result.exit_code
         return result
 

@@ -20,6 +20,7 @@ from cli.runs.command.escalation import Escalation
 from cli.runs.command.output_observer import IDLE_S, OutputObserver
 from cli.runs.command.signal_handlers import Handler, handling
 from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.command.time_limit import TimeLimit
 from cli.runs.ssh.ssh_address import SshAddress, labels_of
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.node_address import NodeAddress
@@ -54,6 +55,10 @@ class RemoteClientHosts:
         self._output: queue.Queue[tuple[int, int, bytes]] = queue.Queue(MAX_WAITING)
         self._lines = PrefixedLines(labels_of(addresses))
         self._escalation = Escalation()
+        self._start_s = 0.0
+        self._is_interrupted = False
+        # The hosts on which the command was running when its duration was over.
+        self._limited: set[int] = set()
         with ExitStack() as stack:
             agents = [stack.enter_context(SshAgent(address, run, source="host")) for address in addresses]
             for agent in agents:
@@ -83,9 +88,10 @@ class RemoteClientHosts:
         start_s = time.time() + START_DELAY_S
         for command, host in zip(self._commands, self._hosts, strict=True):
             command.start(start_s + host.clocks[-1].offset_s)
+        self._start_s = start_s
         return start_s
 
-    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
+    def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
         """Pass the output on, each line prefixed with its host's name, until the command has ended on all hosts.
 
         The result has the exit code of the first host on which the command failed.
@@ -93,28 +99,40 @@ class RemoteClientHosts:
         with ExitStack() as stack:
             handlers: dict[int, Handler] = {
                 signal.SIGINT: lambda *_: self._interrupt(),
-                signal.SIGTERM: lambda number, _: self._send(number),
-                signal.SIGHUP: lambda number, _: self._send(number),
+                signal.SIGTERM: lambda number, _: self._forward(number),
+                signal.SIGHUP: lambda number, _: self._forward(number),
             }
             stack.enter_context(handling(handlers))
             logs = [stack.enter_context(self._log_of(index)) for index in range(len(self._hosts))]
-            self._relay(logs, log, observer)
-        results = [command.result for command in self._commands]
-        self._hosts = [
-            replace(host, exit_code=result.exit_code if result else None)
-            for host, result in zip(self._hosts, results, strict=True)
+            limit.start(max(0.0, self._start_s - time.time()))
+            self._relay(logs, log, observer, limit)
+        results = [
+            limit.judged(command.result) if index in self._limited and not self._is_interrupted else command.result
+            for index, command in enumerate(self._commands)
+            if command.result is not None
         ]
-        problems = [result.problem for result in results if result and result.problem]
-        codes = [result.exit_code for result in results if result]
-        end_s = max(result.end_s for result in results if result)
-        return CommandResult(next(filter(None, codes), 0), "; ".join(problems), end_s=end_s)
+        self._hosts = [
+            replace(host, exit_code=result.exit_code) for host, result in zip(self._hosts, results, strict=True)
+        ]
+        return CommandResult(
+            next(filter(None, (result.exit_code for result in results)), 0),
+            "; ".join(result.problem for result in results if result.problem),
+            ended_by_duration=any(result.ended_by_duration for result in results),
+            is_interrupted=self._is_interrupted,
+            end_s=max(result.end_s for result in results),
+        )
 
-    def _relay(self, logs: Sequence[OutputLog], log: OutputLog, observer: OutputObserver) -> None:
-        """Pass the output on until there is no more of it."""
+    def _relay(self, logs: Sequence[OutputLog], log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> None:
+        """Pass the output on until there is no more of it, and end the command after its duration."""
         while True:
-            has_ended = all(command.result is not None for command in self._commands)
+            running = {index for index, command in enumerate(self._commands) if command.result is None}
+            number = limit.due_signal() if running else None
+            if number is not None:
+                self._limited = self._limited or running
+                self._send(number)
+            has_ended = not running
             try:
-                index, stream, data = self._output.get(timeout=0.0 if has_ended else IDLE_S)
+                index, stream, data = self._output.get(timeout=0.0 if has_ended else limit.wait_s(IDLE_S))
             except queue.Empty:
                 if has_ended:
                     break
@@ -200,7 +218,12 @@ class RemoteClientHosts:
         observer.after_output()
 
     def _interrupt(self) -> None:
-        self._send(self._escalation.next_signal(SUCCESSIVE_KEYS_S if os.isatty(0) else SUCCESSIVE_S))
+        self._forward(self._escalation.next_signal(SUCCESSIVE_KEYS_S if os.isatty(0) else SUCCESSIVE_S))
+
+    def _forward(self, number: int) -> None:
+        """Pass on a signal that this program has received."""
+        self._is_interrupted = True
+        self._send(number)
 
     def _send(self, number: int) -> None:
         for command in self._commands:

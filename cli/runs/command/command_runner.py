@@ -27,6 +27,7 @@ from cli.runs.command.route import Route
 from cli.runs.command.signal_handlers import Handler, handling
 from cli.runs.command.standard_streams import new_pipe, open_standard_streams
 from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult, lost_supervisor, merged_reports, result_in
+from cli.runs.command.time_limit import TimeLimit
 
 REPORT_BYTES = 1 << 12
 # How long to wait, after the command has ended, for output of processes that it left in the background.
@@ -51,7 +52,7 @@ class OutputLog(Protocol):
 
 
 class CommandRunner:
-    """Runs one command; `observer` follows its output."""
+    """Runs one command; `observer` follows its output, and `limit` ends it after a duration."""
 
     def __init__(
         self,
@@ -59,11 +60,14 @@ class CommandRunner:
         log: OutputLog,
         environ: Mapping[str, str],
         observer: OutputObserver | None = None,
+        limit: TimeLimit | None = None,
     ) -> None:
         self._command = list(command)
         self._log = log
         self._environ = dict(environ)
         self._observer = observer or OutputObserver()
+        self._limit = limit or TimeLimit()
+        self._is_interrupted = False
         self._problems: list[str] = []
         self._log_failed = False
         self._carriage_return = b""
@@ -103,16 +107,23 @@ class CommandRunner:
             theirs.close()
             if self._keys is not None:
                 ours.enter_context(raw_mode(0))
+            self._limit.start()
             reports = self._relay(status)
             self._close_control()
             result = result_in(reports) or lost_supervisor(reports, supervisor.wait())
+            result = replace(result, is_interrupted=True) if self._is_interrupted else self._limit.judged(result)
             self._drain()
             self._observer.end()
         return replace(result, problem="; ".join(filter(None, [result.problem, *self._problems])))
 
     def interrupt(self) -> None:
         """Send the command SIGINT; if called again within SUCCESSIVE_S, SIGTERM; and after that, SIGKILL."""
-        self._send(self._escalation.next_signal(SUCCESSIVE_S))
+        self._forward(self._escalation.next_signal(SUCCESSIVE_S))
+
+    def _forward(self, number: int) -> None:
+        """Pass on a signal that this program has received."""
+        self._is_interrupted = True
+        self._send(number)
 
     def _send(self, number: int) -> None:
         """Send the command a signal; if it has already ended, stop waiting for the reader of its output."""
@@ -151,8 +162,8 @@ class CommandRunner:
         """Return the handlers that forward signals to the command."""
         handlers: dict[int, Handler] = {
             signal.SIGINT: lambda *_: self.interrupt(),
-            signal.SIGTERM: lambda number, _: self._send(number),
-            signal.SIGHUP: lambda number, _: self._send(number),
+            signal.SIGTERM: lambda number, _: self._forward(number),
+            signal.SIGHUP: lambda number, _: self._forward(number),
         }
         terminal = self._terminal
         if terminal is not None:
@@ -164,7 +175,10 @@ class CommandRunner:
         received = b""
         while True:
             self._observe()
-            ready = self._ready(IDLE_S, status)
+            number = self._limit.due_signal()
+            if number is not None:
+                self._send(number)
+            ready = self._ready(self._limit.wait_s(IDLE_S), status)
             if status in ready:
                 report = os.read(status, REPORT_BYTES)
                 received += report
@@ -249,6 +263,7 @@ class CommandRunner:
             return keys
         self._keys.pending.clear()
         self._terminal.discard_input()
+        self._is_interrupted = True
         for _ in range(keys.count(INTERRUPT)):
             number = self._escalation.next_signal(SUCCESSIVE_KEYS_S)
             if number != signal.SIGINT:

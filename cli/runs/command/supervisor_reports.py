@@ -24,16 +24,23 @@ FAILED = 125
 class CommandResult:
     """How the command ended.
 
-    exit_code  as a shell reports it: 128 plus the number of a signal, 127 if the command was not found, or 126 if it
-               is not executable; FAILED if its supervisor failed.
-    problem    why the command could not be run, or its output could not be passed through or kept; "" if all went well.
-    left       whether processes of the command are still running in the background.
-    end_s      when this program learnt that the command had ended; the last of its output may be passed on later.
+    exit_code          as a shell reports it: 128 plus the number of a signal, 127 if the command was not found, or 126
+                       if it is not executable; FAILED if its supervisor failed; 0 if it ended when it was interrupted
+                       after its duration.
+    problem            why the command could not be run, or its output could not be passed through or kept; "" if all
+                       went well.
+    left               whether processes of the command are still running in the background.
+    ended_by_duration  whether the command was interrupted because its duration was over (see `time_limit`).
+    is_interrupted     whether this program received a signal for the command, such as that of Ctrl-C.
+    end_s              when this program learnt that the command had ended; the last of its output may be passed on
+                       later.
     """
 
     exit_code: int
     problem: str = ""
     left: bool = False
+    ended_by_duration: bool = False
+    is_interrupted: bool = field(default=False, compare=False)
     end_s: float = field(default_factory=time.time, compare=False)
 
 

@@ -42,6 +42,8 @@ def _options(run: Run) -> list[str]:
     """Return the options of `casstat record` that follow from the run's metadata."""
     options = ["--name", run.name]
     options += [word for key, value in run.tags.items() for word in ("--tag", f"{key}={value}")]
+    if run.command is not None and run.command.duration_s is not None:
+        options += ["--duration", f"{run.command.duration_s:g}s"]
     if run.warm_up_s:
         options += ["--warm-up", f"{run.warm_up_s:g}s"]
     options += [word for condition in run.conditions for word in ("--fail-if", condition.text)]

@@ -34,6 +34,8 @@ def _beginning(data: ReportData) -> list[Paragraph]:
     if command.exit_code:
         failure = f"The command {words} failed with exit status {command.exit_code}."
         return [Paragraph(failure, is_problem=True), Paragraph(performance)]
+    if command.ended_by_duration and command.duration_s is not None:
+        return [Paragraph(f"The command {words} was ended after {command.duration_s:g} s. {performance}")]
     return [Paragraph(f"The command {words} ended with exit status 0. {performance}")]
 
 

@@ -16,6 +16,7 @@ from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.command.command_runner import CommandRunner, OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.command.time_limit import TimeLimit
 from cli.runs.recorder import Recorder
 from collector.http.access import Access
 from collector.runs.fetching import FetchRange
@@ -47,8 +48,8 @@ class ThisHost:
     def begin(self) -> float:
         return time.time()
 
-    def run(self, log: OutputLog, observer: OutputObserver) -> CommandResult:
-        return CommandRunner(COMMAND, log, os.environ, observer).run()
+    def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
+        return CommandRunner(COMMAND, log, os.environ, observer, limit).run()
 
     def entries(self) -> tuple[ClientHost, ...]:
         return ()
@@ -65,7 +66,9 @@ def test_the_measured_phase_ends_with_the_command_however_slow_the_reader_of_its
     reader, host = SlowReader(), ThisHost()
     clients = AgentClients(Access(), ssl.create_default_context())
     recorder = Recorder(Run("load", 0.0, None, "1.0"), (), clients, tmp_path, host)
-    assert recorder.run(COMMAND, lambda: host.run(io.BytesIO(), reader), cool_down_s=0.0) == CommandResult(0)
+    assert recorder.run(COMMAND, lambda: host.run(io.BytesIO(), reader, TimeLimit()), cool_down_s=0.0) == CommandResult(
+        0
+    )
     run = read_run(tmp_path)
     main, cool_down = run.phases
     assert run.command is not None

@@ -53,6 +53,8 @@ RUNS = st.builds(
         NUMBERS,
         st.none() | NUMBERS,
         st.none() | st.integers(0, 255),
+        st.none() | NUMBERS,
+        st.booleans(),
     ),
     st.lists(st.builds(RunPhase, TEXTS, NUMBERS, NUMBERS, st.booleans()), max_size=2).map(tuple),
     st.lists(st.builds(RunMark, NUMBERS, TEXTS), max_size=2).map(tuple),

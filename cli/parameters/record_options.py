@@ -1,0 +1,169 @@
+"""The options of `casstat record`, shared by the commands that record runs, and the command line that they accept."""
+
+import functools
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.parameters.agent_options import NAMES, agent_options
+from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
+from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.run_name import RunName
+from cli.parameters.time_types import Duration
+
+MIN_DURATION_S = 1.0
+
+
+class Tag(click.ParamType["tuple[str, str]"]):
+    """The parameter type of --tag: a key and a value, written KEY=VALUE."""
+
+    name = "tag"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        key, equals, text = str(value).partition("=")
+        if not key or not equals:
+            self.fail(f"'{value}': expected KEY=VALUE", param, ctx)
+        return key, text
+
+
+class LinePattern(click.ParamType["re.Pattern[bytes]"]):
+    """The parameter type of --mark-regex."""
+
+    name = "pattern"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "re.Pattern[bytes]":
+        if isinstance(value, re.Pattern):
+            return value
+        try:
+            return re.compile(os.fsencode(str(value)))
+        except (re.error, OverflowError, RecursionError) as error:
+            self.fail(f"'{value}' is not a regular expression: {error}", param, ctx)
+
+
+class ConditionType(click.ParamType["Any"]):
+    """The parameter type of --fail-if."""
+
+    name = "condition"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from exporters.summary.conditions import Condition, condition_of
+
+        if isinstance(value, Condition):
+            return value
+        try:
+            return condition_of(str(value))
+        except ValueError as error:
+            self.fail(f"'{value}': {error}", param, ctx)
+
+
+class CommandAfterDashes(click.Command):
+    """A click command that takes another command, as `ctx.obj`, after `--`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments before `--`, and keep those after it unchanged."""
+        begin = args.index("--") if "--" in args else len(args)
+        ctx.obj = tuple(args[begin + 1 :])
+        rest = super().parse_args(ctx, args[:begin])
+        if not ctx.obj and not ctx.resilient_parsing:
+            hint = f"use '{ctx.info_name} [NODE]... -- COMMAND'"
+            raise click.UsageError(f"no command given (hint: {hint})", ctx)
+        return rest
+
+
+_OPTIONS = {
+    "client_hosts": click.option(
+        "--client-host",
+        "client_hosts",
+        multiple=True,
+        metavar="ssh://HOST",
+        help="Run COMMAND on HOST instead of locally, with {host} and {index} filled in (repeatable).",
+    ),
+    "seeds": click.option(
+        "--seed", "seeds", multiple=True, metavar="NODE", help="Record this agent's whole cluster (repeatable)."
+    ),
+    "name": click.option("--name", type=RunName(), metavar="NAME", help="Name of the run.  [the command's name]"),
+    "tags": click.option(
+        "--tag", "tags", type=Tag(), multiple=True, metavar="KEY=VALUE", help="Tag of the run (repeatable)."
+    ),
+    "duration": click.option(
+        "--duration",
+        type=Duration(MIN_DURATION_S),
+        help="End COMMAND after this time, which counts as success.  [until it ends]",
+    ),
+    "warm_up": click.option(
+        "--warm-up", type=Duration(), default=0.0, help="Initial period that the summary excludes.  [0s]"
+    ),
+    "cool_down": click.option(
+        "--cool-down", type=Duration(), default=0.0, help="Time to keep recording after the command ends.  [0s]"
+    ),
+    "folder": click.option(
+        "-o",
+        "--output",
+        "folder",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Directory to create for the run.  [casstat-runs/DATE-TIME-NAME]",
+    ),
+    "mark_regex": click.option(
+        "--mark-regex",
+        type=LinePattern(),
+        metavar="PATTERN",
+        help="Mark the run at each line of output that matches; a mark begins a phase.",
+    ),
+    "fail_if": click.option(
+        "--fail-if",
+        type=ConditionType(),
+        multiple=True,
+        metavar="CONDITION",
+        help="Exit with status 1 if a condition such as 'read_p99_ms > 10' holds in a phase (repeatable).",
+    ),
+    "clients": click.option(
+        "--client",
+        "clients",
+        multiple=True,
+        metavar="[FORMAT:]FILE",
+        help="Result that COMMAND writes, or a pattern of several, to import at the end (repeatable)."
+        "  [recognised output]",
+    ),
+    "serve": click.option(
+        "--serve",
+        metavar="[HOST:]PORT",
+        help="Serve the results that COMMAND writes on /metrics while it runs.  [HOST: 127.0.0.1]",
+    ),
+    "require_all": click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded."),
+    "report": click.option(
+        "--no-report", "report", is_flag=True, default=True, flag_value=False, help="Do not write a report."
+    ),
+    "quiet": click.option("-q", "--quiet", is_flag=True, help="Print neither the status line nor the summary."),
+}
+"""The options by the names of the fields of RecordSettings, except those for access to agents and to Jolokia."""
+
+
+def record_options(*omitted: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options of `record`, except those in `omitted`, to a command that receives the fields of RecordSettings.
+
+    The command's own options must be added after these, that is, by decorators further down.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def with_settings(*arguments: Any, **options: Any) -> Any:
+            jolokia = {f"jolokia_{name}": options.pop(f"jolokia_{name}") for name in NAMES}
+            return function(*arguments, jolokia=JolokiaSettings(**jolokia), **options)
+
+        command: Callable[..., Any] = with_settings
+        for option in reversed(JOLOKIA_OPTIONS[1:6]):
+            command = option(command)
+        command = agent_options(command)
+        for name, option in reversed(_OPTIONS.items()):
+            if name not in omitted:
+                command = option(command)
+        return command
+
+    return decorate
