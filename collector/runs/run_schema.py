@@ -1,4 +1,4 @@
-"""The JSON Schema of a run's file, derived from the classes of `run`."""
+"""The JSON Schemas of the files of runs and sweeps, derived from the classes of `run` and `sweep`."""
 
 import json
 from collections.abc import Mapping
@@ -8,21 +8,33 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from collector.runs.run import Run
 from collector.runs.run_file import SCHEMA_VERSION
+from collector.runs.sweep import Sweep
+from collector.runs.sweep_file import SCHEMA_VERSION as SWEEP_SCHEMA_VERSION
 
 _SIMPLE = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
 
 
 def run_schema() -> dict[str, Any]:
-    """Return the schema (draft 2020-12). Additional fields are allowed, because later versions may add fields."""
-    schema = _schema_of(Run)
-    schema["properties"] = {"schema_version": {"const": SCHEMA_VERSION}, **schema["properties"]}
+    """Return the schema of a run's file."""
+    return _file_schema(Run, "casstat run", SCHEMA_VERSION)
+
+
+def sweep_schema() -> dict[str, Any]:
+    """Return the schema of a sweep's file."""
+    return _file_schema(Sweep, "casstat sweep", SWEEP_SCHEMA_VERSION)
+
+
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """Return a schema as a file's content."""
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _file_schema(kind: type, title: str, version: int) -> dict[str, Any]:
+    """Return a schema (draft 2020-12). Additional fields are allowed, because later versions may add fields."""
+    schema = _schema_of(kind)
+    schema["properties"] = {"schema_version": {"const": version}, **schema["properties"]}
     schema["required"] = ["schema_version", *schema["required"]]
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "casstat run", **schema}
-
-
-def schema_text() -> str:
-    """Return the schema as a file's content."""
-    return json.dumps(run_schema(), indent=2) + "\n"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
 def _schema_of(kind: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.parameters.swept_parameter import MAX_VALUES, ParameterError, SweptParameter, number_of, parameter_of
+from cli.parameters.parameter_values import MAX_VALUES, ParameterError, parameter_of
+from collector.runs.sweep import SweptParameter
 
 
 @pytest.mark.parametrize(
@@ -87,10 +88,3 @@ def test_a_malformed_parameter_is_refused(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=re.escape(message)) as caught:
         parameter_of(text)
     assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize(
-    ("value", "number"), [("10", 10.0), ("-0.5", -0.5), ("ONE", None), ("1e5", None), ("nan", None), ("", None)]
-)
-def test_numbers_are_recognised(value: str, number: float | None) -> None:
-    assert number_of(value) == number

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 
 from cli.parameters.placeholders import NAME
 from collector.printable import one_line
+from collector.runs.sweep import SweptParameter
 
 MAX_VALUES = 10_000
 MAX_VALUE_CHARS = 200
@@ -19,14 +19,6 @@ _BEGINS_LIKE_A_RANGE = re.compile(r"[-+]?[\d.]*\d\.\.", re.ASCII)
 
 class ParameterError(ValueError):
     """A parameter is malformed; the message is one line."""
-
-
-@dataclass(frozen=True)
-class SweptParameter:
-    """A parameter and its values in the order in which they were given, all different."""
-
-    name: str
-    values: tuple[str, ...]
 
 
 def parameter_of(text: str) -> SweptParameter:
@@ -51,11 +43,6 @@ def parameter_of(text: str) -> SweptParameter:
             if len(values) > MAX_VALUES:
                 raise ParameterError(f"'{shown}': more than {MAX_VALUES:,} values (hint: use a larger step)")
     return SweptParameter(name, tuple(values))
-
-
-def number_of(value: str) -> float | None:
-    """Return a value as a number; None if it is not a decimal number."""
-    return float(value) if re.fullmatch(_NUMBER, value, re.ASCII) else None
 
 
 def _values_of(item: str, shown: str) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""Run a command with every combination of parameters while recording all nodes"""
+
+from typing import Any
+
+import click
+
+from cli.parameters.record_options import CommandAfterDashes, record_options
+from cli.parameters.time_types import Duration
+
+
+@click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
+@click.option(
+    "-P",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Parameter and its values: 1,5,10 or 100..1000:100 (repeatable).",
+)
+@click.option("--repeat", "repeats", type=click.IntRange(1, 1000), default=1, help="Runs of each combination.  [1]")
+@click.option(
+    "--order",
+    type=click.Choice(["random", "given"]),
+    default="random",
+    help="Order of the combinations.  [random]",
+)
+@click.option("--pause", "pause_s", type=Duration(), default=0.0, help="Time between two runs.  [0s]")
+@click.option("--before", metavar="COMMAND", help="Command to run before each run, with placeholders filled in.")
+@click.option("--after", metavar="COMMAND", help="Command to run after each run, with placeholders filled in.")
+@click.option("--resume", is_flag=True, help="Continue the sweep in the directory of -o.")
+@click.option("--yes", "confirmed", is_flag=True, help="Do not ask before more than 1000 runs.")
+@record_options("fail_if")
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Run a command with every combination of parameters while recording all nodes
+
+    The placeholders {NAME} in COMMAND stand for the values of the parameters; {{ and }} are literal braces. Each
+    combination is recorded as by `casstat record`, whose options apply to every run. The results are tables with
+    throughput, latency and errors of each combination, and plots.
+
+    The exit status is 1 if a run failed.
+    """
+    from cli.runs.record_program import RecordSettings
+    from cli.sweep.sweep_program import sweep
+    from cli.sweep.sweep_settings import SweepOptions, parameters_of, words_of
+
+    own = {name: options.pop(name) for name in ("repeats", "order", "pause_s", "resume", "confirmed")}
+    parameters = parameters_of(options.pop("parameters"))
+    before, after = (words_of(f"--{name}", options.pop(name)) for name in ("before", "after"))
+    if own["resume"] and options["folder"] is None:
+        raise click.UsageError("--resume requires -o DIR")
+    record = RecordSettings(command=context.obj, **options)
+    context.exit(sweep(SweepOptions(record, parameters, before, after, **own)))

@@ -1,0 +1,1 @@
+"""Records a run for each combination of parameters, for `casstat sweep`."""

@@ -1,0 +1,166 @@
+"""The directory of a sweep: creates it, or opens the one of an interrupted sweep, and locks it."""
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from shlex import join
+
+from cli.errors import CasstatError, note
+from cli.runs import run_folder
+from cli.runs.command.supervisor import GRACE_S
+from cli.runs.file_lock import try_lock
+from cli.runs.ssh.ssh_agent import report_spools
+from cli.sweep.sweep_settings import RUNS_FOLDER, SweepOptions
+from collector.printable import one_line
+from collector.runs.run_file import RunFileError, is_run, read_run
+from collector.runs.run_texts import accepted_name
+from collector.runs.sweep import Sweep, SweptParameter
+from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, write_sweep
+
+UNFINISHED_FOLDER = "unfinished"
+"""The subdirectory for the directories of runs that did not end; they are not part of the results."""
+SEED_BITS = 32
+_SHOWN_CHARS = 80
+
+
+def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
+    """Return a sweep without runs."""
+    return Sweep(
+        options.record.name or accepted_name(Path(options.record.command[0]).name),
+        begin_s,
+        version("casstat"),
+        options.parameters,
+        options.settings,
+        options.order,
+        secrets.randbits(SEED_BITS),
+        options.repeats,
+        options.pause_s,
+    )
+
+
+@contextmanager
+def opened_sweep(options: SweepOptions) -> Iterator[tuple[Path, Sweep]]:
+    """Create the directory of a new sweep or open an existing one, and lock it; yield the directory and the sweep.
+
+    Raises CasstatError.
+    """
+    planned = new_sweep(options, time.time())
+    folder = options.record.folder or run_folder.default_folder(planned.name, planned.begin_s)
+    is_new = not options.resume
+    if options.resume and not (folder / FILE).exists():
+        raise CasstatError(f"{folder}: there is no sweep to resume")
+    if not options.resume and (folder / FILE).exists():
+        raise CasstatError(f"{folder}: already contains a sweep (hint: continue it with --resume)")
+    if is_new:
+        run_folder.create(folder)
+    with try_lock(folder / run_folder.LOCK_FILE, creating=True) as is_free:
+        if not is_free:
+            raise CasstatError(f"{folder}: another process is running this sweep")
+        if is_new:
+            run_folder.require_empty(folder)
+            save(folder, planned)
+            yield folder, planned
+        else:
+            sweep = _resumed(folder, planned)
+            save(folder, sweep)
+            yield folder, sweep
+
+
+def save(folder: Path, sweep: Sweep) -> None:
+    """Write the sweep's file. Raises CasstatError."""
+    try:
+        write_sweep(folder, sweep)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def set_aside_unfinished(folder: Path, sweep: Sweep) -> None:
+    """Move the directories of runs that did not end to UNFINISHED_FOLDER.
+
+    If such a run has only just been interrupted, wait until its command has certainly ended. Raises CasstatError.
+    """
+    ended = {run.folder for run in sweep.runs}
+    try:
+        runs = sorted((folder / RUNS_FOLDER).iterdir()) if (folder / RUNS_FOLDER).is_dir() else []
+        for path in runs:
+            if f"{RUNS_FOLDER}/{path.name}" not in ended:
+                _set_aside(folder, path)
+    except OSError as error:
+        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _set_aside(folder: Path, run: Path) -> None:
+    if run_folder.is_being_recorded(run):
+        raise CasstatError(f"{run}: another process is recording this run")
+    alive_s = run_folder.last_alive_s(run)
+    if alive_s is not None:
+        # The supervisor of a command ends it within this time after its owner has died.
+        time.sleep(min(GRACE_S, max(0.0, alive_s + GRACE_S - time.time())))
+    parent = folder / UNFINISHED_FOLDER
+    parent.mkdir(exist_ok=True)
+    names = (run.name, *(f"{run.name}~{number}" for number in range(2, 10_000)))
+    target = next(parent / name for name in names if not (parent / name).exists())
+    run.rename(target)
+    note(f"{run.name} did not end; it will be repeated, and its files are in {target}")
+    if is_run(target):
+        try:
+            report_spools(read_run(target))
+        except (OSError, RunFileError) as error:
+            note(f"{target}: {one_line(error)}")
+
+
+def _resumed(folder: Path, planned: Sweep) -> Sweep:
+    """Return the sweep in a directory, which must have the planned parameters and settings. Raises CasstatError.
+
+    The number of repeats may be higher than before. Runs without a directory are forgotten, so that they are repeated.
+    """
+    try:
+        existing = read_sweep(folder)
+    except (OSError, SweepFileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CasstatError(f"{folder / FILE}: {reason}") from None
+    differences = list(_differences(existing, planned))
+    if differences:
+        hint = "choose another directory with -o"
+        raise CasstatError(f"{folder}: contains another sweep: {'; '.join(differences)} (hint: {hint})")
+    runs = tuple(run for run in existing.runs if (folder / run.folder).is_dir())
+    return replace(existing, repeats=planned.repeats, pause_s=planned.pause_s, runs=runs)
+
+
+def _differences(existing: Sweep, planned: Sweep) -> Iterator[str]:
+    """Yield how an existing sweep differs from the planned one."""
+    if existing.parameters != planned.parameters:
+        before, after = (_parameters_text(sweep.parameters) for sweep in (existing, planned))
+        yield f"its parameters are {before} instead of {after}"
+    for field in fields(existing.settings):
+        before, after = (_value_text(getattr(sweep.settings, field.name)) for sweep in (existing, planned))
+        if before != after:
+            yield f"its {_label(field.name)} is {before} instead of {after}"
+    if existing.order != planned.order:
+        yield f"its order is {existing.order} instead of {planned.order}"
+    if existing.repeats > planned.repeats:
+        yield f"it has {existing.repeats} repeats, and their number can only be raised"
+
+
+def _label(field: str) -> str:
+    return {"clients": "--client", "client_hosts": "--client-host", "seeds": "--seed"}.get(
+        field, field.removesuffix("_s").replace("_", "-")
+    )
+
+
+def _parameters_text(parameters: Sequence[SweptParameter]) -> str:
+    return one_line(" ".join(f"{parameter.name}={','.join(parameter.values)}" for parameter in parameters))[
+        :_SHOWN_CHARS
+    ]
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"'{one_line(join(value))}'" if value else "absent"
+    if isinstance(value, float):
+        return f"{value:g} s"
+    return f"'{one_line(value)}'" if value else "absent"

@@ -1,0 +1,176 @@
+"""The settings of `casstat sweep`: checked before anything starts, and made into the settings of each run."""
+
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+
+import click
+
+from cli.errors import CasstatError
+from cli.parameters.parameter_values import ParameterError, parameter_of
+from cli.parameters.placeholders import PlaceholderError, filled, placeholders, require_match
+from cli.runs.record_program import RecordSettings
+from collector.printable import one_line
+from collector.runs.run_texts import accepted_name
+from collector.runs.sweep import Sweep, SweepSettings, SweptParameter
+from exporters.sweep.sweep_columns import COLUMNS
+
+RUNS_FOLDER = "runs"
+MAX_UNCONFIRMED = 1000
+"""A sweep with more runs must be confirmed."""
+MAX_RUNS = 100_000
+HOST_PLACEHOLDERS = ("host", "index")
+"""Placeholders that `record --client-host` fills in."""
+REPEAT_TAG = "repeat"
+MAX_FOLDER_CHARS = 100
+_NOT_IN_NAMES = re.compile(r"[^\w.+-]+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The options of `casstat sweep`; `record` has those that all runs have in common."""
+
+    record: RecordSettings
+    parameters: tuple[SweptParameter, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    pause_s: float = 0.0
+    repeats: int = 1
+    order: str = "random"
+    resume: bool = False
+    confirmed: bool = False
+
+    @property
+    def settings(self) -> SweepSettings:
+        """The settings on which the results depend."""
+        record = self.record
+        return SweepSettings(
+            record.command,
+            self.before,
+            self.after,
+            record.nodes,
+            record.seeds,
+            record.client_hosts,
+            record.clients,
+            record.duration,
+            record.warm_up,
+            record.cool_down,
+            "" if record.mark_regex is None else record.mark_regex.pattern.decode(errors="backslashreplace"),
+        )
+
+    @property
+    def run_count(self) -> int:
+        return prod(len(parameter.values) for parameter in self.parameters) * self.repeats
+
+
+def parameters_of(texts: Sequence[str]) -> tuple[SweptParameter, ...]:
+    """Return the parameters in the texts of -P. Raises click.UsageError."""
+    if not texts:
+        raise click.UsageError("no parameter given (hint: use -P concurrency=1,5,10 or -P batch=100..1000:100)")
+    try:
+        parameters = tuple(map(parameter_of, texts))
+    except ParameterError as error:
+        raise click.BadParameter(str(error), param_hint="-P") from None
+    names = [parameter.name for parameter in parameters]
+    for name in names:
+        if names.count(name) > 1:
+            raise click.UsageError(f"the parameter {name} is given twice (hint: list all its values in one -P)")
+        if name in (*COLUMNS, REPEAT_TAG):
+            raise click.UsageError(f"the results have a column {name} (hint: give the parameter another name)")
+    return parameters
+
+
+def words_of(option: str, text: str | None) -> tuple[str, ...]:
+    """Return the words of --before or --after, split as by a shell. Raises click.UsageError."""
+    if text is None:
+        return ()
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise click.BadParameter(f"'{one_line(text)}': {str(error).lower()}", param_hint=option) from None
+    if not words:
+        raise click.BadParameter("no command given", param_hint=option)
+    return words
+
+
+def require_sound(options: SweepOptions) -> None:
+    """Check the options before anything starts. Raises click.UsageError and CasstatError."""
+    record = options.record
+    names = [parameter.name for parameter in options.parameters]
+    hosts = HOST_PLACEHOLDERS if record.client_hosts else ()
+    for name in set(names) & set(hosts):
+        raise click.UsageError(f"with --client-host, {{{name}}} has a meaning of its own (hint: rename the parameter)")
+    try:
+        words = (*record.command, *options.before, *options.after)
+        require_match(words, names, others=hosts)
+        for option, others in (("--before", options.before), ("--after", options.after), ("--client", record.clients)):
+            _require_known(option, others, names)
+        _require_unambiguous(record.command, hosts)
+    except PlaceholderError as error:
+        raise click.UsageError(str(error)) from None
+    if record.duration is not None and record.warm_up >= record.duration:
+        raise click.UsageError("--warm-up must be shorter than --duration")
+    if options.run_count > MAX_RUNS:
+        raise click.UsageError(f"{options.run_count:,} runs are too many (hint: use at most {MAX_RUNS:,})")
+    _require_programs(options)
+
+
+def _require_known(option: str, words: Sequence[str], names: Sequence[str]) -> None:
+    for name in placeholders(words):
+        if name not in names:
+            raise PlaceholderError(f"{option}: unknown placeholder {{{name}}} (hint: define it with -P {name}=…)")
+
+
+def _require_unambiguous(words: Sequence[str], hosts: Sequence[str]) -> None:
+    """Raise PlaceholderError if a literal {host} or {index} would be filled in on client hosts."""
+    literal = filled(words, dict.fromkeys(placeholders(words), ""))
+    for name in hosts:
+        if any(f"{{{name}}}" in word for word in literal):
+            raise PlaceholderError(f"with --client-host, the command cannot contain a literal {{{name}}}")
+
+
+def _require_programs(options: SweepOptions) -> None:
+    """Raise CasstatError if a program is not found. A program whose name has a placeholder is not looked for."""
+    commands = [options.before, options.after, () if options.record.client_hosts else options.record.command]
+    for words in commands:
+        if words and not placeholders(words[:1]) and shutil.which(filled(words[:1], {})[0]) is None:
+            raise CasstatError(f"{one_line(words[0])}: command not found")
+
+
+def run_folder_name(number: int, count: int, values: Mapping[str, str], repeat: int) -> str:
+    """Return the directory of a run, relative to the sweep's, such as `runs/02-concurrency=5-batch=200-r1`.
+
+    `number` is the number of the combination, counted from 1, among `count` combinations.
+    """
+    parts = (f"{name}={_NOT_IN_NAMES.sub('-', value)}" for name, value in values.items())
+    return f"{RUNS_FOLDER}/{number:0{len(str(count))}d}-{'-'.join(parts)[:MAX_FOLDER_CHARS]}-r{repeat}"
+
+
+def combination_text(values: Mapping[str, str]) -> str:
+    """Return a combination as one line, such as `concurrency=5 batch=200`."""
+    return one_line(" ".join(f"{name}={value}" for name, value in values.items()))
+
+
+def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words of a command for a combination; placeholders of client hosts remain."""
+    return filled(words, {**{name: f"{{{name}}}" for name in HOST_PLACEHOLDERS}, **values})
+
+
+def record_settings(
+    options: SweepOptions, sweep: Sweep, values: Mapping[str, str], repeat: int, folder: Path
+) -> RecordSettings:
+    """Return the settings of one run, which is tagged with the values of the parameters."""
+    record = options.record
+    tags = {**dict(record.tags), **values, REPEAT_TAG: str(repeat)}
+    return replace(
+        record,
+        command=filled_words(record.command, values),
+        clients=filled(record.clients, values),
+        name=accepted_name(f"{sweep.name} {combination_text(values)} r{repeat}"),
+        tags=tuple(tags.items()),
+        folder=folder,
+    )

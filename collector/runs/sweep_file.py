@@ -1,0 +1,133 @@
+"""A sweep's metadata: the file `sweep.json` in its directory.
+
+Within a schema version, fields may be added, but the meaning of existing fields does not change; readers ignore unknown
+fields.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from collector.atomic_file import replace_file
+from collector.printable import one_line, printable_json
+from collector.runs.run_file import is_finite
+from collector.runs.sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
+
+FILE = "sweep.json"
+SCHEMA_VERSION = 1
+MAX_BYTES = 64 << 20
+_TEXT_LISTS = ("command", "before", "after", "nodes", "seeds", "client_hosts", "clients")
+
+
+class SweepFileError(ValueError):
+    """A sweep's file is malformed or of an unknown version; the message is one line without the path."""
+
+
+def sweep_content(sweep: Sweep) -> dict[str, Any]:
+    """Return the content of the sweep's file."""
+    return {"schema_version": SCHEMA_VERSION, **asdict(sweep)}
+
+
+def write_sweep(folder: Path, sweep: Sweep) -> None:
+    """Write the sweep's file to its directory. Raises OSError; the previous file then remains unchanged."""
+    text = json.dumps(sweep_content(sweep), indent=1, ensure_ascii=False, allow_nan=False)
+    replace_file(folder / FILE, "".join(printable_json(line) + "\n" for line in text.split("\n")).encode())
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """Return the sweep in a directory. Raises SweepFileError, and OSError if the file cannot be read."""
+    with (folder / FILE).open("rb") as file:
+        raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise SweepFileError(f"larger than {MAX_BYTES >> 20} MiB")
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise SweepFileError("not JSON") from None
+    return sweep_of(content)
+
+
+def sweep_of(content: Any) -> Sweep:
+    """Return the sweep described by the decoded JSON of a sweep's file. Raises SweepFileError."""
+    if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
+        raise SweepFileError("not a sweep")
+    if content["schema_version"] != SCHEMA_VERSION:
+        version = str(content["schema_version"])[:20]
+        raise SweepFileError(f"schema version {version} is not supported (hint: update casstat)")
+    try:
+        return Sweep(
+            _text(content["name"]),
+            _number(content["begin_s"]),
+            _text(content["casstat"]),
+            tuple(map(_parameter, _sequence(content["parameters"]))),
+            _settings(content["settings"]),
+            _order(content["order"]),
+            _count(content["order_seed"], 0),
+            _count(content.get("repeats", 1), 1),
+            _number(content.get("pause_s", 0.0)),
+            tuple(map(_run, _sequence(content.get("runs", ())))),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SweepFileError(f"malformed field: {one_line(error)}") from None
+
+
+def _parameter(content: Mapping[str, Any]) -> SweptParameter:
+    values = tuple(map(_text, _sequence(content["values"])))
+    if not values or len(set(values)) < len(values):
+        raise ValueError("a parameter has no values, or the same value twice")
+    return SweptParameter(_text(content["name"]), values)
+
+
+def _settings(content: Mapping[str, Any]) -> SweepSettings:
+    texts = {name: tuple(map(_text, _sequence(content.get(name, ())))) for name in _TEXT_LISTS}
+    if not texts["command"]:
+        raise ValueError("the command has no words")
+    duration_s = content.get("duration_s")
+    return SweepSettings(
+        **texts,
+        duration_s=None if duration_s is None else _number(duration_s),
+        warm_up_s=_number(content.get("warm_up_s", 0.0)),
+        cool_down_s=_number(content.get("cool_down_s", 0.0)),
+        mark_regex=_text(content.get("mark_regex", "")),
+    )
+
+
+def _run(content: Mapping[str, Any]) -> SweepRun:
+    folder = _text(content["folder"])
+    path = PurePosixPath(folder)
+    if not path.parts or path.is_absolute() or ".." in path.parts or not folder.isprintable():
+        raise ValueError(f"'{one_line(folder[:40])}' is not a path inside the sweep's directory")
+    problem = _text(content.get("problem", ""))
+    return SweepRun(folder, _number(content["begin_s"]), _number(content["end_s"]), problem)
+
+
+def _order(value: Any) -> str:
+    if value not in (RANDOM, GIVEN):
+        raise ValueError(f"'{one_line(str(value)[:40])}' is not an order")
+    return str(value)
+
+
+def _sequence(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{one_line(str(value)[:40])} is not a list")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{one_line(str(value)[:40])} is not a string")
+    return value
+
+
+def _count(value: Any, least: int) -> int:
+    if type(value) is not int or value < least:
+        raise TypeError(f"{one_line(str(value)[:40])} is not a count")
+    return value
+
+
+def _number(value: Any) -> float:
+    if not is_finite(value):
+        raise TypeError(f"{one_line(str(value)[:40])} is not a number")
+    return float(value)

@@ -1,0 +1,93 @@
+"""Plots p95 and p99 against throughput, with the Pareto front: the combinations that no other one surpasses in both."""
+
+from collections.abc import Sequence
+
+from exporters.gnuplot import value_axis
+from exporters.gnuplot.data_files import Columns
+from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.gnuplot.plot_panel import axis, legend, plot
+from exporters.gnuplot.text_escaping import quoted, shortened
+from exporters.sweep.sweep_rows import SweepRow, SweepTable
+
+_BETWEEN_PX = LEFT_PX + 4
+# With more labels, they would overlap.
+_LABELS = 12
+_LABEL_PX = 170
+_PERCENTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
+
+
+def draw(page: Page, table: SweepTable) -> Drawing:
+    inside = page.inside
+    area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    width = (area.width - _BETWEEN_PX) / 2
+    rows = [row for row in table.rows if row.ops_per_s is not None]
+    latencies = [value for row in rows for value in (row.p95_ms, row.p99_ms) if value is not None]
+    x_axis = value_axis.linear([row.ops_per_s for row in rows if row.ops_per_s is not None], width / 2.5)
+    scale = value_axis.logarithmic(latencies, area.height)
+    fronts = {name: pareto_front(rows, name) for name, _, _ in _PERCENTILES}
+    data: Columns = {
+        "ops_per_s": [row.ops_per_s for row in rows],
+        **{f"{name}_ms": [_latency(row, name) for row in rows] for name, _, _ in _PERCENTILES},
+    }
+    files = {"": data}
+    commands = page.labels("one point per combination; the line joins those that no other one surpasses in both")
+    for (name, colour, point), left in zip(_PERCENTILES, (area.left, area.left + width + _BETWEEN_PX), strict=True):
+        box = Box(left, area.top, left + width, area.bottom)
+        front = fronts[name]
+        files[f"front_{name}"] = {
+            "ops_per_s": [row.ops_per_s for row in front],
+            f"{name}_ms": [_latency(row, name) for row in front],
+        }
+        commands += [
+            "",
+            f"# {name}.",
+            *page.margins(box),
+            *x_axis.commands("x"),
+            "set xlabel 'throughput, operations/s' tc rgb ink",
+            *axis(page, box, f"{name} latency, ms", scale),
+            *(legend(page, box) if name == _PERCENTILES[-1][0] else ["unset key"]),
+            *_labels(front, name),
+            *plot(_parts(page, name, colour, point) if front else []),
+            "unset label",
+        ]
+    return Drawing(commands, files)
+
+
+def pareto_front(rows: Sequence[SweepRow], percentile: str) -> list[SweepRow]:
+    """Return the rows, by ascending throughput, with a lower latency than all rows with an equal or higher one."""
+    known = [row for row in rows if row.ops_per_s is not None and _latency(row, percentile) is not None]
+    front: list[SweepRow] = []
+    lowest = float("inf")
+    for row in sorted(known, key=lambda row: (-(row.ops_per_s or 0.0), _latency(row, percentile) or 0.0)):
+        latency = _latency(row, percentile)
+        if latency is not None and latency < lowest:
+            front.append(row)
+            lowest = latency
+    return front[::-1]
+
+
+def _latency(row: SweepRow, percentile: str) -> float | None:
+    value: float | None = getattr(row, f"{percentile}_ms")
+    return value
+
+
+def _labels(front: Sequence[SweepRow], percentile: str) -> list[str]:
+    """Return the commands that write the parameters of the combinations with the highest throughput at their points."""
+    return [
+        f"set label {quoted(shortened(_text(row), SMALL_PT, _LABEL_PX))} at first {row.ops_per_s:.6g},"
+        f" first {_latency(row, percentile):.6g} right offset character -1,0.5 font ',{SMALL_PT}' tc rgb ink"
+        for row in front[-_LABELS:]
+    ]
+
+
+def _text(row: SweepRow) -> str:
+    return " ".join(f"{name}={value}" for name, value in row.parameters.items())
+
+
+def _parts(page: Page, name: str, colour: str, point: int) -> list[str]:
+    front = f"'{page.name}.front_{name}.tsv'"
+    return [
+        f"{front} using 1:2 with lines lc rgb faint lw 1.3 title 'Pareto front'",
+        f"{page.data} using (column('ops_per_s')):(column('{name}_ms')) with points pt {point} ps 1.0*dot"
+        f" lc rgb {colour} title 'combinations'",
+    ]

@@ -1,0 +1,1 @@
+"""The results of a sweep: statistics over its runs, and tables of them."""

@@ -1,0 +1,129 @@
+"""Throughput, errors and latency of one run of a sweep, as the clients or the servers measured them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult
+from collector.model import histogram
+from collector.model.histogram import Buckets
+from exporters.line.columns import MS, Cell
+from exporters.summary.client_values import TOLERANCE_S, combined_latency, total_within
+from exporters.summary.phase_summary import ERRORS
+
+CLIENT, SERVER = "client", "server"
+"""Where values come from: the results of the load generators, or the servers' reads and writes."""
+_OPERATIONS = ("read", "write")
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """The values of one run's measured phases; None stands for unknown.
+
+    ops_per_s        completed operations per second.
+    whole_ops_per_s  the same for the whole run, including the warm-up; None also if there is no warm-up.
+    operations       the number of operations whose latency is known.
+    attempts         the number of operations, including failed ones.
+    errors           the number of failed operations.
+    mean_ms          the mean latency.
+    latency_kind     "response" or "service" for clients, SERVER for servers; "" if the latency is unknown.
+    latency          the clients' latencies.
+    buckets          the servers' latencies.
+    """
+
+    source: str
+    ops_per_s: float | None
+    whole_ops_per_s: float | None = None
+    operations: float = 0.0
+    attempts: float | None = None
+    errors: float | None = None
+    mean_ms: float | None = None
+    latency_kind: str = ""
+    latency: Latency | None = None
+    buckets: Buckets | None = None
+
+
+def client_run_values(
+    results: Sequence[ClientResult], measured: tuple[float, float], whole: tuple[float, float] | None
+) -> RunValues:
+    """Return the values that clients measured, from the intervals that lie completely inside the time ranges."""
+    totals = _totals(results, measured)
+    kind, latency = combined_latency(totals)
+    completed, failed = (sum(total.completed for total in totals), sum(total.failed for total in totals))
+    mean_s = None if latency is None else latency.mean_s
+    return RunValues(
+        CLIENT,
+        _rate(totals),
+        None if whole is None else _rate(_totals(results, whole)),
+        completed,
+        completed + failed if totals else None,
+        failed if totals else None,
+        None if mean_s is None else mean_s * MS,
+        kind,
+        latency,
+    )
+
+
+def server_run_values(
+    measured: Mapping[str, Cell],
+    buckets: Sequence[Buckets | None],
+    warm_up: tuple[Mapping[str, Cell], float, float] | None,
+) -> RunValues:
+    """Return the values that servers measured.
+
+    `measured` has the columns of the cluster for the measured phases (see `phase_values`), and `buckets` the histograms
+    of its reads and writes. `warm_up` has the columns for the warm-up, its length and that of the measured phases, in
+    seconds. As Cassandra does, this counts failed operations as operations.
+    """
+    rate = _sum(measured, (f"{word}s_per_s" for word in _OPERATIONS))
+    whole = None
+    if warm_up is not None and rate is not None:
+        columns, warm_up_s, measured_s = warm_up
+        before = _sum(columns, (f"{word}s_per_s" for word in _OPERATIONS))
+        whole = None if before is None else (before * warm_up_s + rate * measured_s) / (warm_up_s + measured_s)
+    counts = {word: _number(measured.get(f"{word}s")) for word in _OPERATIONS}
+    operations = _sum(measured, (f"{word}s" for word in _OPERATIONS))
+    means = [(count, _number(measured.get(f"{word}_mean_ms"))) for word, count in counts.items() if count]
+    known = [part for part in buckets if part is not None]
+    return RunValues(
+        SERVER,
+        rate,
+        whole,
+        operations or 0.0,
+        operations,
+        _sum(measured, (f"{word}_{name}" for word in _OPERATIONS for name in ERRORS)),
+        weighted_mean(means),
+        SERVER if known else "",
+        buckets=histogram.merge(known) if len(known) == len(_OPERATIONS) else None,
+    )
+
+
+def weighted_mean(pairs: Sequence[tuple[float, float | None]]) -> float | None:
+    """Return the mean of values with their weights; None if a value is unknown or there are none."""
+    weight = sum(weight for weight, _ in pairs)
+    if not weight or any(value is None for _, value in pairs):
+        return None
+    return sum(weight * value for weight, value in pairs if value is not None) / weight
+
+
+def _totals(results: Sequence[ClientResult], span: tuple[float, float]) -> list[ClientInterval]:
+    totals = (total_within(operation, *span) for result in results for operation in result.operations)
+    return [total for total in totals if total is not None]
+
+
+def _rate(totals: Sequence[ClientInterval]) -> float | None:
+    """Return the completed operations per second of operations that ran at the same time; None if there are none."""
+    if not totals:
+        return None
+    length_s = max(total.end_s for total in totals) - min(total.begin_s for total in totals)
+    return sum(total.completed for total in totals) / length_s if length_s >= TOLERANCE_S else None
+
+
+def _sum(columns: Mapping[str, Cell], names: Iterable[str]) -> float | None:
+    """Return the sum of columns; None if one of them is unknown."""
+    values = [_number(columns.get(name)) for name in names]
+    return None if any(value is None for value in values) else sum(value for value in values if value is not None)
+
+
+def _number(cell: Cell) -> float | None:
+    return float(cell) if isinstance(cell, int | float) else None

@@ -1,0 +1,87 @@
+"""The columns of a sweep's results, and the results as CSV and JSON."""
+
+import csv
+import io
+import json
+from typing import Any
+
+from collector.printable import printable_json
+from exporters.line.cells import rounded
+from exporters.line.columns import Cell
+from exporters.sweep.sweep_rows import SweepRow, SweepTable
+
+SCHEMA_VERSION = 1
+COLUMNS = (
+    "runs",
+    "failed",
+    "missing",
+    "ops_per_s",
+    "ops_per_s_low",
+    "ops_per_s_high",
+    "whole_ops_per_s",
+    "converged",
+    "mean_ms",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "errors",
+    "error_share",
+    "best",
+    "problem",
+)
+"""The names of the columns that follow those of the parameters."""
+_SHARE_DIGITS = 6
+
+
+def cells_of(row: SweepRow) -> dict[str, Cell | bool]:
+    """Return the cells of a row by column; None for unknown values."""
+    values = (
+        row.runs,
+        row.failed,
+        row.missing,
+        rounded(row.ops_per_s),
+        rounded(row.low),
+        rounded(row.high),
+        rounded(row.whole_ops_per_s),
+        row.has_converged,
+        rounded(row.mean_ms),
+        rounded(row.p50_ms),
+        rounded(row.p95_ms),
+        rounded(row.p99_ms),
+        rounded(row.errors),
+        rounded(row.error_share, _SHARE_DIGITS),
+        row.is_best,
+        row.problem or None,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def csv_text(table: SweepTable) -> str:
+    """Return the results as CSV; unknown values are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*table.parameters, *COLUMNS])
+    for row in table.rows:
+        cells = (_csv_cell(cell) for cell in cells_of(row).values())
+        writer.writerow([*(row.parameters[name] for name in table.parameters), *cells])
+    return text.getvalue()
+
+
+def json_text(table: SweepTable) -> str:
+    """Return the results as JSON; unknown values are null."""
+    content: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "name": table.name,
+        "source": table.source,
+        "latency": table.latency_kind or None,
+        "repeats": table.repeats,
+        "rows": [{"parameters": dict(row.parameters), **cells_of(row)} for row in table.rows],
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    return "".join(printable_json(line) + "\n" for line in text.split("\n"))
+
+
+def _csv_cell(cell: Cell | bool) -> str:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return "" if cell is None else str(cell)
