@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from cli.parameters.placeholders import NAME
 from collector.printable import one_line
-from collector.runs.sweep import SweptParameter
+from collector.runs.parameter_sweep import SweptParameter
 
 MAX_VALUES = 10_000
 MAX_VALUE_CHARS = 200

@@ -130,15 +130,23 @@ def recorded_run(settings: RecordSettings) -> RecordedRun:
     return RecordedRun(start.folder, result, met)
 
 
-def _start(settings: RecordSettings) -> _Start:
-    """Resolve the addresses, and choose the name and the directory. Raises CasstatError and click.UsageError."""
+def require_valid(settings: RecordSettings) -> None:
+    """Check the options that do not depend on the state of the nodes. Raises click.UsageError."""
     clients = agent_clients(settings.agent)
-    addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
+    nodes_of((*settings.nodes, *settings.seeds), clients)
     client_hosts = ssh_addresses(settings.client_hosts)
     if settings.serve is not None and client_hosts:
         raise click.UsageError("--serve reads only files on this machine, so it cannot be used with --client-host")
     if settings.duration is not None and settings.warm_up >= settings.duration:
         raise click.UsageError("--warm-up must be shorter than --duration")
+
+
+def _start(settings: RecordSettings) -> _Start:
+    """Resolve the addresses, and choose the name and the directory. Raises CasstatError and click.UsageError."""
+    require_valid(settings)
+    clients = agent_clients(settings.agent)
+    addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
+    client_hosts = ssh_addresses(settings.client_hosts)
     begin_s = time.time()
     name = settings.name or accepted_name(Path(settings.command[0]).name)
     folder = settings.folder or run_folder.default_folder(name, begin_s)

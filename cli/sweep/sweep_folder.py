@@ -16,9 +16,9 @@ from cli.runs.file_lock import try_lock
 from cli.runs.ssh.ssh_agent import report_spools
 from cli.sweep.sweep_settings import RUNS_FOLDER, SweepOptions
 from collector.printable import one_line
+from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.run_file import RunFileError, is_run, read_run
 from collector.runs.run_texts import accepted_name
-from collector.runs.sweep import Sweep, SweptParameter
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, write_sweep
 
 UNFINISHED_FOLDER = "unfinished"

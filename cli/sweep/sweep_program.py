@@ -29,7 +29,7 @@ from cli.sweep.sweep_settings import (
     run_folder_name,
 )
 from collector.printable import count_text, one_line
-from collector.runs.sweep import Sweep, SweepRun
+from collector.runs.parameter_sweep import Sweep, SweepRun
 from exporters.sweep.sweep_text import plain_lines
 
 # The exit status if a run failed.

@@ -10,11 +10,11 @@ from cli.errors import CasstatError, note
 from cli.sweep.run_measurement import run_values
 from collector.atomic_file import replace_file
 from collector.printable import count_text, local_time, one_line
-from collector.runs.sweep import Sweep, SweepRun
+from collector.runs.parameter_sweep import Sweep, SweepRun
 from exporters.gnuplot.all_plots import write
 from exporters.gnuplot.gnuplot_process import GnuplotError, draw
 from exporters.gnuplot.plot_data import Run as PlottedRun
-from exporters.gnuplot.sweep.sweep_plots import sweep_plots
+from exporters.sweep.plots.sweep_plots import sweep_plots
 from exporters.sweep.sweep_columns import csv_text, json_text
 from exporters.sweep.sweep_rows import RunOutcome, SweepTable, sweep_table
 from exporters.sweep.sweep_text import markdown_text

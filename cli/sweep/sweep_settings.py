@@ -13,10 +13,10 @@ import click
 from cli.errors import CasstatError
 from cli.parameters.parameter_values import ParameterError, parameter_of
 from cli.parameters.placeholders import PlaceholderError, filled, placeholders, require_match
-from cli.runs.record_program import RecordSettings
+from cli.runs.record_program import RecordSettings, require_valid
 from collector.printable import one_line
+from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 from collector.runs.run_texts import accepted_name
-from collector.runs.sweep import Sweep, SweepSettings, SweptParameter
 from exporters.sweep.sweep_columns import COLUMNS
 
 RUNS_FOLDER = "runs"
@@ -112,8 +112,7 @@ def require_sound(options: SweepOptions) -> None:
         _require_unambiguous(record.command, hosts)
     except PlaceholderError as error:
         raise click.UsageError(str(error)) from None
-    if record.duration is not None and record.warm_up >= record.duration:
-        raise click.UsageError("--warm-up must be shorter than --duration")
+    require_valid(record)
     if options.run_count > MAX_RUNS:
         raise click.UsageError(f"{options.run_count:,} runs are too many (hint: use at most {MAX_RUNS:,})")
     _require_programs(options)

@@ -12,8 +12,8 @@ from typing import Any
 
 from collector.atomic_file import replace_file
 from collector.printable import one_line, printable_json
+from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.run_file import is_finite
-from collector.runs.sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 
 FILE = "sweep.json"
 SCHEMA_VERSION = 1

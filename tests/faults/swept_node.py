@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from collector.catalogue import CATALOGUE
+from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
 from exporters.summary.phase_summary import ERRORS
 from tests.collector.cluster.recorded_nodes import METRICS, busy, record
@@ -31,6 +32,6 @@ def swept_node(folder: Path) -> Iterator[Node]:
 def with_writes(snapshot: Snapshot) -> Snapshot:
     """Return a snapshot with as many writes as reads, and with counters of errors."""
     (scrape,) = snapshot.scrapes
-    writes = {(name, "Write"): value for (name, _), value in scrape.values.items()}
-    errors = {(name, operation): 0 for name in ERRORS.values() for operation in ("Read", "Write")}
+    writes: Values = {(name, "Write"): value for (name, _), value in scrape.values.items()}
+    errors: Values = {(name, operation): 0 for name in ERRORS.values() for operation in ("Read", "Write")}
     return replace(snapshot, scrapes=(replace(scrape, values={**scrape.values, **writes, **errors}),))

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from exporters.gnuplot.all_plots import Plot
 from exporters.gnuplot.plot_data import Run
-from exporters.gnuplot.sweep import pareto_plot, swept_heatmap, swept_throughput
+from exporters.sweep.plots import pareto_plot, swept_heatmap, swept_throughput
 from exporters.sweep.sweep_rows import SweepTable
 
 

@@ -1,18 +1,19 @@
 """Plots p95 and p99 against throughput, with the Pareto front: the combinations that no other one surpasses in both."""
 
 from collections.abc import Sequence
+from math import log10
 
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.gnuplot.plot_panel import axis, legend, plot
 from exporters.gnuplot.text_escaping import quoted, shortened
+from exporters.gnuplot.value_axis import Scale
 from exporters.sweep.sweep_rows import SweepRow, SweepTable
 
 _BETWEEN_PX = LEFT_PX + 4
-# With more labels, they would overlap.
-_LABELS = 12
-_LABEL_PX = 170
+# A label's width, and the smallest vertical distance between two labels.
+_LABEL_PX, _LABEL_HEIGHT_PX = 80, 14
 _PERCENTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
 
 
@@ -30,7 +31,10 @@ def draw(page: Page, table: SweepTable) -> Drawing:
         **{f"{name}_ms": [_latency(row, name) for row in rows] for name, _, _ in _PERCENTILES},
     }
     files = {"": data}
-    commands = page.labels("one point per combination; the line joins those that no other one surpasses in both")
+    commands = page.labels(
+        "one point per combination; the line joins those that no other one surpasses in both;"
+        f" labels: {'/'.join(table.parameters)}"
+    )
     for (name, colour, point), left in zip(_PERCENTILES, (area.left, area.left + width + _BETWEEN_PX), strict=True):
         box = Box(left, area.top, left + width, area.bottom)
         front = fronts[name]
@@ -46,7 +50,7 @@ def draw(page: Page, table: SweepTable) -> Drawing:
             "set xlabel 'throughput, operations/s' tc rgb ink",
             *axis(page, box, f"{name} latency, ms", scale),
             *(legend(page, box) if name == _PERCENTILES[-1][0] else ["unset key"]),
-            *_labels(front, name),
+            *_labels(front, name, scale, box),
             *plot(_parts(page, name, colour, point) if front else []),
             "unset label",
         ]
@@ -71,17 +75,26 @@ def _latency(row: SweepRow, percentile: str) -> float | None:
     return value
 
 
-def _labels(front: Sequence[SweepRow], percentile: str) -> list[str]:
-    """Return the commands that write the parameters of the combinations with the highest throughput at their points."""
-    return [
-        f"set label {quoted(shortened(_text(row), SMALL_PT, _LABEL_PX))} at first {row.ops_per_s:.6g},"
-        f" first {_latency(row, percentile):.6g} right offset character -1,0.5 font ',{SMALL_PT}' tc rgb ink"
-        for row in front[-_LABELS:]
-    ]
+def _labels(front: Sequence[SweepRow], percentile: str, scale: Scale, box: Box) -> list[str]:
+    """Return the commands that write the values of the parameters below the points of the front, where no points are.
 
-
-def _text(row: SweepRow) -> str:
-    return " ".join(f"{name}={value}" for name, value in row.parameters.items())
+    A label that would overlap that of a point with a higher throughput is left out.
+    """
+    commands: list[str] = []
+    lowest_px = float("inf")
+    for row in reversed(front):
+        latency = _latency(row, percentile)
+        if not latency or row.ops_per_s is None:
+            continue
+        height_px = box.height * log10(latency / scale.low) / log10(scale.high / scale.low)
+        if height_px <= lowest_px - _LABEL_HEIGHT_PX:
+            lowest_px = height_px
+            text = shortened("/".join(row.parameters.values()), SMALL_PT, _LABEL_PX)
+            commands.append(
+                f"set label {quoted(text)} at first {row.ops_per_s:.6g}, first {latency:.6g} left"
+                f" offset character 1,-0.5 font ',{SMALL_PT}' tc rgb ink"
+            )
+    return commands
 
 
 def _parts(page: Page, name: str, colour: str, point: int) -> list[str]:

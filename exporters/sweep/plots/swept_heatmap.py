@@ -5,8 +5,8 @@ from exporters.gnuplot.data_files import Columns
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.gnuplot.plot_panel import plot, rotated_label
 from exporters.gnuplot.plots.heatmap import VIRIDIS
-from exporters.gnuplot.sweep.parameter_axis import category_axis
 from exporters.gnuplot.text_escaping import quoted
+from exporters.sweep.plots.parameter_axis import category_axis
 from exporters.sweep.sweep_rows import SweepTable
 
 # In narrower cells, the numbers would overlap.
@@ -76,7 +76,7 @@ def _parts(page: Page, *, has_numbers: bool) -> list[str]:
         " notitle"
     ]
     if has_numbers:
-        number = "(gprintf('%.4s%c', $3))"
+        number = "(gprintf('%.1s%c', $3))"
         parts += [
             f"{page.data} using ($3 {compared} middle ? $1 : NaN):2:{number} with labels font ',{SMALL_PT}'"
             f" tc rgb '{colour}' notitle"
