@@ -109,7 +109,7 @@ def require_sound(options: SweepOptions) -> None:
         require_match(words, names, others=hosts)
         for option, others in (("--before", options.before), ("--after", options.after), ("--client", record.clients)):
             _require_known(option, others, names)
-        _require_unambiguous(record.command, hosts)
+        _require_unambiguous(record.command, hosts, options.parameters)
     except PlaceholderError as error:
         raise click.UsageError(str(error)) from None
     require_valid(record)
@@ -124,11 +124,12 @@ def _require_known(option: str, words: Sequence[str], names: Sequence[str]) -> N
             raise PlaceholderError(f"{option}: unknown placeholder {{{name}}} (hint: define it with -P {name}=…)")
 
 
-def _require_unambiguous(words: Sequence[str], hosts: Sequence[str]) -> None:
+def _require_unambiguous(words: Sequence[str], hosts: Sequence[str], parameters: Sequence[SweptParameter]) -> None:
     """Raise PlaceholderError if a literal {host} or {index} would be filled in on client hosts."""
     literal = filled(words, dict.fromkeys(placeholders(words), ""))
+    values = [value for parameter in parameters for value in parameter.values]
     for name in hosts:
-        if any(f"{{{name}}}" in word for word in literal):
+        if any(f"{{{name}}}" in text for text in (*literal, *values)):
             raise PlaceholderError(f"with --client-host, the command cannot contain a literal {{{name}}}")
 
 
