@@ -1,4 +1,4 @@
-"""Run a command with every combination of parameters while recording all nodes"""
+"""Record a command with every combination of parameters"""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ from cli.parameters.time_types import Duration
 @record_options("fail_if")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Run a command with every combination of parameters while recording all nodes
+    """Record a command with every combination of parameters
 
     The placeholders {NAME} in COMMAND stand for the values of the parameters; {{ and }} are literal braces. Each
     combination is recorded as by `casstat record`, whose options apply to every run. The results are tables with

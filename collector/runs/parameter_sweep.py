@@ -30,7 +30,7 @@ class SweepSettings:
     nodes, seeds            the nodes, as they were given.
     client_hosts            the addresses of the client hosts.
     clients                 the files with client results, with placeholders.
-    duration_s              the time after which the command is ended; None if it ends by itself.
+    duration_s              the time after which the command is ended; None if there is no limit.
     warm_up_s, cool_down_s  the durations of the warm-up and the cool-down.
     mark_regex              the pattern of marks; "" if there is none.
     """

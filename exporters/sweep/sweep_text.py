@@ -54,6 +54,9 @@ def cells(table: SweepTable) -> list[list[str]]:
 
 def notes(table: SweepTable) -> Iterator[str]:
     """Yield what a reader of the table must know, each as one line."""
+    if not any(row.runs for row in table.rows):
+        yield "No run has been measured."
+        return
     measured = "the clients" if table.source == CLIENT else "the servers"
     yield f"Measured by {measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})."
     best = table.best

@@ -1,4 +1,4 @@
-"""`casstat record --duration` ends the command; one that has to be killed or ends by itself keeps its status."""
+"""`casstat record --duration` ends the command; one that has to be killed, or ends earlier, keeps its status."""
 
 import signal
 from pathlib import Path

@@ -52,8 +52,8 @@ def started(words: list[str]) -> "subprocess.Popen[str]":
 
 def rows(folder: Path) -> list[dict[str, Any]]:
     content: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    found: list[dict[str, Any]] = content["rows"]
-    return found
+    table_rows: list[dict[str, Any]] = content["rows"]
+    return table_rows
 
 
 def failures(node: Node, folder: Path, capfd: pytest.CaptureFixture[str], *options: str, script: str = SCRIPT) -> str:

@@ -54,6 +54,7 @@ def test_every_row_of_the_table_has_a_cell_for_each_header() -> None:
     assert {len(row) for row in cells(TABLE)} == {len(cells(TABLE)[0])}
     empty = sweep_table("s", [{"c": "1"}], [[]], 1)
     assert cells(empty)[1][1:] == ["-"] * 9 + ["1 of 1 runs missing"]
+    assert plain_lines(empty)[-1] == "No run has been measured."
 
 
 @pytest.mark.parametrize("name", NAMES)
