@@ -1,10 +1,12 @@
 """Record a command with every combination of parameters"""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.parameters.record_options import CommandAfterDashes, record_options
+from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
 
@@ -30,7 +32,16 @@ from cli.parameters.time_types import Duration
 @click.option("--after", metavar="COMMAND", help="Command to run after each run, with placeholders filled in.")
 @click.option("--resume", is_flag=True, help="Continue the sweep in the directory of -o.")
 @click.option("--yes", "confirmed", is_flag=True, help="Do not ask before more than 1000 runs.")
-@record_options("fail_if")
+@click.option("--name", type=RunName(), metavar="NAME", help="Name of the sweep.  [the command's name]")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory of the sweep.  [casstat-runs/DATE-TIME-NAME]",
+)
+@record_options("fail_if", "name", "folder")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Record a command with every combination of parameters

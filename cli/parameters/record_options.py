@@ -148,7 +148,7 @@ _OPTIONS = {
 def record_options(*omitted: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the options of `record`, except those in `omitted`, to a command that receives the fields of RecordSettings.
 
-    The command's own options must be added after these, that is, by decorators further down.
+    Decorators that add other options must come before this one.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

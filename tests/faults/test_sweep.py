@@ -15,6 +15,7 @@ from collector.runs.run_file import read_run
 from collector.runs.sweep_file import read_sweep
 from tests.faults.recording_agent import Node
 from tests.faults.swept_node import OPS_PER_S, swept_node
+from tests.faults.terminal import ControllingTerminal
 from tests.waiting import eventually
 
 SCRIPT = 'echo "$CASSTAT_RUN" >> {log}; sleep 60'
@@ -120,6 +121,19 @@ def test_ctrl_c_leaves_a_table_and_the_sweep_can_be_continued(
     assert "2 runs, 0 to do" in capfd.readouterr().err
     assert main(arguments(node, folder, "--resume", "--repeat", "2")) == 0
     assert [row["runs"] for row in rows(folder)] == [2, 2]
+
+
+def test_ctrl_c_on_a_terminal_ends_the_sweep_and_not_only_the_run(node: Node, tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    with ControllingTerminal(
+        100, *arguments(node, folder, "--duration", "60s", script="echo ready; sleep 60")
+    ) as terminal:
+        terminal.read_until("ready")
+        terminal.type("\x03")
+        code, _ = terminal.end(None)
+    assert code == 130
+    assert "interrupted after 0 of 2 runs" in terminal.text
+    assert read_sweep(folder).runs == ()
 
 
 def test_failed_combinations_are_rows_with_the_reason(

@@ -14,6 +14,7 @@ from collector.runs.run_file import read_run
 from collector.runs.sweep_file import read_sweep
 from exporters.sweep.sweep_rows import NO_CLIENT_RESULT
 from tests.faults.recording_agent import Node
+from tests.faults.ssh_server import HOST, ssh_server
 from tests.faults.swept_node import OPS_PER_S, swept_node
 
 # Writes the samples of operations of 5 ms, at the rate in the second argument, in the form of JMeter; from a rate of 40
@@ -59,6 +60,22 @@ def test_values_are_those_of_the_clients(node: Node, tmp_path: Path, capfd: pyte
     assert second["error_share"] == pytest.approx(0.25, abs=0.05)
     assert [row["best"] for row in content["rows"]] == [True, False]
     assert first["whole_ops_per_s"] is None
+
+
+def test_client_hosts_run_the_command_with_both_kinds_of_placeholders(
+    node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sweep"
+    options = ("-P", "a=7", "-q", "--no-report", "--duration", "3s", "--before", "echo before {a}")
+    script = "echo a={a} {{a}} {host} {index}; sleep 60"
+    with ssh_server(tmp_path / "ssh", {}) as server:
+        monkeypatch.setenv("PATH", server.path)
+        words = ["sweep", node.address, "-o", str(folder), "--client-host", server.url, *options]
+        code = main([*words, "--", "sh", "-c", script])
+    printed = capfd.readouterr()
+    assert code == 0, printed.err
+    assert printed.out == f"before 7\n{HOST}: a=7 {{a}} {HOST} 0\n"
+    assert results(folder)["rows"][0]["ops_per_s"] == OPS_PER_S
 
 
 def test_a_result_that_is_imported_later_is_used_after_the_next_resume(
