@@ -129,12 +129,15 @@ def with_best(rows: Sequence[SweepRow]) -> tuple[SweepRow, ...]:
 
 
 def confidence_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95% confidence interval of the mean (Student's t); None if there are fewer than two values."""
+    """Return the 95% confidence interval of the mean of rates (Student's t); None if there are fewer than two values.
+
+    Its lower limit is at least 0, because rates cannot be negative.
+    """
     if len(values) < 2:
         return None
     margin = critical_value(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
     mean = fmean(values)
-    return mean - margin, mean + margin
+    return max(0.0, mean - margin), mean + margin
 
 
 def _judged(outcome: RunOutcome, source: str) -> RunOutcome:

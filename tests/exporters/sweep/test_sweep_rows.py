@@ -38,6 +38,7 @@ def test_the_interval_is_that_of_student() -> None:
     assert high == pytest.approx(10 + 4.30265 / 3**0.5, rel=1e-5)
     assert confidence_interval([9.0]) is None
     assert confidence_interval([5.0, 5.0]) == (5.0, 5.0)
+    assert (confidence_interval([1.0, 9.0]) or (1.0, 0.0))[0] == 0.0
 
 
 def test_a_row_has_the_mean_throughput_of_its_runs() -> None:
