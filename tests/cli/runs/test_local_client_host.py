@@ -10,6 +10,7 @@ import pytest
 from cli.runs.clients import local_client_host
 from cli.runs.clients.local_client_host import LocalClientHost
 from cli.runs.command.output_observer import OutputObserver
+from cli.runs.command.time_limit import TimeLimit
 from collector.cluster.sessions import sessions
 from collector.host import busy_processes
 from collector.host.busy_threads import THREAD_CPU_TIME
@@ -59,7 +60,7 @@ def test_the_busiest_thread_of_the_command_is_recorded(tmp_path: Path, monkeypat
     with LocalClientHost((sys.executable, "-c", PROGRAM, str(end)), "run", tmp_path / "run") as host:
         waiting = Thread(target=wait_for_thread, args=(tmp_path / "run" / host.entries()[0].folder,))
         waiting.start()
-        result = host.run(io.BytesIO(), OutputObserver())
+        result = host.run(io.BytesIO(), OutputObserver(), TimeLimit())
         waiting.join()
     assert result.exit_code == 0
     ((process, pid, tid, _),) = recorded_threads(tmp_path / "run" / host.entries()[0].folder)
