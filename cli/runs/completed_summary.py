@@ -15,6 +15,7 @@ from cli.runs.run_summary import RunSummary, summary_of
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.runs.run import Run
 from exporters.summary.client_values import with_client_values
+from exporters.summary.error_share import with_error_share
 
 Result = TypeVar("Result")
 
@@ -39,4 +40,4 @@ def completed_summary(folder: Path, run: Run) -> RunSummary | None:
         return None
     phases = attempt(lambda: with_client_peaks(folder, run, summary.phases)) or summary.phases
     phases = attempt(lambda: with_client_values(phases, results_in(folder))) or phases
-    return replace(summary, phases=phases)
+    return replace(summary, phases=with_error_share(phases))

@@ -18,7 +18,8 @@ ERRORS: Mapping[str, str] = {
     "unavailables": "cassandra_client_request_unavailables_total",
     "failures": "cassandra_client_request_failures_total",
 }
-NEEDS: frozenset[str | Series] = frozenset(ERRORS.values())
+DISCARDED = "cassandra_native_discarded_total"
+NEEDS: frozenset[str | Series] = frozenset((*ERRORS.values(), DISCARDED))
 """The metrics that a summary needs in addition to those of a merged row."""
 PEAKS = ("cpu_busy_pct", "gc_pct", "disk_util_pct", "net_rx_kbit_per_s", "net_tx_kbit_per_s", "compactions_pending")
 """The columns whose highest values over all nodes are part of a summary."""
@@ -46,8 +47,8 @@ class PhaseSummary:
     """A summary of the ticks in a time range.
 
     values        the columns of the cluster's merged row, with the whole phase as one interval; also `read_p999_ms`,
-                  `write_p999_ms`, the number of errors of each kind for reads and for writes, and the columns of
-                  `client_values`.
+                  `write_p999_ms`, the number of errors of each kind for reads and for writes, the number of requests
+                  that nodes discarded because of overload, and the columns of `client_values`.
     peaks         the highest values over all nodes.
     client_peaks  the highest values over all client hosts.
     """
@@ -70,6 +71,7 @@ def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:
         row[f"{word.removesuffix('s')}_p999_ms"] = rounded(times(MS, p999_s))
         for name, metric in ERRORS.items():
             row[f"{word.removesuffix('s')}_{name}"] = rounded(_increase(cluster.sample, (metric, operation)))
+    row["requests_discarded"] = rounded(_increase(cluster.sample, (DISCARDED,)))
     return row
 
 

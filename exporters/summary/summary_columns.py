@@ -1,0 +1,31 @@
+"""The names of the columns that a summary can have."""
+
+import re
+from difflib import get_close_matches
+
+from collector.cluster.cluster_sample import ClusterSample
+from collector.model.sample import Sample
+from collector.model.snapshot import NEVER
+from exporters.files.merged_rows import Choice
+from exporters.summary.client_values import PERCENTILES
+from exporters.summary.error_share import ERROR_SHARE
+from exporters.summary.phase_summary import phase_values
+
+_CLIENT = ("ops_per_s", "errors_per_s", ERROR_SHARE, "mean_ms", *(f"{name}_ms" for name in PERCENTILES))
+_CLIENT_COLUMN = re.compile(rf"client_(?:[a-z0-9_]+_)?(?:{'|'.join(_CLIENT)})")
+
+
+def is_summary_column(name: str) -> bool:
+    """Return whether a summary can have the column; the operations of client results may have any names."""
+    return name in _columns() or bool(_CLIENT_COLUMN.fullmatch(name))
+
+
+def similar_column(name: str) -> str:
+    """Return the column with the most similar name; "" if there is none."""
+    return next(iter(get_close_matches(name, [*_columns(), *(f"client_{suffix}" for suffix in _CLIENT)], 1)), "")
+
+
+def _columns() -> list[str]:
+    """Return the columns that do not come from client results."""
+    nothing = ClusterSample(Sample("", NEVER, {}, {}), 0)
+    return [*phase_values(Choice(), nothing, 0), ERROR_SHARE]
