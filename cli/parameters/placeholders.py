@@ -8,6 +8,8 @@ from collector.printable import one_line
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,49}", re.ASCII)
 """The names of placeholders."""
+HOST_PLACEHOLDERS = ("host", "index")
+"""Placeholders that `record --client-host` fills in."""
 _PART = re.compile(r"\{\{|\}\}|\{(?P<name>" + NAME.pattern + r")\}|(?P<malformed>[{}])", re.ASCII)
 # How much of a word a message quotes.
 _SHOWN_CHARS = 60
@@ -31,6 +33,11 @@ def filled(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
     The values are not examined for placeholders. Raises PlaceholderError, also if a placeholder has no value.
     """
     return tuple(_filled(word, values) for word in words)
+
+
+def filled_except_hosts(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words as `filled` does, with HOST_PLACEHOLDERS unchanged. Raises PlaceholderError."""
+    return filled(words, {**{name: f"{{{name}}}" for name in HOST_PLACEHOLDERS}, **values})
 
 
 def require_match(

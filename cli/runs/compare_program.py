@@ -11,23 +11,17 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.install_hint import install_command
-from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import read_run_in
-from cli.recordings.settings_of_run import completed_settings, node_settings
-from cli.runs.client_results import results_in
+from cli.recordings.settings_of_run import completed_settings
 from cli.runs.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
-from collector.cluster.grid import SpanGrid
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_file import RunFileError, is_run, read_run
-from exporters.summary.client_values import client_values
 from exporters.summary.conditions import RelativeCondition
-from exporters.summary.phase_summary import NEEDS
 
 if TYPE_CHECKING:
     from exporters.comparison.comparison import ComparedRun
@@ -237,26 +231,10 @@ def _compared(
 
     `is_only` states whether the run is the only one of its side: stated percentiles of several runs are not comparable.
     """
-    from exporters.comparison.client_amounts import client_bins, latency_kinds
-    from exporters.comparison.comparison import ComparedRun, PhaseData
-    from exporters.comparison.server_amounts import server_intervals
+    from cli.runs.phase_data import phase_data
+    from exporters.comparison.comparison import ComparedRun
 
     phases = [phase for phase in loaded_run.phases if phase.name in common]
-    grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
-    try:
-        run, choice = merged(MergeSettings((loaded_run.folder,)), node_settings, NEEDS, grid=grid, quiet=True)
-    except NoDataError as error:
-        raise CasstatError(f"{loaded_run.folder}: {error}") from None
-    # Results are loaded one run at a time, because those of all runs may not fit in memory.
-    results = results_in(loaded_run.folder)
-    kinds = latency_kinds(results)
-    data: dict[str, PhaseData] = {}
-    for number, phase in enumerate(phases):
-        samples = [sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number]
-        data[phase.name] = PhaseData(
-            server_intervals(choice, samples, len(run.nodes)),
-            {kind: client_bins(results, kind, phase.begin_s, phase.end_s, step_s) for kind in kinds},
-            client_values(results, phase.begin_s, phase.end_s) if is_only else {},
-        )
-    settings = {node.node: node.product for node in run.nodes}
-    return ComparedRun(_name(loaded_run), data), completed_settings(loaded_run.folder, loaded_run.run, settings)
+    data, settings = phase_data(loaded_run.folder, phases, step_s, has_stated=is_only)
+    completed = completed_settings(loaded_run.folder, loaded_run.run, settings)
+    return ComparedRun(_name(loaded_run), data), completed

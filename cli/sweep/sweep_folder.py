@@ -9,20 +9,15 @@ from importlib.metadata import version
 from pathlib import Path
 from shlex import join
 
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError
 from cli.runs import run_folder
-from cli.runs.command.supervisor import GRACE_S
 from cli.runs.file_lock import try_lock
-from cli.runs.ssh.ssh_agent import report_spools
-from cli.sweep.sweep_settings import RUNS_FOLDER, SweepOptions
+from cli.sweep.sweep_settings import SweepOptions
 from collector.printable import one_line
 from collector.runs.parameter_sweep import Sweep, SweptParameter
-from collector.runs.run_file import RunFileError, is_run, read_run
 from collector.runs.run_texts import accepted_name
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, write_sweep
 
-UNFINISHED_FOLDER = "unfinished"
-"""The subdirectory for the directories of runs that did not end; they are not part of the results."""
 SEED_BITS = 32
 _SHOWN_CHARS = 80
 
@@ -76,41 +71,6 @@ def save(folder: Path, sweep: Sweep) -> None:
         write_sweep(folder, sweep)
     except OSError as error:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
-
-
-def set_aside_unfinished(folder: Path, sweep: Sweep) -> None:
-    """Move the directories of runs that did not end to UNFINISHED_FOLDER.
-
-    If such a run has only just been interrupted, wait until its command has certainly ended. Raises CasstatError.
-    """
-    ended = {run.folder for run in sweep.runs}
-    try:
-        runs = sorted((folder / RUNS_FOLDER).iterdir()) if (folder / RUNS_FOLDER).is_dir() else []
-        for path in runs:
-            if f"{RUNS_FOLDER}/{path.name}" not in ended:
-                _set_aside(folder, path)
-    except OSError as error:
-        raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
-
-
-def _set_aside(folder: Path, run: Path) -> None:
-    if run_folder.is_being_recorded(run):
-        raise CasstatError(f"{run}: another process is recording this run")
-    alive_s = run_folder.last_alive_s(run)
-    if alive_s is not None:
-        # The supervisor of a command ends it within this time after its owner has died.
-        time.sleep(min(GRACE_S, max(0.0, alive_s + GRACE_S - time.time())))
-    parent = folder / UNFINISHED_FOLDER
-    parent.mkdir(exist_ok=True)
-    names = (run.name, *(f"{run.name}~{number}" for number in range(2, 10_000)))
-    target = next(parent / name for name in names if not (parent / name).exists())
-    run.rename(target)
-    note(f"{run.name} did not end; it will be repeated, and its files are in {target}")
-    if is_run(target):
-        try:
-            report_spools(read_run(target))
-        except (OSError, RunFileError) as error:
-            note(f"{target}: {one_line(error)}")
 
 
 def _resumed(folder: Path, planned: Sweep) -> Sweep:

@@ -10,20 +10,21 @@ from pathlib import Path
 import click
 
 from cli.errors import CasstatError, note
+from cli.parameters.placeholders import filled_except_hosts
 from cli.runs.command.command_runner import CommandRunner
 from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.record_program import RecordSettings, recorded_run
 from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
+from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo
-from cli.sweep.sweep_folder import opened_sweep, save, set_aside_unfinished
+from cli.sweep.sweep_folder import opened_sweep, save
 from cli.sweep.sweep_progress import progress_line
 from cli.sweep.sweep_results import Outcomes, draw_plots, write_tables
 from cli.sweep.sweep_settings import (
     MAX_UNCONFIRMED,
     SweepOptions,
     combination_text,
-    filled_words,
     record_settings,
     require_sound,
     run_folder_name,
@@ -63,7 +64,7 @@ def sweep(options: SweepOptions) -> int:
         # Treat these signals like Ctrl-C.
         stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
         folder, begun = stack.enter_context(opened_sweep(options))
-        set_aside_unfinished(folder, begun)
+        set_aside_unfinished(folder, {run.folder for run in begun.runs})
         return _Sweep(options, folder, begun).run()
 
 
@@ -156,7 +157,9 @@ class _Sweep:
             return ""
         environ = {RUN_VARIABLE: settings.name or "", FOLDER_VARIABLE: str((self._folder / planned.folder).absolute())}
         try:
-            result = CommandRunner(filled_words(words, planned.values), _NoLog(), {**os.environ, **environ}).run()
+            result = CommandRunner(
+                filled_except_hosts(words, planned.values), _NoLog(), {**os.environ, **environ}
+            ).run()
         except OSError as error:
             return f"{option}: {error.strerror}"
         if result.is_interrupted:

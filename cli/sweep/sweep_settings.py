@@ -12,19 +12,24 @@ import click
 
 from cli.errors import CasstatError
 from cli.parameters.parameter_values import ParameterError, parameter_of
-from cli.parameters.placeholders import PlaceholderError, filled, placeholders, require_match
+from cli.parameters.placeholders import (
+    HOST_PLACEHOLDERS,
+    PlaceholderError,
+    filled,
+    filled_except_hosts,
+    placeholders,
+    require_match,
+)
 from cli.runs.record_program import RecordSettings, require_valid
+from cli.runs.unfinished_runs import RUNS_SUBFOLDER
 from collector.printable import one_line
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 from collector.runs.run_texts import accepted_name
 from exporters.sweep.sweep_columns import COLUMNS
 
-RUNS_FOLDER = "runs"
 MAX_UNCONFIRMED = 1000
 """A sweep with more runs must be confirmed."""
 MAX_RUNS = 100_000
-HOST_PLACEHOLDERS = ("host", "index")
-"""Placeholders that `record --client-host` fills in."""
 REPEAT_TAG = "repeat"
 MAX_FOLDER_CHARS = 100
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+", re.ASCII)
@@ -147,17 +152,12 @@ def run_folder_name(number: int, count: int, values: Mapping[str, str], repeat: 
     `number` is the number of the combination, counted from 1, among `count` combinations.
     """
     parts = (f"{name}={_NOT_IN_NAMES.sub('-', value)}" for name, value in values.items())
-    return f"{RUNS_FOLDER}/{number:0{len(str(count))}d}-{'-'.join(parts)[:MAX_FOLDER_CHARS]}-r{repeat}"
+    return f"{RUNS_SUBFOLDER}/{number:0{len(str(count))}d}-{'-'.join(parts)[:MAX_FOLDER_CHARS]}-r{repeat}"
 
 
 def combination_text(values: Mapping[str, str]) -> str:
     """Return a combination as one line, such as `concurrency=5 batch=200`."""
     return one_line(" ".join(f"{name}={value}" for name, value in values.items()))
-
-
-def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words of a command for a combination; placeholders of client hosts remain."""
-    return filled(words, {**{name: f"{{{name}}}" for name in HOST_PLACEHOLDERS}, **values})
 
 
 def record_settings(
@@ -168,7 +168,7 @@ def record_settings(
     tags = {**dict(record.tags), **values, REPEAT_TAG: str(repeat)}
     return replace(
         record,
-        command=filled_words(record.command, values),
+        command=filled_except_hosts(record.command, values),
         clients=filled(record.clients, values),
         name=accepted_name(f"{sweep.name} {combination_text(values)} r{repeat}"),
         tags=tuple(tags.items()),

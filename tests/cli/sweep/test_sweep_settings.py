@@ -8,12 +8,12 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
+from cli.parameters.placeholders import filled_except_hosts
 from cli.runs.record_program import RecordSettings
 from cli.sweep import sweep_program
 from cli.sweep.sweep_settings import (
     SweepOptions,
     combination_text,
-    filled_words,
     parameters_of,
     record_settings,
     run_folder_name,
@@ -121,7 +121,7 @@ def test_the_names_of_columns_are_reserved() -> None:
 
 def test_words_are_split_as_by_a_shell_before_they_are_filled() -> None:
     words = words_of("--before", "run '{a} b' {a}")
-    assert filled_words(words, {"a": "x y"}) == ("run", "x y b", "x y")
+    assert filled_except_hosts(words, {"a": "x y"}) == ("run", "x y b", "x y")
     assert words_of("--before", None) == ()
 
 

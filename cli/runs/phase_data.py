@@ -1,0 +1,45 @@
+"""Reads what the nodes and the clients of a run recorded in its phases, in intervals; requires numpy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cli.errors import CasstatError
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.settings_of_run import node_settings
+from cli.runs.client_results import results_in
+from collector.cluster.grid import SpanGrid
+from collector.runs.run import RunPhase
+from exporters.comparison.client_amounts import client_bins, latency_kinds
+from exporters.comparison.comparison import PhaseData
+from exporters.comparison.server_amounts import server_intervals
+from exporters.summary.client_values import client_values
+from exporters.summary.phase_summary import NEEDS
+
+
+def phase_data(
+    folder: Path, phases: Sequence[RunPhase], step_s: float, *, has_stated: bool
+) -> tuple[dict[str, PhaseData], dict[str, Any]]:
+    """Return the data of phases by name in intervals of `step_s`, and the settings of each node by its name.
+
+    `has_stated` selects whether the data include the percentiles that load generators state. Raises CasstatError and
+    click.UsageError.
+    """
+    grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
+    try:
+        run, choice = merged(MergeSettings((folder,)), node_settings, NEEDS, grid=grid, quiet=True)
+    except NoDataError as error:
+        raise CasstatError(f"{folder}: {error}") from None
+    # Results are loaded one run at a time, because those of all runs may not fit in memory.
+    results = results_in(folder)
+    kinds = latency_kinds(results)
+    data: dict[str, PhaseData] = {}
+    for number, phase in enumerate(phases):
+        samples = [sample for index, sample in sorted(run.cluster.items()) if grid.span_of(index) == number]
+        data[phase.name] = PhaseData(
+            server_intervals(choice, samples, len(run.nodes)),
+            {kind: client_bins(results, kind, phase.begin_s, phase.end_s, step_s) for kind in kinds},
+            client_values(results, phase.begin_s, phase.end_s) if has_stated else {},
+        )
+    return data, {node.node: node.product for node in run.nodes}
