@@ -3,10 +3,9 @@
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from re import Pattern
@@ -30,6 +29,7 @@ from cli.runs.recorder import Recorder
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_agent import report_spools
+from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
 from collector.runs.run import Run, RunCondition
@@ -41,6 +41,10 @@ from exporters.summary.conditions import Condition
 CONDITION_MET = 1
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 MIN_FREE_BYTES = 64 << 20
+
+
+Around = Callable[[Plan], AbstractContextManager[None]]
+"""Returns a context for the time in which a run's command runs, from a plan for following the run's agents."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ def record(settings: RecordSettings) -> int:
     return recorded_run(settings).exit_status
 
 
-def recorded_run(settings: RecordSettings) -> RecordedRun:
+def recorded_run(settings: RecordSettings, around: Around | None = None) -> RecordedRun:
     """Run the command while recording all nodes, and complete the run; the standard streams must be open.
 
     If the command cannot be started, the result has the exit status that `env` would return. Raises CasstatError,
@@ -124,7 +128,7 @@ def recorded_run(settings: RecordSettings) -> RecordedRun:
         run_folder.require_empty(start.folder)
         stack.callback(_tidy, start.folder, is_new=is_new)
         _require_space(start.folder)
-        result, run = _recorded(start, stack)
+        result, run = _recorded(start, stack, around)
     import_after_run(start.folder, run, settings.clients)
     met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
     return RecordedRun(start.folder, result, met)
@@ -153,7 +157,7 @@ def _start(settings: RecordSettings) -> _Start:
     return _Start(settings, clients, list(dict.fromkeys(addresses)), client_hosts, name, begin_s, folder)
 
 
-def _recorded(start: _Start, stack: ExitStack) -> tuple[CommandResult, Run]:
+def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[CommandResult, Run]:
     """Run the command while recording, and fetch the recordings; return the command's result and the run.
 
     What has been started is stopped when `stack` is closed. Raises CasstatError, click.UsageError and
@@ -170,8 +174,13 @@ def _recorded(start: _Start, stack: ExitStack) -> tuple[CommandResult, Run]:
         _serve(settings.serve, settings.clients, folder, cluster_of(agents, clients), stack)
     planned = replace(_planned(start), nodes=nodes, other_runs=other_runs)
     recorder = Recorder(planned, tuple(agents.journals), clients, folder, hosts)
-    plan = None if settings.quiet else live_plan(tuple(agents.journals), clients)
-    execute = partial(run_command, hosts, folder, settings.mark_regex, plan, settings.duration)
+    plan = live_plan(tuple(agents.journals), clients)
+    shown = None if settings.quiet else plan
+
+    def execute() -> CommandResult:
+        with around(plan) if around else nullcontext():
+            return run_command(hosts, folder, settings.mark_regex, shown, settings.duration)
+
     with _recoverable(folder):
         result = recorder.run(settings.command, execute, settings.cool_down, settings.duration)
         run = recorder.fetch()

@@ -1,0 +1,89 @@
+"""Find the highest rate within an objective"""
+
+import re
+from typing import Any
+
+import click
+
+from cli.errors import CasstatError
+from cli.parameters.record_options import CommandAfterDashes, ConditionType, record_options
+from cli.parameters.time_types import Duration
+
+STEP_S, CONFIRMATION_S, WARM_UP_S, SETTLE_S = 30.0, 90.0, 10.0, 120.0
+_RANGE = re.compile(r"(?P<low>\d{1,12}(?:\.\d{1,9})?)\.\.(?P<high>\d{1,12}(?:\.\d{1,9})?)", re.ASCII)
+
+
+class RateRange(click.ParamType["tuple[float, float]"]):
+    """The parameter type of --rate: two positive numbers, written MIN..MAX."""
+
+    name = "range"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
+        if isinstance(value, tuple):
+            return value
+        match = _RANGE.fullmatch(str(value).strip())
+        if match is None:
+            self.fail(f"'{value}': expected MIN..MAX, such as 1000..20000", param, ctx)
+        low, high = float(match["low"]), float(match["high"])
+        if not 0 < low < high:
+            self.fail(f"'{value}': MIN must be positive and less than MAX", param, ctx)
+        return low, high
+
+
+@click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
+@record_options("duration", "cool_down", "fail_if", "mark_regex", "serve", "warm_up")
+@click.option(
+    "--rate", type=RateRange(), required=True, metavar="MIN..MAX", help="Range of rates in operations per second."
+)
+@click.option(
+    "--objective",
+    "objectives",
+    type=ConditionType(),
+    multiple=True,
+    required=True,
+    metavar="CONDITION",
+    help="Condition such as 'client_read_p99_ms < 10' that every step must meet (repeatable).",
+)
+@click.option("--step", "step_s", type=Duration(1), default=STEP_S, help="Length of a step without its warm-up.  [30s]")
+@click.option(
+    "--confirm",
+    "confirmation_s",
+    type=Duration(1),
+    default=CONFIRMATION_S,
+    help="Length of the steps that confirm the result.  [90s]",
+)
+@click.option("--warm-up", type=Duration(), default=WARM_UP_S, help="Initial period of a step, not judged.  [10s]")
+@click.option(
+    "--settle",
+    "settle_s",
+    type=Duration(),
+    default=SETTLE_S,
+    help="Longest wait between steps for the cluster's baseline.  [2m]",
+)
+@click.option("--max-time", "max_time_s", type=Duration(), help="Begin no step that would end after this time.")
+@click.option("--resume", is_flag=True, help="Continue the search in the directory of -o.")
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Find the highest rate within an objective
+
+    COMMAND is a load generator that takes a rate: {rate} becomes the rate of a step in operations per second, divided
+    by the number of client hosts. Each step is a run, as made by 'casstat record'. {duration} becomes the length of a
+    step with its warm-up in seconds; without it, COMMAND is interrupted with SIGINT after this time.
+
+    The rate is doubled from MIN on until an objective is missed, then the range is halved until it is narrower than 4%.
+    Longer steps confirm the highest rate that meets all objectives, and the next higher one, which does not.
+
+    The exit status is 0 if a rate meets all objectives, and 1 if none does.
+    """
+    from cli.capacity.capacity_program import CapacityOptions, capacity
+    from cli.runs.record_program import RecordSettings
+    from exporters.capacity.search import SearchPlan
+
+    own = {name: options.pop(name) for name in ("objectives", "settle_s", "max_time_s", "resume")}
+    low, high = options.pop("rate")
+    plan = SearchPlan(low, high, options.pop("step_s"), options.pop("confirmation_s"))
+    if own["resume"] and options["folder"] is None:
+        raise CasstatError("--resume requires the directory of the search (hint: use -o DIR)")
+    record = RecordSettings(command=context.obj, **options)
+    context.exit(capacity(CapacityOptions(record, plan, **own)))

@@ -1,0 +1,72 @@
+"""The result of a search for the capacity as text: a line per step, and the conclusions."""
+
+from collections.abc import Iterator
+
+from exporters.capacity.search import Step
+from exporters.capacity.step_result import SearchResult, StepResult
+
+HEADER = f"{'step':>4}  {'purpose':12}  {'rate/s':>9}  {'achieved/s':>10}  {'length':>7}  {'latency ms':>10}  verdict"
+NOT_INCLUDED = "the load generator states only service times: queueing is not included (coordinated omission possible)"
+
+
+def rate_text(rate: float) -> str:
+    """Return a rate as the command receives it: without an exponent or trailing zeros."""
+    return f"{rate:.9f}".rstrip("0").rstrip(".")
+
+
+def step_text(number: int, step: Step) -> str:
+    """Return what is about to run."""
+    return f"step {number}: {rate_text(step.rate)}/s for {step.length_s:g} s ({step.purpose})"
+
+
+def step_line(number: int, result: StepResult, latency_column: str) -> str:
+    """Return the line of a step."""
+    achieved, latency = result.values.get("client_ops_per_s"), result.values.get(latency_column)
+    verdict = "ok" if result.verdict.is_met else result.verdict.reason
+    unsure = "" if result.verdict.is_certain else " (uncertain)"
+    note = f"; {result.note}" if result.note else ""
+    return (
+        f"{number:4}  {result.step.purpose:12}  {rate_text(result.step.rate):>9}  {_number(achieved):>10}"
+        f"  {f'{result.step.length_s:g} s':>7}  {_number(latency):>10}  {verdict}{unsure}{note}"
+    )
+
+
+def _number(cell: object) -> str:
+    return f"{cell:,.4g}" if isinstance(cell, int | float) and cell < 10_000 else _large(cell)
+
+
+def _large(cell: object) -> str:
+    return f"{cell:,.0f}" if isinstance(cell, int | float) else "-"
+
+
+def conclusions(result: SearchResult) -> Iterator[str]:
+    """Yield what the search found, as sentences."""
+    known, failing = result.bracket, result.failing
+    if result.problem:
+        yield f"The search ended early: {result.problem}."
+    if known.capacity is None:
+        if failing is not None:
+            yield f"No rate meets the objectives: at {rate_text(failing.step.rate)}/s, {failing.verdict.reason}."
+    elif failing is None:
+        yield f"Capacity: at least {rate_text(known.capacity)} operations per second, the highest rate tested."
+    elif failing.by_client:
+        yield (
+            f"Capacity: at least {rate_text(known.capacity)} operations per second."
+            f" The load generator failed at {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
+        )
+    else:
+        yield f"Capacity: {rate_text(known.capacity)} operations per second ({_interval_text(result)})."
+        yield f"At {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
+    if failing is not None and failing.limited:
+        yield f"Saturated first at {rate_text(failing.step.rate)}/s: {failing.limited}."
+    if result.knee is not None:
+        yield f"Knee: {rate_text(result.knee)} operations per second ({result.latency_column})."
+    if result.steps and not result.has_response_time:
+        yield f"Note: {NOT_INCLUDED}."
+
+
+def _interval_text(result: SearchResult) -> str:
+    known = result.bracket
+    if known.low is None or known.high is None:
+        return "the verdicts are too uncertain for a 95% interval"
+    return f"95% interval: {rate_text(known.low)} to {rate_text(known.high)}"

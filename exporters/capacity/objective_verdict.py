@@ -1,0 +1,53 @@
+"""The verdict on a step of a search: whether it meets all objectives."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from exporters.capacity.batch_means import ratio_interval
+from exporters.capacity.evidence import Evidence
+from exporters.summary.conditions import OPERATORS, Condition
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a step meets an objective, or all of them.
+
+    is_certain  whether the limit is outside the confidence interval, or the column cannot be tested.
+    reason      why the step does not meet the objectives; otherwise "".
+    """
+
+    is_met: bool
+    is_certain: bool = True
+    reason: str = ""
+
+
+def verdict_on(objective: Condition, steps: Sequence[Evidence]) -> Verdict:
+    """Return whether steps at the same rate meet an objective, from the intervals of all steps together.
+
+    A column that cannot be tested is judged by its value in the last step.
+    """
+    last = steps[-1]
+    if last.value is None:
+        return Verdict(False, reason=f"no value for {objective.column}")
+    reason = f"{objective.column} is {last.value:g}"
+    amounts = [step.amounts for step in steps if step.amounts is not None and len(step.amounts)]
+    if len(amounts) < len(steps):
+        is_met = OPERATORS[objective.operator](last.value, objective.limit)
+        return Verdict(is_met, reason="" if is_met else reason)
+    numerator, denominator = (sum(float(part[:, column].sum()) for part in amounts) for column in (0, 1))
+    is_met = OPERATORS[last.operator](numerator, last.limit * denominator)
+    if OPERATORS[objective.operator](last.value, objective.limit):
+        reason = f"{objective.text} is not met by all {len(steps)} steps at this rate together"
+    interval = ratio_interval(amounts, is_count=last.is_count)
+    is_certain = interval is not None and not interval.low <= last.limit <= interval.high
+    return Verdict(is_met, is_certain, "" if is_met else reason)
+
+
+def combined(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on all objectives: certain if one is certainly not met, or if all are certainly met."""
+    known = list(verdicts)
+    failed = [verdict for verdict in known if not verdict.is_met]
+    if failed:
+        is_certain = any(verdict.is_certain for verdict in failed)
+        return Verdict(False, is_certain, "; ".join(verdict.reason for verdict in failed))
+    return Verdict(True, all(verdict.is_certain for verdict in known))

@@ -1,0 +1,72 @@
+"""The results of steps and of a search, as rows and as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from exporters.capacity.knee import knee_of
+from exporters.capacity.objective_verdict import Verdict
+from exporters.capacity.search import Bracket, Step, bracket
+from exporters.line.columns import Cell
+from exporters.summary.conditions import Condition
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step that has been run.
+
+    folder     the directory of its run, relative to that of the search.
+    values     the columns of its summary.
+    verdict    the verdict on all steps at its rate so far.
+    limited    what was saturated first, as a sentence; "" if it is unknown.
+    by_client  whether the load generator, rather than the cluster, kept the step from meeting the objectives.
+    note       what was wrong with the step although it has a verdict; "" if nothing was.
+    """
+
+    step: Step
+    folder: str
+    values: Mapping[str, Cell]
+    verdict: Verdict
+    limited: str = ""
+    by_client: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The steps of a search, in the order in which they were run; `problem` states why it ended early, or is ""."""
+
+    objectives: Sequence[Condition]
+    steps: Sequence[StepResult]
+    problem: str = ""
+
+    @property
+    def bracket(self) -> Bracket:
+        return bracket({result.step.rate: result.verdict for result in self.steps})
+
+    @property
+    def failing(self) -> StepResult | None:
+        """The last step at the lowest rate that did not meet the objectives; None if there is none."""
+        rate = self.bracket.failing
+        return next((result for result in reversed(self.steps) if result.step.rate == rate), None)
+
+    @property
+    def has_response_time(self) -> bool:
+        """Whether all latencies of clients include the time that requests waited before they were sent."""
+        kinds = {result.values.get("client_latency") for result in self.steps if "client_latency" in result.values}
+        return kinds == {"response"}
+
+    @property
+    def latency_column(self) -> str:
+        """The column of the first objective on a latency; the 99th percentile of the clients if there is none."""
+        columns = (objective.column for objective in self.objectives)
+        return next((column for column in columns if column.endswith("_ms")), "client_p99_ms")
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """The latency at each rate, in ascending order of the rates; the last step at a rate counts."""
+        cells = {result.step.rate: result.values.get(self.latency_column) for result in self.steps}
+        return sorted((rate, float(cell)) for rate, cell in cells.items() if isinstance(cell, int | float))
+
+    @property
+    def knee(self) -> float | None:
+        return knee_of(self.curve)

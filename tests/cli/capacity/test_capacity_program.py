@@ -1,0 +1,206 @@
+"""`casstat capacity` with simulated load generators instead of recorded runs."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+from cli.capacity.capacity_program import CapacityOptions, Recording, capacity
+from cli.capacity.step_reader import RecordedStep
+from cli.errors import CasstatError
+from cli.runs.command.supervisor_reports import CommandResult
+from cli.runs.record_program import Around, RecordedRun, RecordSettings
+from exporters.capacity.evidence import StepData
+from exporters.capacity.search import SearchPlan
+from exporters.saturation.resources import CPU, GENERATOR, Resource
+from exporters.saturation.saturation import Finding, Saturation
+from exporters.summary.conditions import condition_of
+from tests.exporters.capacity.simulated_queue import (
+    CLOSED_CAPACITY,
+    LIMIT_MS,
+    OPEN_CAPACITY,
+    closed_loop,
+    open_loop,
+)
+
+Measure = Callable[[float, float, np.random.Generator], StepData]
+PLAN = SearchPlan(50.0, 5000.0)
+COMMAND = ("true", "--rate={rate}", "{duration}")
+WARM_UP_S = 10.0
+
+
+class Laboratory:
+    """Records simulated steps; commands with a rate above `highest` fail."""
+
+    def __init__(self, measure: Measure, saturated: Resource | None = CPU, highest: float = inf) -> None:
+        self._measure = measure
+        self._saturated = saturated
+        self._highest = highest
+        self._random = np.random.default_rng(1)
+        self.settings: list[RecordSettings] = []
+        self.interrupt_at = 0
+        """The number of the step that is interrupted; 0 for none."""
+
+    @property
+    def recording(self) -> Recording:
+        return Recording(self._record, self._read)
+
+    def _record(self, settings: RecordSettings, around: Around) -> RecordedRun:
+        self.settings.append(settings)
+        assert settings.folder is not None
+        settings.folder.mkdir(parents=True)
+        if len(self.settings) == self.interrupt_at:
+            return RecordedRun(settings.folder, CommandResult(130, is_interrupted=True), condition_met=False)
+        rate, length_s = (float(word.removeprefix("--rate=")) for word in settings.command[1:3])
+        exit_code = 3 if rate > self._highest else 0
+        (settings.folder / "step").write_text(json.dumps([rate, length_s - WARM_UP_S, exit_code]))
+        return RecordedRun(settings.folder, CommandResult(exit_code), condition_met=False)
+
+    def _read(self, folder: Path) -> RecordedStep:
+        rate, length_s, exit_code = json.loads((folder / "step").read_text())
+        first = None if self._saturated is None else Finding(self._saturated, "n1", 0.0, {})
+        return RecordedStep(self._measure(rate, length_s, self._random), exit_code, Saturation(first, (), ()))
+
+
+def options(folder: Path, objective: str, **changes: object) -> CapacityOptions:
+    record = RecordSettings(COMMAND, warm_up=WARM_UP_S, folder=folder)
+    return replace(CapacityOptions(record, PLAN, (condition_of(objective),), settle_s=0.0), **changes)  # type: ignore[arg-type]
+
+
+def result(folder: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads((folder / "results.json").read_text())
+    return content
+
+
+OPEN, CLOSED = f"client_p99_ms < {LIMIT_MS}", "client_p99_ms < 1000"
+
+
+def test_the_capacity_is_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    laboratory = Laboratory(open_loop)
+    assert capacity(options(tmp_path / "search", OPEN), laboratory.recording) == 0
+    content = result(tmp_path / "search")
+    assert content["capacity"] == pytest.approx(OPEN_CAPACITY, rel=0.05)
+    assert content["queueing_included"] is True
+    printed = capsys.readouterr().out
+    assert f"Capacity: {content['capacity']:g} operations per second (95% interval: " in printed
+    assert "cpu" in printed.lower()
+    assert "queueing" not in printed
+    markdown = (tmp_path / "search" / "results.md").read_text()
+    assert markdown.count("\n| ") == len(laboratory.settings) + 2
+    assert (tmp_path / "search" / "results.csv").read_text().count("\n") == len(laboratory.settings) + 1
+
+
+def test_steps_are_runs_with_the_rate_and_the_length(tmp_path: Path) -> None:
+    laboratory = Laboratory(open_loop)
+    capacity(options(tmp_path / "search", OPEN), laboratory.recording)
+    first = laboratory.settings[0]
+    assert first.command == ("true", "--rate=50", "40")
+    assert first.folder == tmp_path / "search" / "runs" / "01-50"
+    assert first.duration is None
+
+
+def test_without_a_placeholder_the_duration_ends_the_command(tmp_path: Path) -> None:
+    laboratory = Laboratory(open_loop)
+    wanted = options(tmp_path / "search", OPEN)
+    wanted = replace(wanted, record=replace(wanted.record, command=("true", "--rate={rate}", "40")))
+    capacity(wanted, laboratory.recording)
+    assert laboratory.settings[0].duration == 40.0
+
+
+def test_with_service_times_the_result_says_that_queueing_is_not_included(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capacity(options(tmp_path / "search", CLOSED), Laboratory(closed_loop).recording)
+    content = result(tmp_path / "search")
+    assert content["capacity"] == pytest.approx(CLOSED_CAPACITY, rel=0.05)
+    assert content["queueing_included"] is False
+    assert "queueing is not included" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("saturated", [GENERATOR, None])
+def test_a_rate_that_the_load_generator_cannot_reach_is_not_the_cluster_s_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], saturated: Resource | None
+) -> None:
+    assert capacity(options(tmp_path / "search", CLOSED), Laboratory(closed_loop, saturated).recording) == 0
+    printed = capsys.readouterr().out
+    assert "Capacity: at least" in printed
+    assert "The load generator failed at" in printed
+
+
+def test_a_command_that_fails_at_the_first_rate_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CasstatError, match="the command failed at the first rate: exit status 3"):
+        capacity(options(tmp_path / "search", OPEN), Laboratory(open_loop, highest=10).recording)
+
+
+def test_a_command_that_fails_at_a_higher_rate_does_not_meet_the_objectives(tmp_path: Path) -> None:
+    assert capacity(options(tmp_path / "search", OPEN), Laboratory(open_loop, highest=100).recording) == 0
+    content = result(tmp_path / "search")
+    assert content["failing_rate"] == pytest.approx(100, rel=0.05)
+
+
+def test_if_no_rate_meets_the_objectives_the_exit_status_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert capacity(options(tmp_path / "search", "client_p99_ms < 0.001"), Laboratory(open_loop).recording) == 1
+    assert "No rate meets the objectives: at 50/s, client_p99_ms is" in capsys.readouterr().out
+
+
+def test_an_interrupted_search_is_resumed(tmp_path: Path) -> None:
+    folder = tmp_path / "search"
+    interrupted = Laboratory(open_loop)
+    interrupted.interrupt_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        capacity(options(folder, OPEN), interrupted.recording)
+    assert result(folder)["problem"] == "interrupted"
+    resumed = Laboratory(open_loop)
+    assert capacity(options(folder, OPEN, resume=True), resumed.recording) == 0
+    assert resumed.settings[0].folder == folder / "runs" / "04-400"
+    content = result(folder)
+    assert content["capacity"] == pytest.approx(OPEN_CAPACITY, rel=0.05)
+    assert content["problem"] is None
+
+
+def test_a_search_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
+    folder = tmp_path / "search"
+    capacity(options(folder, OPEN), Laboratory(open_loop).recording)
+    with pytest.raises(CasstatError, match="has other objectives"):
+        capacity(options(folder, CLOSED, resume=True), Laboratory(open_loop).recording)
+    with pytest.raises(CasstatError, match="already exists"):
+        capacity(options(folder, OPEN), Laboratory(open_loop).recording)
+    with pytest.raises(CasstatError, match="No such file"):
+        capacity(options(tmp_path / "none", OPEN, resume=True), Laboratory(open_loop).recording)
+
+
+def test_no_step_begins_that_would_end_after_the_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert capacity(options(tmp_path / "search", OPEN, max_time_s=45.0), Laboratory(open_loop).recording) == 0
+    assert "The search ended early: the time limit of 45 s." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "objective", "message"),
+    [
+        (("true", "--rate=50"), OPEN, "does not use {rate}"),
+        (("true", "{rate}", "{threads}"), OPEN, "unknown placeholder {threads}"),
+        (("true", "{rate}"), "client_p98_ms < 3", "unknown column client_p98_ms .*did you mean client_p9"),
+        (("true", "{rate}"), "nonsense < 3", "unknown column nonsense"),
+    ],
+)
+def test_impossible_searches_are_refused(
+    tmp_path: Path, command: tuple[str, ...], objective: str, message: str
+) -> None:
+    wanted = options(tmp_path / "search", objective)
+    wanted = replace(wanted, record=replace(wanted.record, command=command))
+    with pytest.raises(click.UsageError, match=message):
+        capacity(wanted, Laboratory(open_loop).recording)
+    assert not (tmp_path / "search").exists()
+
+
+def test_an_objective_without_a_value_in_the_first_step_is_an_error(tmp_path: Path) -> None:
+    wanted = options(tmp_path / "search", "client_get_p99_ms < 3")
+    with pytest.raises(CasstatError, match=r"no value for client_get_p99_ms .*similar columns: client_p99_ms"):
+        capacity(wanted, Laboratory(open_loop).recording)

@@ -1,0 +1,153 @@
+"""Verdicts on steps."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.model.histogram import Buckets, upper_bounds_of
+from exporters.capacity.evidence import StepData, evidence_of
+from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
+from exporters.capacity.step_verdict import achieved_verdict, refused_verdict, step_verdict
+from exporters.comparison.client_amounts import ALL, ClientBins
+from exporters.comparison.server_amounts import ServerInterval
+from exporters.line.columns import Cell
+from exporters.summary.conditions import condition_of
+
+SECONDS = 40
+
+
+def bins(latencies_ms: list[int], failed: float = 0.0) -> ClientBins:
+    """Return the bins of a client that completes operations with these latencies in every second."""
+    each = len(latencies_ms)
+    counts = np.stack(
+        (
+            np.repeat(np.arange(SECONDS), each),
+            np.tile(np.array(latencies_ms, np.int64) * 1_000_000, SECONDS),
+            np.ones(SECONDS * each, np.int64),
+        )
+    )
+    seconds = np.ones(SECONDS)
+    return ClientBins(seconds, np.full(SECONDS, float(each)), np.full(SECONDS, failed), counts)
+
+
+def step(values: Mapping[str, Cell], client: Mapping[str, ClientBins] | None = None) -> StepData:
+    return StepData(values, client or {})
+
+
+def judged(text: str, data: StepData) -> Verdict:
+    objective = condition_of(text)
+    return verdict_on(objective, [evidence_of(objective, data)])
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=30),
+    st.integers(1, 60),
+    st.sampled_from([("p50", 50), ("p95", 95), ("p99", 99)]),
+)
+def test_a_percentile_meets_a_limit_if_few_operations_are_slower(
+    latencies_ms: list[int], limit_ms: int, percentile: tuple[str, int]
+) -> None:
+    name, percentage = percentile
+    whole = sorted(latencies_ms * SECONDS)
+    value_ms = whole[max(-(-percentage * len(whole) // 100), 1) - 1]
+    data = step({f"client_{name}_ms": float(value_ms)}, {ALL: bins(latencies_ms)})
+    # Both mean that at most the percentile's share of operations took longer than the limit.
+    assert judged(f"client_{name}_ms <= {limit_ms}", data).is_met == (value_ms <= limit_ms)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_met", "is_certain"),
+    [
+        ("client_p99_ms < 10", True, True),
+        ("client_p99_ms < 2", False, True),
+        ("client_mean_ms < 3", True, True),
+        ("client_mean_ms < 1", False, True),
+        ("client_read_p99_ms < 10", True, True),
+        ("client_ops_per_s > 30", True, True),
+        ("client_ops_per_s > 50", False, True),
+        ("client_errors_per_s < 0.5", False, True),
+        ("client_error_share < 0.03", True, True),
+        ("error_share < 0.01", False, True),
+        ("cpu_busy_pct < 90", True, True),
+        ("compactions_pending == 0", False, True),
+    ],
+)
+def test_objectives(text: str, is_met: bool, is_certain: bool) -> None:
+    values: dict[str, Cell] = {
+        "client_p99_ms": 4.0,
+        "client_mean_ms": 2.5,
+        "client_read_p99_ms": 4.0,
+        "client_ops_per_s": 40.0,
+        "client_errors_per_s": 1.0,
+        "client_error_share": 0.024,
+        "error_share": 0.024,
+        "cpu_busy_pct": 80.0,
+        "compactions_pending": 3.0,
+    }
+    data = step(values, {ALL: bins([1, 2, 3, 4] * 10, failed=1.0), "client_read": bins([1, 2, 3, 4] * 10)})
+    verdict = judged(text, data)
+    assert (verdict.is_met, verdict.is_certain) == (is_met, is_certain)
+    assert bool(verdict.reason) != is_met
+
+
+def test_a_value_within_the_noise_of_the_limit_is_uncertain() -> None:
+    random = np.random.default_rng(1)
+    completed = random.poisson(100, SECONDS).astype(float)
+    noisy = ClientBins(np.ones(SECONDS), completed, np.zeros(SECONDS), None)
+    data = step({"client_ops_per_s": float(completed.mean())}, {ALL: noisy})
+    assert not judged(f"client_ops_per_s > {completed.mean() - 0.5}", data).is_certain
+    assert judged("client_ops_per_s > 80", data).is_certain
+
+
+def test_an_absent_value_is_a_failure() -> None:
+    verdict = judged("client_p99_ms < 10", step({"client_p99_ms": None}))
+    assert verdict == Verdict(False, reason="no value for client_p99_ms")
+
+
+def test_the_server_s_percentiles_are_tested_by_its_buckets() -> None:
+    bounds = upper_bounds_of("seconds", 165)
+    index = next(number for number, bound in enumerate(bounds) if bound > 0.005)
+    counts = [0] * len(bounds)
+    counts[index] = 100
+    interval = ServerInterval({"reads": 100.0}, {"Read": Buckets(bounds, tuple(counts))})
+    data = StepData({"read_p99_ms": 1000 * bounds[index]}, {}, [interval] * SECONDS)
+    assert judged("read_p99_ms < 10", data) == Verdict(True)
+    assert judged("read_p99_ms < 1", data).is_met is False
+
+
+def test_a_failure_is_certain_if_one_objective_certainly_fails() -> None:
+    unsure = Verdict(False, is_certain=False, reason="a")
+    assert combined([unsure, Verdict(False, reason="b"), Verdict(True)]) == Verdict(False, reason="a; b")
+    assert combined([unsure, Verdict(True)]) == Verdict(False, is_certain=False, reason="a")
+    assert combined([Verdict(True), Verdict(True, is_certain=False)]) == Verdict(True, is_certain=False)
+    assert combined([]) == Verdict(True)
+
+
+def test_the_load_generator_must_achieve_the_rate() -> None:
+    data = step({"client_latency": "service"}, {ALL: bins([1] * 97, failed=1.0)})
+    assert achieved_verdict([data], 98.0).is_met
+    assert achieved_verdict([data], 98.9).is_met
+    verdict = achieved_verdict([data], 100.0)
+    assert (verdict.is_met, verdict.reason) == (False, "98 of 100 operations per second were achieved")
+
+
+def test_without_client_results_no_rate_is_achieved() -> None:
+    assert achieved_verdict([step({})], 1.0) == Verdict(False, reason="no client results")
+
+
+def test_with_service_times_no_request_may_be_refused() -> None:
+    refused: dict[str, Cell] = {"read_timeouts": 2.0, "write_timeouts": 0.0, "requests_discarded": None}
+    assert refused_verdict({**refused, "client_latency": "service"}) == Verdict(False, reason="read_timeouts is 2")
+    assert refused_verdict({**refused, "client_latency": "response"}).is_met
+
+
+def test_steps_at_a_rate_are_judged_together() -> None:
+    slow, fast = ({ALL: bins(latencies)} for latencies in ([20, 20], [1, 1]))
+    values: dict[str, Cell] = {"client_p50_ms": 1.0, "client_latency": "response"}
+    objectives = [condition_of("client_p50_ms < 10")]
+    assert step_verdict(objectives, [step(values, fast)], 2.0) == Verdict(True)
+    together = step_verdict(objectives, [step(values, slow), step(values, slow), step(values, fast)], 2.0)
+    assert not together.is_met
