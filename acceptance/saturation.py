@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -25,10 +26,13 @@ from collector.runs.run_file import read_run
 from exporters.report.sections.first_saturated import saturation_text
 from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, HOT_NODE, UNAVAILABLE, Resource
 from tests.real.programs import program
+from tests.waiting import eventually
 
 TASKSET = shutil.which("taskset") or "taskset"
 NODES_CPU, GENERATOR_CPU, ALL_CPUS = "0", "1", "0-1"
 DURATION_S, WARM_UP, NODES_WARM_UP_S = 30, "10s", 60
+# The nodes are idle if, over an interval, they use less than this share of a processor together.
+IDLE_SHARE, IDLE_INTERVAL_S, IDLE_WAIT_S = 0.25, 10.0, 300.0
 ROUNDS, MIN_RIGHT = int(os.environ.get("ROUNDS", "5")), 0.8
 # Keyspaces with one replica, so that a partition has a single owner; `busy` needs much CPU time in the generator.
 FUNCTIONS = """
@@ -128,6 +132,19 @@ def pin(nodes: Sequence[Node]) -> None:
         subprocess.run([TASKSET, "-a", "-c", "-p", NODES_CPU, str(process.pid)], check=True, stdout=subprocess.DEVNULL)
 
 
+def wait_until_idle(nodes: Sequence[Node]) -> None:
+    """Wait until the nodes use little CPU time: after a load, they go on compiling code and compacting tables."""
+    processes = [process for node in nodes if (process := node.process()) is not None]
+
+    def are_idle() -> bool:
+        before_s = time.monotonic(), sum(sum(process.cpu_times()[:2]) for process in processes)
+        time.sleep(IDLE_INTERVAL_S)
+        after_s = time.monotonic(), sum(sum(process.cpu_times()[:2]) for process in processes)
+        return after_s[1] - before_s[1] < IDLE_SHARE * (after_s[0] - before_s[0])
+
+    eventually(are_idle, IDLE_WAIT_S)
+
+
 def named(folder: Path, scenario: Scenario, nodes: Sequence[Node], workload: Path) -> str:
     """Record a run, print what the report says, and return the name of the resource; "nothing" if there is none."""
     command = [TASKSET, "-c", scenario.generator_cpus, latte(), "run", str(workload), PLAN.address, "-t", "1"]
@@ -169,6 +186,7 @@ def failures(folder: Path, names: Sequence[str], heap: str) -> list[str]:
         workload = load(folder)
         pin(nodes)
         for name in names:
+            wait_until_idle(nodes)
             print(name, flush=True)
             scenario = SCENARIOS[name]
             expected = scenario.expected.name if scenario.expected else "nothing"

@@ -1,0 +1,71 @@
+"""Search twice for the capacity of a real node, and compare the results.
+
+One node and its agent run on processor 0; the load generator, latte, runs on processor 1 under `casstat capacity`. The
+95% intervals of the two searches must overlap. With OUTPUT in the environment, both searches are copied to that
+directory. Takes about half an hour.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
+from tests.real.programs import program
+
+NODE = replace(PLAN, nodes=1)
+RATES, OBJECTIVES = "250..16000", ("client_p99_ms < 20", "error_share < 0.001")
+STEP, CONFIRMATION, CONCURRENCY, NODES_WARM_UP_S = "20s", "60s", 64, 60
+
+
+def searched(folder: Path, workload: Path) -> dict[str, Any]:
+    """Search for the capacity; return the content of `results.json`."""
+    result = f"{folder}-{{rate}}.json"
+    command = [TASKSET, "-c", GENERATOR_CPU, latte(), "run", str(workload), NODE.address, "-t", "1", "--quiet"]
+    command += ["-p", str(CONCURRENCY), "--rate", "{rate}", "--duration", "{duration}s", "--output", result]
+    objectives = [word for objective in OBJECTIVES for word in ("--objective", objective)]
+    options = ["-o", str(folder), "--rate", RATES, *objectives, "--step", STEP, "--confirm", CONFIRMATION, "-q"]
+    words = program("capacity", *NODE.addresses(), *options, "--client", result, "--", *command)
+    subprocess.run(words, check=True, cwd=folder.parent, stderr=subprocess.DEVNULL)
+    content: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return content
+
+
+def main() -> int:
+    """Run the searches; return the exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    problems = []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        with cluster(folder, NODE) as nodes:
+            workload = folder / "workload.rn"
+            workload.write_text(WORKLOAD)
+            warm_up = ("run", str(workload), NODE.address, "-p", "16", "--duration", f"{NODES_WARM_UP_S}s", "--quiet")
+            for words in (("schema", workload, NODE.address), ("load", workload, NODE.address), warm_up):
+                subprocess.run([latte(), *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            pin(nodes)
+            searches = [searched(folder / f"search{number}", workload) for number in (1, 2)]
+        intervals = [(search["capacity_low"], search["capacity_high"]) for search in searches]
+        for search, interval in zip(searches, intervals, strict=True):
+            print(f"capacity {search['capacity']}, interval {interval}", flush=True)
+            if None in interval:
+                problems.append("a search has no interval")
+        if not problems and max(low for low, _ in intervals) > min(high for _, high in intervals):
+            problems.append("the intervals do not overlap")
+        if output := os.environ.get("OUTPUT"):
+            for number in (1, 2):
+                shutil.copytree(folder / f"search{number}", Path(output) / f"search{number}")
+    for problem in problems:
+        print(f"DEFECT: {problem}")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
