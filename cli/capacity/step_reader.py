@@ -11,6 +11,7 @@ from cli.runs.finish import SUMMARY_FILE
 from cli.runs.phase_data import phase_data
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import measured_phases
+from collector.printable import one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
 from exporters.capacity.evidence import StepData
@@ -34,7 +35,7 @@ class RecordedStep:
         if self.saturation is None or self.saturation.is_undetermined:
             return ""
         first = self.saturation.first
-        return "nothing" if first is None else f"{first.resource.name} ({first.host}): {first.text}"
+        return "nothing" if first is None else one_line(f"{first.resource.name} ({first.host}): {first.text}")
 
     @property
     def is_limited_by_client(self) -> bool:

@@ -1,12 +1,14 @@
 """Find the highest rate within an objective"""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.errors import CasstatError
 from cli.parameters.record_options import CommandAfterDashes, ConditionType, record_options
+from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
 STEP_S, CONFIRMATION_S, WARM_UP_S, SETTLE_S = 30.0, 90.0, 10.0, 120.0
@@ -32,7 +34,6 @@ class RateRange(click.ParamType["tuple[float, float]"]):
 
 @click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")
-@record_options("duration", "cool_down", "fail_if", "mark_regex", "serve", "warm_up")
 @click.option(
     "--rate", type=RateRange(), required=True, metavar="MIN..MAX", help="Range of rates in operations per second."
 )
@@ -63,6 +64,16 @@ class RateRange(click.ParamType["tuple[float, float]"]):
 )
 @click.option("--max-time", "max_time_s", type=Duration(), help="Begin no step that would end after this time.")
 @click.option("--resume", is_flag=True, help="Continue the search in the directory of -o.")
+@click.option("--name", type=RunName(), metavar="NAME", help="Name of the search.  [the command's name]")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Directory for the search.  [casstat-runs/DATE-TIME-NAME]",
+)
+@record_options("cool_down", "duration", "fail_if", "folder", "mark_regex", "name", "serve", "warm_up")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Find the highest rate within an objective
@@ -71,8 +82,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     by the number of client hosts. Each step is a run, as made by 'casstat record'. {duration} becomes the length of a
     step with its warm-up in seconds; without it, COMMAND is interrupted with SIGINT after this time.
 
-    The rate is doubled from MIN on until an objective is missed, then the range is halved until it is narrower than 4%.
-    Longer steps confirm the highest rate that meets all objectives, and the next higher one, which does not.
+    Starting from MIN, the rate is doubled until a step misses an objective. The range is then halved until it is
+    narrower than 4%. Longer steps confirm the highest rate that meets all objectives, and the next higher one, which
+    does not.
 
     The exit status is 0 if a rate meets all objectives, and 1 if none does.
     """
