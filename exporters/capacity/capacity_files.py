@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from shlex import join
 
-from collector.printable import one_line, printable_json
+from collector.printable import printable, printable_json
 from exporters.capacity.capacity_text import conclusions, rate_text
 from exporters.capacity.step_result import SearchResult, StepResult
 from exporters.line.columns import Cell
@@ -95,7 +95,7 @@ def _text(cell: Cell) -> str:
 
 
 def _cell(text: str) -> str:
-    return one_line(text).replace("`", "'").replace("|", "\\|")
+    return " ".join(printable(text).split()).replace("`", "'").replace("|", "\\|")
 
 
 def _line(cells: Sequence[str]) -> str:
