@@ -19,7 +19,7 @@ WORKERS = 8
 LIMIT_MS = 30.0
 OPEN_CAPACITY = SERVICE_RATE - log(100) / (LIMIT_MS / 1000)
 """The rate at which the 99th percentile of the response time is LIMIT_MS."""
-CLOSED_CAPACITY = SERVICE_RATE
+CLOSED_SERVICE_RATE = CLOSED_CAPACITY = 150.0
 """The highest rate that workers can achieve if the server is never idle."""
 
 
@@ -40,7 +40,9 @@ def closed_loop(rate: float, length_s: float, generator: np.random.Generator) ->
     heapify(due)
     free_s, ends_s, times_s = 0.0, [], []
     scheduled_s = [time_s for time_s, _ in sorted(due, key=lambda entry: entry[1])]
-    services_s = iter(generator.exponential(1 / SERVICE_RATE, int(3 * SERVICE_RATE * length_s) + WORKERS).tolist())
+    services_s = iter(
+        generator.exponential(1 / CLOSED_SERVICE_RATE, int(3 * CLOSED_SERVICE_RATE * length_s) + WORKERS).tolist()
+    )
     while due[0][0] < length_s:
         begin_s, worker = due[0]
         free_s = max(free_s, begin_s) + next(services_s)
