@@ -5,7 +5,7 @@ a fixed concurrency. In the runs of side B, one of 20 operations reads twice, so
 per second as A if reads take equally long. Each side has RUNS runs, in the order A B B A. Then 20 comparisons of three
 runs per side are drawn from them, of which at least 80% must find a lower throughput of B. Comparisons between runs of
 one side show the false alarms, which are printed without a limit because they reuse the same few runs. The two halves
-of a longer run are also compared and printed. Takes about 20 minutes.
+of a longer run are also compared and printed. Takes about a quarter of an hour.
 """
 
 import json
@@ -31,7 +31,7 @@ from exporters.comparison.comparison import Comparison
 from tests.real.programs import program
 
 RUNS, PER_SIDE, TRIES, MIN_FOUND = 6, 3, 20, 0.8
-CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S, NODES_WARM_UP_S = 4, 40, 230, 10, 60
+CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S, NODES_WARM_UP_S = 4, 32, 215, 8, 45
 COLUMN = "client_ops_per_s"
 SLOWER = """
 pub async fn slower(ctx, i) {
