@@ -84,8 +84,8 @@ def _speeds(folder: Path, interfaces: Iterable[str]) -> Values:
     for interface in interfaces:
         try:
             speed = int(read_text(folder / interface / "speed")) if _has_device(folder / interface) else 0
-        except (SourceError, ValueError):
-            # The driver does not support it, or the interface is down.
+        except (SourceError, OSError, ValueError):
+            # The driver does not support it, the interface is down, or Cassandra's /proc/PID/root may not be read.
             continue
         # -1 is unknown.
         if speed > 0:

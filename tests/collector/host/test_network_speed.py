@@ -68,3 +68,15 @@ def test_the_speed_in_a_container_is_that_of_its_own_interface(tmp_path: Path) -
     assert SERIES not in read(host)
     add_interface(tmp_path / f"proc/{PID}/root/sys", "25000\n")
     assert read(host)[SERIES] == 25000
+
+
+def test_an_interface_that_cannot_be_examined_has_no_speed(tmp_path: Path) -> None:
+    """For a process in another user namespace, even looking into its /proc/PID/root fails."""
+    host = machine(tmp_path)
+    # A name that is too long is an error other than a missing file, even for root.
+    name = "x" * 300
+    dev = tmp_path / "proc/self/net/dev"
+    dev.write_text(dev.read_text().replace("eth0", name))
+    values = read(host)
+    assert values["node_network_receive_bytes_total", name] == 1
+    assert (SPEED.name, name) not in values
