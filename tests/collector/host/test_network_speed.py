@@ -73,6 +73,7 @@ def test_the_speed_in_a_container_is_that_of_its_own_interface(tmp_path: Path) -
 def test_an_interface_that_cannot_be_examined_has_no_speed(tmp_path: Path) -> None:
     """For a process in another user namespace, even looking into its /proc/PID/root fails."""
     host = machine(tmp_path)
+    (tmp_path / "sys/class/net").mkdir(parents=True)
     # A name that is too long is an error other than a missing file, even for root.
     name = "x" * 300
     dev = tmp_path / "proc/self/net/dev"
