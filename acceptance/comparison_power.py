@@ -3,8 +3,8 @@
 A cluster of three nodes runs on processor 0 with an agent per node; the load generator, latte, runs on processor 1 with
 a fixed concurrency. In the runs of side B, one of 20 operations reads twice, so B completes 20/21 as many operations
 per second as A if reads take equally long. Each side has RUNS runs, in the order A B B A. Then 20 comparisons of three
-runs per side are drawn from them, of which at least 80% must find a lower throughput of B. Comparisons between runs of
-one side show the false alarms, which are printed without a limit because they reuse the same few runs. The two halves
+runs per side are drawn from them, and at least 80% must find a lower throughput of B. Comparisons between runs of one
+side show the false alarms, which are printed without a limit because they reuse the same few runs. The two halves
 of a longer run are also compared and printed. Takes about a quarter of an hour.
 """
 

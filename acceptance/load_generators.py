@@ -62,7 +62,7 @@ def totals(folder: Path) -> dict[str, ClientInterval]:
 def wrong_count(name: str, total: ClientInterval, stated: int) -> Iterator[str]:
     """Compare the imported number of completed and failed operations with the stated one."""
     imported = total.completed + total.failed
-    print(f"  {name or 'operations'}: {imported} imported, of which {total.failed} failed; {stated} stated")
+    print(f"  {name or 'operations'}: {imported} imported ({total.failed} failed), {stated} stated")
     if imported != stated:
         yield f"{name}: {imported} operations instead of {stated}"
 

@@ -21,16 +21,16 @@ SECONDS = 40
 
 def bins(latencies_ms: list[int], failed: float = 0.0) -> ClientBins:
     """Return the bins of a client that completes operations with these latencies in every second."""
-    each = len(latencies_ms)
+    per_second = len(latencies_ms)
     counts = np.stack(
         (
-            np.repeat(np.arange(SECONDS), each),
+            np.repeat(np.arange(SECONDS), per_second),
             np.tile(np.array(latencies_ms, np.int64) * 1_000_000, SECONDS),
-            np.ones(SECONDS * each, np.int64),
+            np.ones(SECONDS * per_second, np.int64),
         )
     )
     seconds = np.ones(SECONDS)
-    return ClientBins(seconds, np.full(SECONDS, float(each)), np.full(SECONDS, failed), counts)
+    return ClientBins(seconds, np.full(SECONDS, float(per_second)), np.full(SECONDS, failed), counts)
 
 
 def step(values: Mapping[str, Cell], client: Mapping[str, ClientBins] | None = None) -> StepData:
