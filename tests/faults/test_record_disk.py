@@ -90,7 +90,7 @@ def test_a_disk_that_is_full_during_the_fetch_leaves_a_run_that_can_be_recovered
 
     with monkeypatch.context() as patch:
         patch.setattr(recorder, "fetched", limited)
-        arguments = (node.address, "--fail-if", "reads < 0", "-o", folder, "--", "sleep", "1.5")
+        arguments = (node.address, "--fail-if", "reads < 0", "-o", folder, "--", "sleep", "3.5")
         code, _, errors = recorded(capfd, *arguments)
     assert code == 125
     assert errors.endswith(f": File too large {recovery_hint(folder)}\n")
