@@ -5,7 +5,8 @@ a fixed concurrency. In the runs of side B, one of 20 operations reads twice, so
 per second as A if reads take equally long. Each side has RUNS runs, in the order A B B A. Then 20 comparisons of three
 runs per side are drawn from them, and at least 80% must find a lower throughput of B. Comparisons between runs of one
 side show the false alarms, which are printed without a limit because they reuse the same few runs. The two halves
-of a longer run are also compared and printed. Takes about a quarter of an hour.
+of a longer run are also compared and printed. Before the first run, the nodes are under load until their throughput is
+steady, because it doubles while their code is compiled. Takes about half an hour.
 """
 
 import json
@@ -31,7 +32,10 @@ from exporters.comparison.comparison import Comparison
 from tests.real.programs import program
 
 RUNS, PER_SIDE, TRIES, MIN_FOUND = 6, 3, 20, 0.8
-CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S, NODES_WARM_UP_S = 4, 32, 215, 8, 45
+CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S = 4, 45, 215, 8
+# The nodes are first warmed up on both processors, then on one, until the throughputs of STEADY_PARTS consecutive parts
+# are within STEADY_SPREAD of each other.
+FAST_WARM_UP_S, PART_S, STEADY_PARTS, STEADY_SPREAD, MAX_PARTS = 150, 20, 4, 0.03, 45
 COLUMN = "client_ops_per_s"
 SLOWER = """
 pub async fn slower(ctx, i) {
@@ -45,14 +49,35 @@ FUNCTIONS = {"A": "run", "B": "slower"}
 def recorded(folder: Path, workload: Path, function: str, duration_s: int) -> Path:
     """Record a run; return its directory."""
     result = folder.with_suffix(".json")
-    command = [TASKSET, "-c", GENERATOR_CPU, latte(), "run", str(workload), PLAN.address, "-t", "1", "--quiet"]
-    command += ["-p", str(CONCURRENCY), "-f", function, "--duration", f"{duration_s}s", "--output", str(result)]
+    command = generator(workload, function, duration_s, "--output", str(result))
     options = ["-o", str(folder), "--warm-up", f"{WARM_UP_S}s", "--no-report", "--client", str(result)]
     words = program("record", *PLAN.addresses(), *options, "--", *command)
     subprocess.run(words, check=True, cwd=folder.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     values = json.loads((folder / "summary.json").read_text())[-1]["values"]
     print(f"{folder.name}: {values[COLUMN]} operations/s, p99 {values['client_p99_ms']} ms", flush=True)
     return folder
+
+
+def generator(workload: Path, function: str, duration_s: int, *options: str) -> list[str]:
+    """Return the command line of the load generator."""
+    command = [TASKSET, "-c", GENERATOR_CPU, latte(), "run", str(workload), PLAN.address, "-t", "1", "--quiet"]
+    return [*command, "-p", str(CONCURRENCY), "-f", function, "--duration", f"{duration_s}s", *options]
+
+
+def wait_until_steady(folder: Path, workload: Path) -> None:
+    """Keep the nodes under load until their throughput is steady. Raises RuntimeError after MAX_PARTS parts."""
+    rates: list[float] = []
+    result = folder / "warm-up.json"
+    while len(rates) < MAX_PARTS:
+        command = generator(workload, "slower", PART_S, "--output", str(result))
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+        rates.append(json.loads(result.read_text())["result"]["cycle_throughput"]["value"])
+        result.unlink()
+        print(f"warm-up: {rates[-1]:.0f} operations/s", flush=True)
+        last = rates[-STEADY_PARTS:]
+        if len(last) == STEADY_PARTS and max(last) / min(last) - 1 < STEADY_SPREAD:
+            return
+    raise RuntimeError(f"the throughput is not steady after {MAX_PARTS} parts")
 
 
 def throughput(folder: Path) -> float:
@@ -95,8 +120,8 @@ def tries(a: Sequence[Path], b: Sequence[Path]) -> Iterator[Comparison]:
         for second in combinations(b, PER_SIDE)
         if not set(first) & set(second)
     }
-    generator = random.Random(1)  # noqa: S311 - not for cryptography
-    for first, second in generator.sample([*pairs.values()], min(TRIES, len(pairs))):
+    choice = random.Random(1)  # noqa: S311 - not for cryptography
+    for first, second in choice.sample([*pairs.values()], min(TRIES, len(pairs))):
         yield compared(first, second)
 
 
@@ -127,10 +152,11 @@ def main() -> int:
         nodes = stack.enter_context(cluster(folder))
         workload = folder / "workload.rn"
         workload.write_text(WORKLOAD + SLOWER)
-        warm_up = ("run", str(workload), PLAN.address, "-p", "16", "--duration", f"{NODES_WARM_UP_S}s", "--quiet")
+        warm_up = ("run", str(workload), PLAN.address, "-p", "32", "--duration", f"{FAST_WARM_UP_S}s", "--quiet")
         for words in (("schema", workload, PLAN.address), ("load", workload, PLAN.address), warm_up):
             subprocess.run([latte(), *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         pin(nodes)
+        wait_until_steady(folder, workload)
         sides: dict[str, list[Path]] = {"A": [], "B": []}
         for number in range(RUNS):
             for side in ("A", "B") if number % 2 == 0 else ("B", "A"):
