@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/installed
 # The demo does not need the development tools, but uses their environment if it exists.
 RUNNABLE := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/runnable)
 
-.PHONY: help demo grafana test check soak bench metrics dashboards clean
+.PHONY: help demo grafana test check soak bench howto metrics dashboards clean
 
 help:
 	@echo "make demo       run a Cassandra node under load and print casstat's rows for it"
@@ -17,6 +17,7 @@ help:
 	@echo "make soak       run an agent for an hour with one fault per minute"
 	@echo "make bench      measure CPU, memory and latency on real nodes (two hours)"
 	@echo "make acceptance-NAME   run a script in acceptance/"
+	@echo "make howto      regenerate the pages in docs/howto from runs on real nodes (an hour)"
 	@echo "make metrics    regenerate docs/metrics.md from the catalogue"
 	@echo "make dashboards regenerate the Grafana dashboards and Prometheus rules"
 
@@ -65,6 +66,10 @@ bench: $(INSTALLED)
 acceptance-%: $(INSTALLED)
 	sh tools/prepare acceptance
 	$(BIN)/python -m acceptance.$(subst -,_,$*) $(ARGS)
+
+howto: $(INSTALLED)
+	sh tools/prepare acceptance
+	$(BIN)/python -m docs.howto $(ARGS)
 
 # Runs until Ctrl-C.
 grafana: $(INSTALLED)

@@ -43,23 +43,29 @@ def jmeter_jars() -> Path:
     return fetch_jars(cache_folder(os.environ) / f"jmeter-{VERSION}", DEPENDENCIES, no_progress, f"JMeter {VERSION}")
 
 
-def jmeter_command(home: Path, host: str, result: Path, loops: int) -> list[str]:
-    """Return the command that runs the plan and writes `result`; each thread reads and writes `loops` times.
-
-    `host` is a node of the cluster; `home` becomes JMeter's home directory.
-    """
+def jmeter_words(home: Path) -> list[str]:
+    """Return the beginning of JMeter's command line, after filling its home directory `home`."""
     jars = jmeter_jars()
     with ZipFile(jars / f"ApacheJMeter_config-{VERSION}.jar") as config:
         config.extractall(home, [name for name in config.namelist() if name.startswith("bin/")])
     # JMeter prints a stack trace for each of these directories that does not exist.
     for name in ("ext", "junit"):
         (home / "lib" / name).mkdir(parents=True)
+    words = [find_java(os.environ), "-Xmx256m", f"-Djmeter.home={home}", "-cp", f"{jars}/*"]
+    options = ["org.apache.jmeter.NewDriver", "-d", home, "-j", home / "jmeter.log"]
+    return [str(word) for word in (*words, *options)]
+
+
+def jmeter_command(home: Path, host: str, result: Path, loops: int) -> list[str]:
+    """Return the command that runs the plan and writes `result`; each thread reads and writes `loops` times.
+
+    `host` is a node of the cluster; `home` becomes JMeter's home directory.
+    """
+    words = jmeter_words(home)
     # JMeter's functions, such as __P, are found only in an installed JMeter.
     plan = home / PLAN.name
     plan.write_text(PLAN.read_text().replace(DEFAULT_LOOPS, f">{loops}<"))
-    words = [find_java(os.environ), "-Xmx256m", f"-Djmeter.home={home}", "-cp", f"{jars}/*"]
-    options = ["-n", "-d", home, "-t", plan, "-l", result, "-j", home / "jmeter.log", f"-Jhost={host}"]
-    return [str(word) for word in (*words, "org.apache.jmeter.NewDriver", *options)]
+    return [*words, "-n", "-t", str(plan), "-l", str(result), f"-Jhost={host}"]
 
 
 def printed_totals(printed: str) -> tuple[int, int]:

@@ -1,0 +1,1 @@
+"""Generates the pages of this directory from runs on a real cluster."""
