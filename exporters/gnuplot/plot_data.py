@@ -37,12 +37,14 @@ class ClientSeries:
     """What the clients of a run saw; unknown values are None, and kinds of latency without values are left out.
 
     times          the end of each of the clients' intervals, ascending; their lengths may differ.
-    p99_ms         keyed by kind of latency ("response", "service").
+    mean_ms        mean latency, keyed by kind of latency ("response", "service").
+    p99_ms         keyed by kind of latency.
     distributions  keyed by kind of latency: the latencies of all operations outside the warm-up, as counts.
     """
 
     times: Sequence[float] = ()
     ops_per_s: Sequence[float | None] = ()
+    mean_ms: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     p99_ms: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     distributions: Mapping[str, Latency] = field(default_factory=dict)
 

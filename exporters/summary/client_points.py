@@ -1,4 +1,4 @@
-"""Throughput and p99 of client results over time, by the clients' own intervals."""
+"""Throughput, mean latency and p99 of client results over time, by the clients' own intervals."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,14 @@ class ClientPoint:
     """What all clients of a run saw in a time range; a value that is unknown is absent.
 
     ops_per_s  completed operations per second.
-    p99_ms     keyed by kind of latency, which is one of LATENCY_KINDS.
+    mean_ms    mean latency, keyed by kind of latency, which is one of LATENCY_KINDS.
+    p99_ms     keyed like `mean_ms`.
     """
 
     begin_s: float
     end_s: float
     ops_per_s: float | None = None
+    mean_ms: Mapping[str, float] = field(default_factory=dict)
     p99_ms: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -37,9 +39,10 @@ def client_points(results: Iterable[ClientResult], begin_s: float, end_s: float,
     operation with the next longest. Together, these last about `step_s` or longer unless a gap follows.
 
     An interval that only partly lies in a point contributes a proportional part of its operations to the throughput;
-    its latencies belong to the point that contains its midpoint. The p99 of a kind is unknown if an operation lacks
-    this kind or if the percentiles cannot be combined. There is no point while an operation has an interval that lies
-    only partly inside the time range, or if only its total is known.
+    its latencies belong to the point that contains its midpoint. The mean of a kind is the sum of these latencies
+    divided by their number; it is unknown if an operation lacks this kind or has no counts. The p99 of a kind is
+    unknown if an operation lacks this kind or if the percentiles cannot be combined. There is no point while an
+    operation has an interval that lies only partly inside the time range, or if only its total is known.
     """
     known = [operation for result in results for operation in result.operations]
     operations = [
@@ -113,10 +116,15 @@ def _point(operations: Iterable[Intervals], begin_s: float, end_s: float) -> Cli
             _completed_within(interval, begin_s, end_s) for interval in _touching(intervals, begin_s, end_s)
         )
         inside += _within(intervals, begin_s, end_s)
-    latencies = {kind: latency_of_kind(inside, kind) for kind in LATENCY_KINDS}
-    values_s = {kind: latency.percentile_s(_P99) for kind, latency in latencies.items() if latency}
-    p99_ms = {kind: value_s * MS for kind, value_s in values_s.items() if value_s is not None}
-    return ClientPoint(begin_s, end_s, completed / (end_s - begin_s), p99_ms)
+    latencies = {kind: latency for kind in LATENCY_KINDS if (latency := latency_of_kind(inside, kind))}
+    means_s = {kind: latency.mean_s for kind, latency in latencies.items()}
+    p99s_s = {kind: latency.percentile_s(_P99) for kind, latency in latencies.items()}
+    return ClientPoint(begin_s, end_s, completed / (end_s - begin_s), _known_ms(means_s), _known_ms(p99s_s))
+
+
+def _known_ms(values_s: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the known values in milliseconds."""
+    return {kind: value_s * MS for kind, value_s in values_s.items() if value_s is not None}
 
 
 def _crosses(interval: ClientInterval, begin_s: float, end_s: float) -> bool:

@@ -1,10 +1,10 @@
 """What the clients of overlaid runs saw in each phase."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collector.clients.client_result import ClientInterval, ClientResult
-from exporters.gnuplot.data_files import present
+from exporters.gnuplot.data_files import Values, present
 from exporters.gnuplot.plot_data import ClientSeries
 from exporters.summary.client_points import ClientPoint, client_points, with_breaks
 from exporters.summary.client_values import LATENCY_KINDS, latency_of_kind, total_within
@@ -39,14 +39,20 @@ def client_series(phases: Sequence[PhaseClient], begins_s: Sequence[float], meas
     ]
     points = with_breaks(shifted)
     totals = [total for phase, counts in zip(phases, measured, strict=True) if counts for total in phase.totals]
-    p99_ms = {kind: [point.p99_ms.get(kind) for point in points] for kind in LATENCY_KINDS}
     distributions = {kind: latency_of_kind(totals, kind) for kind in LATENCY_KINDS}
     return ClientSeries(
         [point.end_s for point in points],
         [point.ops_per_s for point in points],
-        {kind: values for kind, values in p99_ms.items() if present(values)},
+        _by_kind([point.mean_ms for point in points]),
+        _by_kind([point.p99_ms for point in points]),
         {kind: latency for kind, latency in distributions.items() if latency and latency.counts},
     )
+
+
+def _by_kind(points: Sequence[Mapping[str, float]]) -> dict[str, Values]:
+    """Return the values of consecutive points by kind of latency, without kinds that have no values."""
+    values = {kind: [point.get(kind) for point in points] for kind in LATENCY_KINDS}
+    return {kind: of_kind for kind, of_kind in values.items() if present(of_kind)}
 
 
 def _shifted(point: ClientPoint, offset_s: float) -> ClientPoint:

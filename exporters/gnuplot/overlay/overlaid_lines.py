@@ -1,7 +1,7 @@
 """Plots what servers and clients of several runs measured on one time axis, one line per run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from exporters.gnuplot.data_files import Columns, Values, series, thinned
 from exporters.gnuplot.overlay.client_panels import kind_note, shown_kinds
@@ -22,6 +22,13 @@ class _Panel:
     label: str
     log: bool = False
     kind: str = ""
+
+
+@dataclass(frozen=True)
+class _ClientPanel(_Panel):
+    """A panel of the clients, with the values of each run that has them."""
+
+    values: Mapping[str, Values] = field(default_factory=dict)
 
 
 _SERVER_PANELS = (
@@ -81,16 +88,33 @@ def _client_lines(run: Run, files: dict[str, Columns], panel: int) -> list[Line]
     ]
 
 
-def _client_panels(run: Run) -> Sequence[_Panel]:
+def _client_panels(run: Run) -> Sequence[_ClientPanel]:
     """Return the clients' panels, in the order of the columns in the clients' data files."""
-    clients = [client for client in run.clients.values() if client.times]
+    clients = {name: client for name, client in run.clients.items() if client.times}
     if not clients:
         return ()
-    kinds = shown_kinds(client.p99_ms for client in clients)
+    operations = {name: client.ops_per_s for name, client in clients.items()}
     return (
-        _Panel("client_ops_per_s", "client operations/s"),
-        *(_Panel(f"client_{kind}_p99_ms", "client p99, ms", log=True, kind=kind) for kind in kinds),
+        _ClientPanel("client_ops_per_s", "client operations/s", values=operations),
+        *_latency_panels("mean", {name: client.mean_ms for name, client in clients.items()}),
+        *_latency_panels("p99", {name: client.p99_ms for name, client in clients.items()}, log=True),
     )
+
+
+def _latency_panels(
+    statistic: str, runs: Mapping[str, Mapping[str, Values]], *, log: bool = False
+) -> list[_ClientPanel]:
+    """Return a panel for each shown kind of latency; `runs` has the values of each run by kind."""
+    return [
+        _ClientPanel(
+            f"client_{kind}_{statistic}_ms",
+            f"client {statistic}, ms",
+            log,
+            kind,
+            {name: kinds[kind] for name, kinds in runs.items() if kind in kinds},
+        )
+        for kind in shown_kinds(runs.values())
+    ]
 
 
 def _client_file(index: int) -> str:
@@ -115,7 +139,6 @@ def _client_data(run: Run, limit: int) -> dict[str, Columns]:
             columns: Columns = {"time": client.times}
             for panel in _client_panels(run):
                 unknown: Values = [None] * len(client.times)
-                values = client.p99_ms.get(panel.kind, unknown) if panel.kind else client.ops_per_s
-                columns[f"{index + 1} {heading(name)} {panel.column}"] = values
+                columns[f"{index + 1} {heading(name)} {panel.column}"] = panel.values.get(name, unknown)
             files[_client_file(index)] = thinned(columns, limit)
     return files

@@ -16,6 +16,7 @@ from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
 from tests.faults.program import is_clean
 
 DAY_S = 86400.0
+MS_NS = 1_000_000
 
 
 def recorded(
@@ -84,10 +85,10 @@ def test_runs_with_the_same_name_have_different_labels(tmp_path: Path, run: RunC
     assert {"1 x/run reads_per_s", "2 y/run reads_per_s"} < columns("out/runs.tsv").keys()
 
 
-def add_result(folder: Path, name: str, begin_s: float, completed: Sequence[int]) -> None:
-    """Add a client result with an interval per second; each operation takes 2 ms of service time."""
+def add_result(folder: Path, name: str, begin_s: float, completed: Sequence[int], latency_ms: int = 2) -> None:
+    """Add a client result with an interval per second; each operation takes `latency_ms` of service time."""
     intervals = tuple(
-        ClientInterval(begin_s + second, begin_s + second + 1, count, service=Latency({2_000_000: count}))
+        ClientInterval(begin_s + second, begin_s + second + 1, count, service=Latency({latency_ms * MS_NS: count}))
         if count
         else ClientInterval(begin_s + second, begin_s + second + 1, 0)
         for second, count in enumerate(completed)
@@ -112,9 +113,27 @@ def test_client_results_are_aligned_like_the_servers_rows(tmp_path: Path, runs: 
     assert data["time"] == [*("1", "2", "3", "5"), *("6", "7", "8", "12"), *("13", "14", "15", "16", "17")]
     assert data["2 r2 client_ops_per_s"] == [*["15"] * 3, "NaN", "20", "0", "20", "NaN", *["30"] * 5]
     assert data["2 r2 client_service_p99_ms"] == [*["2"] * 3, "NaN", "2", "NaN", "2", "NaN", *["2"] * 5]
+    assert data["2 r2 client_service_mean_ms"] == data["2 r2 client_service_p99_ms"]
     percentiles = columns("out/runs_percentiles.client.tsv")
     assert set(percentiles["2 r2 client_service_ms"]) == {"2"}
     assert set(percentiles["1 r1 client_service_ms"]) == {"NaN"}
+
+
+def test_the_interval_is_the_step_of_the_clients(tmp_path: Path, run: RunCasstat) -> None:
+    for name in ("r1", "r2"):
+        recorded(tmp_path / name, [("main", 10)], 10)
+    # Two client hosts: the second is slower, and completes fewer operations.
+    add_result(tmp_path / "r2", "a", BEGIN_S, [30, 40, 30, 50, 0, *[20] * 5], latency_ms=1)
+    add_result(tmp_path / "r2", "b", BEGIN_S, [10, 10, 10, 10, 10, *[0] * 5], latency_ms=7)
+    for interval_s in ("1", "5"):
+        assert run("plot", "r1", "r2", "-o", f"out{interval_s}", "-i", interval_s, "--only", "runs")[0] == 0
+    assert columns("out1/runs.client2.tsv")["time"] == [str(second) for second in range(1, 11)]
+    data = columns("out5/runs.client2.tsv")
+    assert data["time"] == columns("out5/runs.tsv")["time"] == ["5", "10"]
+    assert data["2 r2 client_ops_per_s"] == ["40", "20"]
+    # In the first 5 s, 150 operations take 1 ms and 50 take 7 ms.
+    assert data["2 r2 client_service_mean_ms"] == ["2.5", "1"]
+    assert data["2 r2 client_service_p99_ms"] == ["7", "1"]
 
 
 def test_runs_without_client_results_have_the_same_plots_as_before(runs: None, run: RunCasstat) -> None:

@@ -105,7 +105,8 @@ def test_gnuplot_draws_client_results(name: str, tmp_path: Path) -> None:
     pictures = draw(write(CLIENTS, tmp_path, plots=OVERLAYS, only=[name]))
     assert all(picture.stat().st_size > 5000 for picture in pictures)
     svg = (tmp_path / f"{name}.svg").read_text()
-    assert svg.count("coordinated omission") == 1
+    # Panels of service times: the mean and the p99 of `runs`, and the percentiles.
+    assert svg.count("coordinated omission") == {"runs": 2, "runs_percentiles": 1}[name]
 
 
 def test_the_clients_are_aligned_like_the_servers() -> None:
@@ -121,6 +122,19 @@ def test_an_interval_without_operations_has_no_latency() -> None:
     closed = CLIENTS.clients["closed"]
     assert list(closed.ops_per_s) == [100.0, 100.0, 100.0, 100.0, 0.0, 100.0, 100.0]
     assert closed.p99_ms == {"service": [2.0, 2.0, 2.0, 2.0, None, 2.0, 2.0]}
+    assert closed.mean_ms == {"service": [pytest.approx(2.02)] * 4 + [None] + [pytest.approx(2.02)] * 2}
+
+
+def test_a_mean_has_a_panel_only_if_it_is_known(tmp_path: Path) -> None:
+    stated = ClientInterval(1000.0, 1001.0, 10, service=Latency(stated_s={99.0: 0.004}))
+    operation = Operation("get", (stated,))
+    known = phase_client([ClientResult("csv", "tool", "file", (operation,))], 1000.0, 1001.0, 1.0)
+    phases = [phase("main", 1, 200.0)]
+    run = aligned(dict([with_client((name, phases), known) for name in "ab"]), 1.0, [])
+    write(run, tmp_path, plots=OVERLAYS, only=["runs"])
+    headings = (tmp_path / "runs.client1.tsv").read_text().splitlines()[0]
+    assert headings.split("\t") == ["time", "1 a client_ops_per_s", "1 a client_service_p99_ms"]
+    assert "client mean" not in (tmp_path / "runs.gp").read_text()
 
 
 def test_the_clients_percentiles_cover_the_measured_phases() -> None:

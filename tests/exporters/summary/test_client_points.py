@@ -1,6 +1,7 @@
-"""Client results over time: no operation is lost or counted twice, and percentiles are never averaged."""
+"""Client results over time: no operation is lost or counted twice, and means and percentiles are never averaged."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from exporters.summary.client_points import ClientPoint, client_points, with_breaks
+from exporters.summary.client_values import LATENCY_KINDS
 
 MS_NS = 1_000_000
 CLIENTS = st.lists(
@@ -19,12 +21,15 @@ CLIENTS = st.lists(
 
 
 def result(begin_s: float, length_s: float, completed: Sequence[int], *, kind: str = "service") -> ClientResult:
-    """Return a result with consecutive intervals; each operation has its own latency."""
+    """Return a result with consecutive intervals, whose operations take 1 ms, 2 ms, ….
+
+    Without latencies if `kind` is not one of LATENCY_KINDS.
+    """
     intervals = []
     for index, count in enumerate(completed):
         latency = Latency({(1 + number) * MS_NS: 1 for number in range(count)}) if count else None
         begins_s = begin_s + index * length_s
-        response, service = (latency, None) if kind == "response" else (None, latency)
+        response, service = (latency if kind == of_kind else None for of_kind in LATENCY_KINDS)
         intervals.append(ClientInterval(begins_s, begins_s + length_s, count, {}, response, service))
     return ClientResult("csv", "tool", "file", (Operation("get", tuple(intervals)),))
 
@@ -35,6 +40,11 @@ def stated(begin_s: float, number: int, length_s: float = 1.0) -> ClientResult:
     begins_s = [begin_s + index * length_s for index in range(number)]
     intervals = tuple(ClientInterval(begin, begin + length_s, 10, response=latency) for begin in begins_s)
     return ClientResult("csv", "tool", "file", (Operation("get", intervals),))
+
+
+def total_ms(interval: ClientInterval) -> float:
+    """Return the sum of the service times of an interval."""
+    return sum(value * count for value, count in interval.service.counts.items()) / MS_NS if interval.service else 0.0
 
 
 def rates(points: Sequence[ClientPoint]) -> list[float | None]:
@@ -73,6 +83,7 @@ def test_an_interval_without_operations_is_zero_and_has_no_latency() -> None:
     points = client_points([result(100.3, 1.0, [10, 0, 10])], 0, 1000, 1.0)
     assert rates(points) == pytest.approx([10.0, 0.0, 10.0])
     assert [point.p99_ms.get("service") for point in points] == [10.0, None, 10.0]
+    assert [point.mean_ms.get("service") for point in points] == [5.5, None, 5.5]
 
 
 def test_a_time_without_intervals_is_not_zero() -> None:
@@ -123,12 +134,52 @@ def test_buckets_of_several_hosts_are_merged() -> None:
     ]
     (point,) = client_points(hosts, 0, 1000, 1.0)
     assert point.p99_ms == {"response": 3.0}
+    # 402 ms in 200 operations: the mean of both means would be 2 ms.
+    assert point.mean_ms == {"response": pytest.approx(2.01)}
 
 
 def test_stated_percentiles_are_shown_but_never_combined() -> None:
     assert [point.p99_ms for point in client_points([stated(100.0, 2)], 0, 1000, 1.0)] == [{"response": 5.0}] * 2
     assert [point.p99_ms for point in client_points([stated(100.0, 2)], 0, 1000, 2.0)] == [{}]
     assert [point.p99_ms for point in client_points([stated(100.0, 1), stated(100.0, 1)], 0, 1000, 1.0)] == [{}]
+
+
+@given(CLIENTS, st.sampled_from([0.5, 1.0, 4.0, 30.0]))
+def test_the_mean_is_the_total_of_the_latencies_divided_by_the_operations(
+    clients: list[tuple[int, float, list[int]]], step_s: float
+) -> None:
+    results = [result(begin / 10, length_s, completed) for begin, length_s, completed in clients]
+    intervals = [interval for part in results for interval in part.operations[0].intervals]
+    drawn_ms = 0.0
+    for point in client_points(results, 0, 1000, step_s):
+        inside = [part for part in intervals if point.begin_s <= (part.begin_s + part.end_s) / 2 < point.end_s]
+        completed = sum(interval.completed for interval in inside)
+        mean_ms = point.mean_ms.get("service")
+        assert (mean_ms is None) == (completed == 0)
+        if mean_ms is not None:
+            assert mean_ms == pytest.approx(sum(map(total_ms, inside)) / completed)
+            drawn_ms += mean_ms * completed
+    # Together, the points contain every latency once.
+    assert drawn_ms == pytest.approx(sum(map(total_ms, intervals)))
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=4), st.lists(st.integers(1, 20), min_size=1, max_size=4))
+def test_operations_and_client_hosts_have_the_mean_of_all_operations(first: list[int], second: list[int]) -> None:
+    hosts = [result(100.0, 1.0, completed) for completed in (first, second)]
+    operations = tuple(replace(host.operations[0], name=name) for name, host in zip(("get", "put"), hosts, strict=True))
+    one_host = replace(hosts[0], operations=operations)
+    latencies_ms = [1 + number for count in (*first, *second) for number in range(count)]
+    for results in (hosts, [one_host]):
+        (point,) = client_points(results, 0, 1000, 60.0)
+        assert point.mean_ms["service"] == pytest.approx(sum(latencies_ms) / len(latencies_ms))
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.sampled_from([1.0, 2.0, 30.0]))
+def test_the_mean_is_unknown_if_a_client_has_no_counts(completed: list[int], step_s: float) -> None:
+    counts, percentiles = result(100.0, 1.0, completed, kind="response"), stated(100.0, len(completed))
+    without = result(100.0, 1.0, [5] * len(completed), kind="none")
+    for results in ([percentiles], [without], [counts, percentiles], [counts, without]):
+        assert all(point.mean_ms == {} for point in client_points(results, 0, 1000, step_s))
 
 
 def test_intervals_that_are_slightly_shorter_than_a_point_are_not_combined() -> None:
@@ -138,5 +189,7 @@ def test_intervals_that_are_slightly_shorter_than_a_point_are_not_combined() -> 
 
 def test_response_and_service_times_are_kept_apart() -> None:
     results = [result(100.0, 1.0, [10], kind="response"), result(101.0, 1.0, [10])]
+    assert [point.mean_ms for point in client_points(results, 0, 1000, 1.0)] == [{"response": 5.5}, {"service": 5.5}]
+    assert [point.mean_ms for point in client_points(results, 0, 1000, 2.0)] == [{}]
     assert [point.p99_ms for point in client_points(results, 0, 1000, 1.0)] == [{"response": 10.0}, {"service": 10.0}]
     assert [point.p99_ms for point in client_points(results, 0, 1000, 2.0)] == [{}]
