@@ -12,6 +12,8 @@ from exporters.gnuplot.value_axis import Scale
 
 _MARKS = 14
 _GAP_PX = 14
+# Between panels side by side, there is room for an axis and its label.
+_BESIDE_PX = LEFT_PX + 4
 _HOVER_LINES = 4
 # Distance between hover points, in pixels: small enough to make the points easy to hit, but no smaller, because each
 # point enlarges the SVG.
@@ -163,4 +165,13 @@ def stack(area: Box, number: int) -> list[Box]:
     return [
         Box(area.left, top, area.right, top + height)
         for top in (area.top + index * (height + _GAP_PX) for index in range(number))
+    ]
+
+
+def side_by_side(area: Box, number: int) -> list[Box]:
+    """Return the boxes of `number` panels that fill `area`, from left to right."""
+    width = (area.width - _BESIDE_PX * (number - 1)) / number
+    return [
+        Box(left, area.top, left + width, area.bottom)
+        for left in (area.left + index * (width + _BESIDE_PX) for index in range(number))
     ]

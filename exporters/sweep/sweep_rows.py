@@ -74,6 +74,11 @@ class SweepRow:
             return None
         return abs(self.whole_ops_per_s / self.ops_per_s - 1) <= NOT_CONVERGED_SHARE
 
+    def latency_ms(self, percentile: str) -> float | None:
+        """Return a percentile of the latency: p50, p95 or p99."""
+        value: float | None = getattr(self, f"{percentile}_ms")
+        return value
+
 
 @dataclass(frozen=True)
 class SweepTable:

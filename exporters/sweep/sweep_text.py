@@ -57,8 +57,7 @@ def notes(table: SweepTable) -> Iterator[str]:
     if not any(row.runs for row in table.rows):
         yield "No run has been measured."
         return
-    measured = "the clients" if table.source == CLIENT else "the servers"
-    yield f"Measured by {measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})."
+    yield f"Measured by {source_text(table)}."
     best = table.best
     if best is not None:
         values = ", ".join(f"{name}={shown(best.parameters[name])}" for name in table.parameters)
@@ -73,6 +72,12 @@ def notes(table: SweepTable) -> Iterator[str]:
         )
     if any(row.is_only_stated for row in table.rows):
         yield "Percentiles of several runs are unknown, because the load generator states only those of each run."
+
+
+def source_text(table: SweepTable) -> str:
+    """Return who measured the values, and the kind of latency."""
+    measured = "the clients" if table.source == CLIENT else "the servers"
+    return f"{measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})"
 
 
 def _cells(row: SweepRow) -> list[str]:

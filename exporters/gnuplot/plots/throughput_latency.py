@@ -7,7 +7,7 @@ from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns, Values, present, series
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
-from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
+from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot, side_by_side
 from exporters.gnuplot.plots.percentiles import in_warm_up
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
@@ -16,7 +16,6 @@ _QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
 # from an earlier row.
 _MANY, _STEPS_PER_DECADE = 3000, 200
 _HOVERS = 600
-_BETWEEN_PX = LEFT_PX + 4
 
 
 def size(_: Run) -> tuple[int, int]:
@@ -29,12 +28,11 @@ def draw(page: Page) -> Drawing:
     data = _data(page)
     columns = [data[f"{word}_{q}_ms"] for word in ("read", "write") for q, _, _ in _QUANTILES]
     area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
-    width = (area.width - _BETWEEN_PX) / 2
-    x_axis = value_axis.linear(present(data["operations_per_s"]), width / 2.5)
+    boxes = side_by_side(area, 2)
+    x_axis = value_axis.linear(present(data["operations_per_s"]), boxes[0].width / 2.5)
     scale = value_axis.logarithmic([value for column in columns for value in present(column)], area.height)
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(f"{span_text(run)}; one point per interval")]
-    for word, left in (("read", area.left), ("write", area.left + width + _BETWEEN_PX)):
-        box = Box(left, area.top, left + width, area.bottom)
+    for word, box in zip(("read", "write"), boxes, strict=True):
         commands += [
             "",
             f"# {word.capitalize()}s.",

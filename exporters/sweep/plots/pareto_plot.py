@@ -6,12 +6,11 @@ from math import log10
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
-from exporters.gnuplot.plot_panel import axis, legend, plot
+from exporters.gnuplot.plot_panel import axis, legend, plot, side_by_side
 from exporters.gnuplot.text_escaping import quoted, shortened
 from exporters.gnuplot.value_axis import Scale
 from exporters.sweep.sweep_rows import SweepRow, SweepTable
 
-_BETWEEN_PX = LEFT_PX + 4
 # A label's width, and the smallest vertical distance between two labels.
 _LABEL_PX, _LABEL_HEIGHT_PX = 80, 14
 _PERCENTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
@@ -20,27 +19,26 @@ _PERCENTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
 def draw(page: Page, table: SweepTable) -> Drawing:
     inside = page.inside
     area = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
-    width = (area.width - _BETWEEN_PX) / 2
+    boxes = side_by_side(area, len(_PERCENTILES))
     rows = [row for row in table.rows if row.ops_per_s is not None]
     latencies = [value for row in rows for value in (row.p95_ms, row.p99_ms) if value is not None]
-    x_axis = value_axis.linear([row.ops_per_s for row in rows if row.ops_per_s is not None], width / 2.5)
+    x_axis = value_axis.linear([row.ops_per_s for row in rows if row.ops_per_s is not None], boxes[0].width / 2.5)
     scale = value_axis.logarithmic(latencies, area.height)
     fronts = {name: pareto_front(rows, name) for name, _, _ in _PERCENTILES}
     data: Columns = {
         "ops_per_s": [row.ops_per_s for row in rows],
-        **{f"{name}_ms": [_latency(row, name) for row in rows] for name, _, _ in _PERCENTILES},
+        **{f"{name}_ms": [row.latency_ms(name) for row in rows] for name, _, _ in _PERCENTILES},
     }
     files = {"": data}
     commands = page.labels(
         "one point per combination; the line joins those that no other one surpasses in both;"
         f" labels: {'/'.join(table.parameters)}"
     )
-    for (name, colour, point), left in zip(_PERCENTILES, (area.left, area.left + width + _BETWEEN_PX), strict=True):
-        box = Box(left, area.top, left + width, area.bottom)
+    for (name, colour, point), box in zip(_PERCENTILES, boxes, strict=True):
         front = fronts[name]
         files[f"front_{name}"] = {
             "ops_per_s": [row.ops_per_s for row in front],
-            f"{name}_ms": [_latency(row, name) for row in front],
+            f"{name}_ms": [row.latency_ms(name) for row in front],
         }
         commands += [
             "",
@@ -59,20 +57,15 @@ def draw(page: Page, table: SweepTable) -> Drawing:
 
 def pareto_front(rows: Sequence[SweepRow], percentile: str) -> list[SweepRow]:
     """Return the rows, by ascending throughput, with a lower latency than all rows with an equal or higher one."""
-    known = [row for row in rows if row.ops_per_s is not None and _latency(row, percentile) is not None]
+    known = [row for row in rows if row.ops_per_s is not None and row.latency_ms(percentile) is not None]
     front: list[SweepRow] = []
     lowest = float("inf")
-    for row in sorted(known, key=lambda row: (-(row.ops_per_s or 0.0), _latency(row, percentile) or 0.0)):
-        latency = _latency(row, percentile)
+    for row in sorted(known, key=lambda row: (-(row.ops_per_s or 0.0), row.latency_ms(percentile) or 0.0)):
+        latency = row.latency_ms(percentile)
         if latency is not None and latency < lowest:
             front.append(row)
             lowest = latency
     return front[::-1]
-
-
-def _latency(row: SweepRow, percentile: str) -> float | None:
-    value: float | None = getattr(row, f"{percentile}_ms")
-    return value
 
 
 def _labels(front: Sequence[SweepRow], percentile: str, scale: Scale, box: Box) -> list[str]:
@@ -83,7 +76,7 @@ def _labels(front: Sequence[SweepRow], percentile: str, scale: Scale, box: Box) 
     commands: list[str] = []
     lowest_px = float("inf")
     for row in reversed(front):
-        latency = _latency(row, percentile)
+        latency = row.latency_ms(percentile)
         if not latency or row.ops_per_s is None:
             continue
         height_px = box.height * log10(latency / scale.low) / log10(scale.high / scale.low)
