@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 # With a greater ratio of the highest to the lowest value, the axis is logarithmic.
 _LOGARITHMIC_RATIO = 50.0
 _LABEL_PX = 60.0
-_TIC_WIDTH = 2.5
+_TIC_WIDTH = 2.0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from exporters.gnuplot.all_plots import Plot
 from exporters.gnuplot.plot_data import Run
-from exporters.sweep.plots import pareto_plot, swept_heatmap, swept_throughput
+from exporters.sweep.plots import pareto_plot, swept_heatmap, swept_latency, swept_throughput
 from exporters.sweep.sweep_rows import SweepTable
 
 
@@ -19,6 +19,15 @@ def sweep_plots(table: SweepTable) -> Sequence[Plot]:
                 f"throughput_{name}",
                 f"throughput against {name}, a line for each combination of the other parameters",
                 partial(swept_throughput.draw, table=table, parameter=name),
+                _size,
+            )
+            for name in varied
+        ),
+        *(
+            Plot(
+                f"latency_{name}",
+                f"median and p95 against {name}, a line for each combination of the other parameters",
+                partial(swept_latency.draw, table=table, parameter=name),
                 _size,
             )
             for name in varied

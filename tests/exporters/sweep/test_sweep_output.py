@@ -14,7 +14,7 @@ from exporters.sweep.plots.parameter_axis import category_axis, numbers_of, para
 from exporters.sweep.plots.pareto_plot import pareto_front
 from exporters.sweep.plots.sweep_plots import sweep_plots
 from exporters.sweep.plots.swept_heatmap import highest_by_cell
-from exporters.sweep.plots.swept_throughput import lines_of
+from exporters.sweep.plots.swept_lines import rows_by_line
 from exporters.sweep.sweep_columns import COLUMNS, csv_text, json_text
 from exporters.sweep.sweep_rows import SweepRow, SweepTable, sweep_table
 from exporters.sweep.sweep_text import cells, markdown_text, plain_lines
@@ -23,7 +23,7 @@ from tests.exporters.sweep.swept import hostile_table, outcome
 
 TABLE = hostile_table()
 RUN = Run('load\'s "x"', 1.0, (), {}, footer=["command: load {c} `{level}`"])
-NAMES = ["throughput_c", "throughput_level", "pareto", "heatmap_c_level"]
+NAMES = ["throughput_c", "throughput_level", "latency_c", "latency_level", "pareto", "heatmap_c_level"]
 
 
 def test_markdown_matches_its_golden_file() -> None:
@@ -74,7 +74,8 @@ def test_gnuplot_draws_all_plots(tmp_path: Path) -> None:
 def test_gnuplot_draws_sweeps_without_values_and_with_one_row(runs: int, tmp_path: Path) -> None:
     table = sweep_table("s", [{"c": "1"}, {"c": "2"}], [[outcome(10)] * runs, []], 1)
     draw(write(RUN, tmp_path, plots=sweep_plots(table)))
-    assert ("no data" in (tmp_path / "pareto.gp").read_text()) == (runs == 0)
+    for name in ("pareto", "latency_c"):
+        assert ("no data" in (tmp_path / f"{name}.gp").read_text()) == (runs == 0)
 
 
 def test_parameters_with_one_value_have_no_plot() -> None:
@@ -99,7 +100,7 @@ def test_lines_and_cells_have_the_rows_of_their_parameters() -> None:
         row(None, 1, a="2", b="x", c="y/z"),
     )
     table = SweepTable("s", ("a", "b", "c"), 1, "client", "", rows)
-    assert lines_of(table, "a") == {("x/y", "z"): {"1": rows[0], "2": rows[1]}, ("x", "y/z"): {"1": rows[2]}}
+    assert rows_by_line(table, "a") == {("x/y", "z"): {"1": rows[0], "2": rows[1]}, ("x", "y/z"): {"1": rows[2]}}
     assert highest_by_cell(table, "a", "b") == {("1", "x/y"): 1, ("2", "x/y"): 2, ("1", "x"): 3}
     assert highest_by_cell(table, "b", "c") == {("x/y", "z"): 2, ("x", "y/z"): 3}
 
@@ -115,6 +116,7 @@ def test_numbers_are_recognised(values: list[str], numbers: list[float] | None) 
 def test_axes_are_in_ascending_order_and_logarithmic_if_values_differ_widely() -> None:
     assert list(parameter_axis("x", ["100", "1", "9"], 900).positions) == ["1", "9", "100"]
     assert "set logscale x" in parameter_axis("x", ["100", "1"], 900).commands
+    assert "'50' 50, '100' 100, '200' 200" in parameter_axis("x", ["1", "256"], 436).commands[-1]
     assert "unset logscale x" in parameter_axis("x", ["100", "0"], 900).commands
     assert category_axis("x", ["b", "a"], 900).positions == {"b": 0.0, "a": 1.0}
     assert category_axis("x", ["10", "9"], 900).positions == {"9": 0.0, "10": 1.0}
