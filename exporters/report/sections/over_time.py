@@ -1,4 +1,4 @@
-"""The section with throughput and p99 over time: the client's above the cluster's."""
+"""The section with throughput and p99 over time, the client's above the cluster's, and the range of the throughput."""
 
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.plot_data import CLUSTER, Mark
@@ -8,6 +8,7 @@ from exporters.report.report_blocks import Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text, shown
 from exporters.report.sections.events import events_of
+from exporters.report.sections.throughput_table import throughput_table
 
 # The maximum number of gaps in the text alternative.
 _MAX_GAPS = 10
@@ -19,7 +20,8 @@ def over_time(data: ReportData) -> Section:
     end_s = run.times[-1] if run.times else 0.0
     client = client_lines(data.results, begin_s, end_s, run.interval_s)
     server = node_lines(run, CLUSTER)
-    gaps = missing(run).gaps
+    missing_nodes = missing(run)
+    gaps = missing_nodes.gaps
     panels = [
         TimePanel("client throughput, operations/s", client[:1]),
         TimePanel("client p99, ms", client[1:], log=True),
@@ -34,4 +36,4 @@ def over_time(data: ReportData) -> Section:
     chart = time_chart(
         "over-time", "Throughput and p99 over time", run, panels, Annotations(gaps, marks), texts[:_MAX_GAPS]
     )
-    return Section("Over time", [chart] if chart else [])
+    return Section("Over time", [*([chart] if chart else []), *throughput_table(data, missing_nodes.incomplete)])

@@ -36,6 +36,8 @@ def test_the_report_is_written_to_the_run(run: Run, tmp_path: Path, capsys: pyte
     text = (folder / "report.md").read_text()
     assert "The command ./load.sh ended with exit status 0. The cluster served 10 reads/s" in text
     assert "**1 node missing: n2.**" in text
+    # The first tick has no rates.
+    assert f"| server reads/s | {TICKS - 1} s | 10 | 10 |" in text
     # 36 EUR buy 36,000 operations at 10 operations per second.
     assert "| main | server | 10 | 1,000.0000 |" in text
     assert "<figure" in (folder / "report.html").read_text()

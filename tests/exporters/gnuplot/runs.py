@@ -83,7 +83,11 @@ def synthetic(
                 }
             )
         parts = [row for name in nodes if (row := rows[name][-1]) is not None]
-        cluster: dict[str, float | str | None] = {"nodes": float(len(parts)), "nodes_missing": len(nodes) - len(parts)}
+        cluster: dict[str, float | str | None] = {
+            "nodes": float(len(parts)),
+            "nodes_missing": len(nodes) - len(parts),
+            "interval_s": 1.0,
+        }
         for word in ("read", "write"):
             merged = merge([node_buckets[word] for node_buckets in at.values()]) if at else None
             buckets[word].append(merged)
