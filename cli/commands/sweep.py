@@ -30,6 +30,11 @@ from cli.parameters.time_types import Duration
 @click.option("--pause", "pause_s", type=Duration(), default=0.0, help="Time between two runs.  [0s]")
 @click.option("--before", metavar="COMMAND", help="Command to run before each run, with placeholders filled in.")
 @click.option("--after", metavar="COMMAND", help="Command to run after each run, with placeholders filled in.")
+@click.option(
+    "--items-per-op",
+    metavar="NAME",
+    help="Parameter whose value is the number of items, such as rows of a batch, per operation.",
+)
 @click.option("--resume", is_flag=True, help="Continue the sweep in the directory of -o.")
 @click.option("--yes", "confirmed", is_flag=True, help="Do not ask before more than 1000 runs.")
 @click.option("--name", type=RunName(), metavar="NAME", help="Name of the sweep.  [the command's name]")
@@ -54,12 +59,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from cli.runs.record_program import RecordSettings
     from cli.sweep.sweep_program import sweep
-    from cli.sweep.sweep_settings import SweepOptions, parameters_of, words_of
+    from cli.sweep.sweep_settings import SweepOptions, items_per_op_of, parameters_of, words_of
 
     own = {name: options.pop(name) for name in ("repeats", "order", "pause_s", "resume", "confirmed")}
     parameters = parameters_of(options.pop("parameters"))
+    items_per_op = items_per_op_of(options.pop("items_per_op"), parameters)
     before, after = (words_of(f"--{name}", options.pop(name)) for name in ("before", "after"))
     if own["resume"] and options["folder"] is None:
         raise click.UsageError("--resume requires -o DIR")
     record = RecordSettings(command=context.obj, **options)
-    context.exit(sweep(SweepOptions(record, parameters, before, after, **own)))
+    context.exit(sweep(SweepOptions(record, parameters, before, after, items_per_op=items_per_op, **own)))

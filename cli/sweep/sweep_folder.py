@@ -34,6 +34,7 @@ def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
         secrets.randbits(SEED_BITS),
         options.repeats,
         options.pause_s,
+        options.items_per_op,
     )
 
 
@@ -76,7 +77,8 @@ def save(folder: Path, sweep: Sweep) -> None:
 def _resumed(folder: Path, planned: Sweep) -> Sweep:
     """Return the sweep in a directory, which must have the planned parameters and settings. Raises CasstatError.
 
-    The number of repeats may be higher than before. Runs without a directory are forgotten, so that they are repeated.
+    The number of repeats may be higher than before; the pause and the items per operation are the planned ones. Runs
+    without a directory are forgotten, so that they are repeated.
     """
     try:
         existing = read_sweep(folder)
@@ -88,7 +90,9 @@ def _resumed(folder: Path, planned: Sweep) -> Sweep:
         hint = "choose another directory with -o"
         raise CasstatError(f"{folder}: contains another sweep: {'; '.join(differences)} (hint: {hint})")
     runs = tuple(run for run in existing.runs if (folder / run.folder).is_dir())
-    return replace(existing, repeats=planned.repeats, pause_s=planned.pause_s, runs=runs)
+    return replace(
+        existing, repeats=planned.repeats, pause_s=planned.pause_s, items_per_op=planned.items_per_op, runs=runs
+    )
 
 
 def _differences(existing: Sweep, planned: Sweep) -> Iterator[str]:

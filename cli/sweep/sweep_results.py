@@ -45,7 +45,7 @@ class Outcomes:
         self._outcomes[index].append(outcome)
 
     def table(self, sweep: Sweep) -> SweepTable:
-        return sweep_table(sweep.name, self._combinations, self._outcomes, sweep.repeats)
+        return sweep_table(sweep.name, self._combinations, self._outcomes, sweep.repeats, sweep.items_per_op)
 
 
 def write_tables(folder: Path, sweep: Sweep, table: SweepTable) -> None:

@@ -25,7 +25,8 @@ from cli.runs.unfinished_runs import RUNS_SUBFOLDER
 from collector.printable import one_line
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 from collector.runs.run_texts import accepted_name
-from exporters.sweep.sweep_columns import COLUMNS
+from exporters.sweep.parameter_number import number_of
+from exporters.sweep.sweep_columns import COLUMNS, ITEM_COLUMNS
 
 MAX_UNCONFIRMED = 1000
 """A sweep with more runs must be confirmed."""
@@ -46,6 +47,7 @@ class SweepOptions:
     pause_s: float = 0.0
     repeats: int = 1
     order: str = "random"
+    items_per_op: str = ""
     resume: bool = False
     confirmed: bool = False
 
@@ -84,9 +86,37 @@ def parameters_of(texts: Sequence[str]) -> tuple[SweptParameter, ...]:
     for name in names:
         if names.count(name) > 1:
             raise click.UsageError(f"the parameter {name} is given twice (hint: list all its values in one -P)")
-        if name in (*COLUMNS, REPEAT_TAG):
-            raise click.UsageError(f"the results have a column {name} (hint: give the parameter another name)")
+    _require_no_column(names, (*COLUMNS, REPEAT_TAG))
     return parameters
+
+
+def items_per_op_of(name: str | None, parameters: Sequence[SweptParameter]) -> str:
+    """Return the parameter of --items-per-op, whose values must be numbers above 0; "" if there is none.
+
+    Raises click.UsageError.
+    """
+    if name is None:
+        return ""
+    option = "--items-per-op"
+    values = {parameter.name: parameter.values for parameter in parameters}
+    if name not in values:
+        message = f"'{one_line(name)}' is not a parameter (hint: use one of {', '.join(values)})"
+        raise click.BadParameter(message, param_hint=option)
+    for value in values[name]:
+        if (number_of(value) or 0.0) <= 0:
+            hint = "use integers or decimals above 0, such as 100 or 2.5"
+            raise click.BadParameter(
+                f"the value '{value}' of {name} is not a number of items (hint: {hint})", param_hint=option
+            )
+    _require_no_column(list(values), ITEM_COLUMNS)
+    return name
+
+
+def _require_no_column(names: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise click.UsageError if a parameter has the name of a column of the results."""
+    for name in names:
+        if name in columns:
+            raise click.UsageError(f"the results have a column {name} (hint: give the parameter another name)")
 
 
 def words_of(option: str, text: str | None) -> tuple[str, ...]:

@@ -67,10 +67,12 @@ class SweepRun:
 class Sweep:
     """A sweep: its parameters and settings, the order of its runs, and the runs that have ended.
 
-    order       RANDOM or GIVEN.
-    order_seed  the number that determines the random order.
-    repeats     the number of runs of each combination.
-    pause_s     the time between two runs.
+    order         RANDOM or GIVEN.
+    order_seed    the number that determines the random order.
+    repeats       the number of runs of each combination.
+    pause_s       the time between two runs.
+    items_per_op  the parameter whose value is the number of items, such as rows of a batch, per operation; "" if the
+                  results have no throughput in items. Only the presentation of the results depends on it.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Sweep:
     order_seed: int
     repeats: int = 1
     pause_s: float = 0.0
+    items_per_op: str = ""
     runs: tuple[SweepRun, ...] = ()
 
     @property

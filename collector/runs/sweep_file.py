@@ -67,6 +67,7 @@ def sweep_of(content: Any) -> Sweep:
             _count(content["order_seed"], 0),
             _count(content.get("repeats", 1), 1),
             _number(content.get("pause_s", 0.0)),
+            _text(content.get("items_per_op", "")),
             tuple(map(_run, _sequence(content.get("runs", ())))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -11,13 +11,16 @@ from exporters.line.columns import Cell
 from exporters.sweep.sweep_rows import SweepRow, SweepTable
 
 SCHEMA_VERSION = 1
-COLUMNS = (
+ITEM_COLUMNS = ("items_per_s", "items_per_s_low", "items_per_s_high")
+"""The columns that only a table with a throughput in items has."""
+_ALL_COLUMNS = (
     "runs",
     "failed",
     "missing",
     "ops_per_s",
     "ops_per_s_low",
     "ops_per_s_high",
+    *ITEM_COLUMNS,
     "whole_ops_per_s",
     "converged",
     "mean_ms",
@@ -29,12 +32,18 @@ COLUMNS = (
     "best",
     "problem",
 )
-"""The names of the columns that follow those of the parameters."""
+COLUMNS = tuple(name for name in _ALL_COLUMNS if name not in ITEM_COLUMNS)
+"""The names of the columns of every table, which follow those of the parameters."""
 _SHARE_DIGITS = 6
 
 
-def cells_of(row: SweepRow) -> dict[str, Cell | bool]:
-    """Return the cells of a row by column; None for unknown values."""
+def columns_of(table: SweepTable) -> tuple[str, ...]:
+    """Return the names of the table's columns that follow those of the parameters."""
+    return _ALL_COLUMNS if table.items_per_op else COLUMNS
+
+
+def cells_of(table: SweepTable, row: SweepRow) -> dict[str, Cell | bool]:
+    """Return the cells of a row of the table by column; None for unknown values."""
     values = (
         row.runs,
         row.failed,
@@ -42,6 +51,9 @@ def cells_of(row: SweepRow) -> dict[str, Cell | bool]:
         rounded(row.ops_per_s),
         rounded(row.low),
         rounded(row.high),
+        rounded(row.throughput),
+        rounded(row.throughput_low),
+        rounded(row.throughput_high),
         rounded(row.whole_ops_per_s),
         row.has_converged,
         rounded(row.mean_ms),
@@ -53,16 +65,17 @@ def cells_of(row: SweepRow) -> dict[str, Cell | bool]:
         row.is_best,
         row.problem or None,
     )
-    return dict(zip(COLUMNS, values, strict=True))
+    cells = dict(zip(_ALL_COLUMNS, values, strict=True))
+    return {name: cells[name] for name in columns_of(table)}
 
 
 def csv_text(table: SweepTable) -> str:
     """Return the results as CSV; unknown values are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*table.parameters, *COLUMNS])
+    writer.writerow([*table.parameters, *columns_of(table)])
     for row in table.rows:
-        cells = (_csv_cell(cell) for cell in cells_of(row).values())
+        cells = (_csv_cell(cell) for cell in cells_of(table, row).values())
         writer.writerow([*(row.parameters[name] for name in table.parameters), *cells])
     return text.getvalue()
 
@@ -75,7 +88,8 @@ def json_text(table: SweepTable) -> str:
         "source": table.source,
         "latency": table.latency_kind or None,
         "repeats": table.repeats,
-        "rows": [{"parameters": dict(row.parameters), **cells_of(row)} for row in table.rows],
+        **({"items_per_op": table.items_per_op} if table.items_per_op else {}),
+        "rows": [{"parameters": dict(row.parameters), **cells_of(table, row)} for row in table.rows],
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     return "".join(printable_json(line) + "\n" for line in text.split("\n"))

@@ -11,6 +11,7 @@ from collector.model import histogram
 from exporters.comparison.student_t import critical_value
 from exporters.line.columns import MS
 from exporters.sweep.run_values import CLIENT, SERVER, RunValues, weighted_mean
+from exporters.sweep.throughput_unit import ITEMS, OPERATIONS, ThroughputUnit
 
 PERCENTAGES = (50.0, 95.0, 99.0)
 LEVEL = 0.05
@@ -38,15 +39,16 @@ class SweepRow:
     runs             the number of runs that the values cover.
     failed, missing  the numbers of runs that failed and of those that have not ended.
     problem          why the first failed run failed; "" if none did.
-    ops_per_s        the mean throughput of the runs.
+    ops_per_s        the mean throughput of the runs, in operations/s.
     low, high        its 95% confidence interval; None if there are fewer than two runs.
-    whole_ops_per_s  the mean throughput including the warm-up.
+    whole_ops_per_s  the mean throughput including the warm-up, in operations/s.
     mean_ms, p50_ms, p95_ms, p99_ms
                      the latency of the operations of all runs.
     is_only_stated   whether percentiles are unknown because the load generator states only those of each run.
     errors           the number of failed operations in all runs.
     error_share      failed operations as a share of all operations.
     is_best          whether this is the best combination (see `with_best`).
+    items_per_op     the number of items per operation; 1 if operations are counted.
     """
 
     parameters: Mapping[str, str]
@@ -66,6 +68,27 @@ class SweepRow:
     errors: float | None = None
     error_share: float | None = None
     is_best: bool = False
+    items_per_op: float = 1.0
+
+    @property
+    def throughput(self) -> float | None:
+        """The mean throughput of the runs, in the table's unit."""
+        return self._in_unit(self.ops_per_s)
+
+    @property
+    def throughput_low(self) -> float | None:
+        """The lower limit of the throughput's confidence interval, in the table's unit."""
+        return self._in_unit(self.low)
+
+    @property
+    def throughput_high(self) -> float | None:
+        """The upper limit of the throughput's confidence interval, in the table's unit."""
+        return self._in_unit(self.high)
+
+    @property
+    def whole_throughput(self) -> float | None:
+        """The mean throughput including the warm-up, in the table's unit."""
+        return self._in_unit(self.whole_ops_per_s)
 
     @property
     def has_converged(self) -> bool | None:
@@ -79,6 +102,9 @@ class SweepRow:
         value: float | None = getattr(self, f"{percentile}_ms")
         return value
 
+    def _in_unit(self, ops_per_s: float | None) -> float | None:
+        return None if ops_per_s is None else ops_per_s * self.items_per_op
+
 
 @dataclass(frozen=True)
 class SweepTable:
@@ -86,6 +112,7 @@ class SweepTable:
 
     source        CLIENT or SERVER: who measured the values.
     latency_kind  "response", "service" or SERVER; "" if it is unknown or not the same in all rows.
+    items_per_op  the parameter whose value is the number of items per operation; "" if operations are counted.
     """
 
     name: str
@@ -94,6 +121,12 @@ class SweepTable:
     source: str
     latency_kind: str
     rows: tuple[SweepRow, ...]
+    items_per_op: str = ""
+
+    @property
+    def unit(self) -> ThroughputUnit:
+        """The unit of the rows' throughput."""
+        return ITEMS if self.items_per_op else OPERATIONS
 
     @property
     def best(self) -> SweepRow | None:
@@ -101,21 +134,30 @@ class SweepTable:
 
 
 def sweep_table(
-    name: str, combinations: Sequence[Mapping[str, str]], outcomes: Sequence[Sequence[RunOutcome]], repeats: int
+    name: str,
+    combinations: Sequence[Mapping[str, str]],
+    outcomes: Sequence[Sequence[RunOutcome]],
+    repeats: int,
+    items_per_op: str = "",
 ) -> SweepTable:
     """Return the results of a sweep; `outcomes` are the runs of each combination that have ended.
 
-    The values are those of the clients if any run has a client result.
+    The values are those of the clients if any run has a client result. `items_per_op` is the parameter whose value is
+    the number of items per operation; "" if operations are counted.
     """
     values = [outcome.values for of_row in outcomes for outcome in of_row if outcome.values is not None]
     source = CLIENT if any(value.source == CLIENT for value in values) else SERVER
     kinds = {value.latency_kind for value in values if value.source == source and value.latency_kind}
     rows = [
-        _row(combination, [_judged(outcome, source) for outcome in of_row], repeats)
+        replace(
+            _row(combination, [_judged(outcome, source) for outcome in of_row], repeats),
+            items_per_op=float(combination[items_per_op]) if items_per_op else 1.0,
+        )
         for combination, of_row in zip(combinations, outcomes, strict=True)
     ]
     parameters = tuple(combinations[0]) if combinations else ()
-    return SweepTable(name, parameters, repeats, source, kinds.pop() if len(kinds) == 1 else "", with_best(rows))
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return SweepTable(name, parameters, repeats, source, kind, with_best(rows), items_per_op)
 
 
 def with_best(rows: Sequence[SweepRow]) -> tuple[SweepRow, ...]:
@@ -124,12 +166,12 @@ def with_best(rows: Sequence[SweepRow]) -> tuple[SweepRow, ...]:
     Only rows count whose error share is at most ERROR_TOLERANCE above the lowest one. If no error share is known, all
     rows with a throughput count.
     """
-    measured = [row for row in rows if row.ops_per_s is not None]
+    measured = [row for row in rows if row.throughput is not None]
     shares = [row.error_share for row in measured if row.error_share is not None]
     if shares:
         highest = min(shares) + ERROR_TOLERANCE
         measured = [row for row in measured if row.error_share is not None and row.error_share <= highest]
-    best = max(measured, key=lambda row: row.ops_per_s or 0.0, default=None)
+    best = max(measured, key=lambda row: row.throughput or 0.0, default=None)
     return tuple(replace(row, is_best=row is best) for row in rows)
 
 

@@ -8,8 +8,7 @@ from exporters.summary.summary_text import number_text
 from exporters.sweep.run_values import CLIENT, SERVER
 from exporters.sweep.sweep_rows import ERROR_TOLERANCE, NOT_CONVERGED_SHARE, SweepRow, SweepTable
 
-HEADERS = ("ops/s", "95% interval", "whole run", "mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error share", "")
-"""The headers of the columns that follow those of the parameters; the last one has remarks."""
+_COMMON_HEADERS = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error share", "")
 _KINDS = {
     "response": "response time",
     "service": "service time: coordinated omission possible",
@@ -45,11 +44,22 @@ def plain_lines(table: SweepTable) -> list[str]:
 
 def cells(table: SweepTable) -> list[list[str]]:
     """Return the header and the rows of the table; "-" stands for an unknown value."""
-    header = [*table.parameters, *HEADERS]
+    header = [*table.parameters, *headers(table)]
     return [
         header,
-        *([*(shown(row.parameters[name]) for name in table.parameters), *_cells(row)] for row in table.rows),
+        *([*(shown(row.parameters[name]) for name in table.parameters), *_cells(table, row)] for row in table.rows),
     ]
+
+
+def headers(table: SweepTable) -> Sequence[str]:
+    """Return the headers of the columns that follow those of the parameters; the last one has remarks.
+
+    If the table's unit is not operations/s, the interval and the throughput of the whole run are in that unit, too.
+    """
+    if not table.items_per_op:
+        return ("ops/s", "95% interval", "whole run", *_COMMON_HEADERS)
+    unit = table.unit.header
+    return ("ops/s", unit, f"95% interval ({unit})", f"whole run ({unit})", *_COMMON_HEADERS)
 
 
 def notes(table: SweepTable) -> Iterator[str]:
@@ -58,11 +68,13 @@ def notes(table: SweepTable) -> Iterator[str]:
         yield "No run has been measured."
         return
     yield f"Measured by {source_text(table)}."
+    if table.items_per_op:
+        yield f"{table.unit.name}: operations/s multiplied by {table.items_per_op}, the number of items per operation."
     best = table.best
     if best is not None:
         values = ", ".join(f"{name}={shown(best.parameters[name])}" for name in table.parameters)
         yield (
-            f"Best: {values}, {number_text(best.ops_per_s, 0)} operations/s, the highest throughput among the"
+            f"Best: {values}, {number_text(best.throughput, 0)} {table.unit.name}, the highest throughput among the"
             f" combinations whose error share is at most {ERROR_TOLERANCE:.1%} above the lowest one."
         )
     if any(row.has_converged is False for row in table.rows):
@@ -80,12 +92,13 @@ def source_text(table: SweepTable) -> str:
     return f"{measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})"
 
 
-def _cells(row: SweepRow) -> list[str]:
-    interval = f"{number_text(row.low, 0)} to {number_text(row.high, 0)}" if row.low is not None else "-"
+def _cells(table: SweepTable, row: SweepRow) -> list[str]:
+    rates = [row.ops_per_s, row.throughput] if table.items_per_op else [row.ops_per_s]
+    low, high = (number_text(limit, 0) for limit in (row.throughput_low, row.throughput_high))
     return [
-        number_text(row.ops_per_s, 0),
-        interval,
-        number_text(row.whole_ops_per_s, 0),
+        *(number_text(rate, 0) for rate in rates),
+        f"{low} to {high}" if row.low is not None else "-",
+        number_text(row.whole_throughput, 0),
         number_text(row.mean_ms, 2),
         number_text(row.p50_ms, 2),
         number_text(row.p95_ms, 2),

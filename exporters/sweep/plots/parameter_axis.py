@@ -1,14 +1,13 @@
 """The axis of a parameter: its values as numbers, or as texts at equal distances."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.plot_page import SMALL_PT
 from exporters.gnuplot.text_escaping import quoted, shortened
+from exporters.sweep.parameter_number import number_of
 
-_NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 # With a greater ratio of the highest to the lowest value, the axis is logarithmic.
 _LOGARITHMIC_RATIO = 50.0
 _LABEL_PX = 60.0
@@ -25,10 +24,8 @@ class ParameterAxis:
 
 def numbers_of(values: Sequence[str]) -> dict[str, float] | None:
     """Return the values as numbers; None if one of them is not a decimal number, or if two are equal."""
-    if not all(_NUMBER.fullmatch(value) for value in values):
-        return None
-    numbers = {value: float(value) for value in values}
-    return numbers if len(set(numbers.values())) == len(numbers) else None
+    numbers = {value: number for value in values if (number := number_of(value)) is not None}
+    return numbers if len(set(numbers.values())) == len(set(values)) else None
 
 
 def parameter_axis(axis: str, values: Sequence[str], length_px: float) -> ParameterAxis:

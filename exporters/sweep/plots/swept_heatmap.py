@@ -24,11 +24,11 @@ def draw(page: Page, table: SweepTable, horizontal: str, vertical: str) -> Drawi
     data: Columns = {
         horizontal: [x_axis.positions[x] for x, _ in cells],
         f"{vertical} ": [y_axis.positions[y] for _, y in cells],
-        "ops_per_s": list(cells.values()),
+        table.unit.column: list(cells.values()),
     }
     has_numbers = box.width / len(columns) >= _NUMBER_PX and box.height / len(rows) >= _NUMBER_HEIGHT_PX
     others = [name for name in table.parameters if name not in (horizontal, vertical)]
-    subtitle = f"operations/s; the highest over {', '.join(others)}" if others else "operations/s"
+    subtitle = f"{table.unit.name}; the highest over {', '.join(others)}" if others else table.unit.name
     commands = [
         *page.labels(subtitle),
         *page.margins(box),
@@ -48,9 +48,9 @@ def highest_by_cell(table: SweepTable, horizontal: str, vertical: str) -> dict[t
     """Return the highest throughput for each pair of values; pairs without a known throughput are left out."""
     cells: dict[tuple[str, str], float] = {}
     for row in table.rows:
-        if row.ops_per_s is not None:
+        if row.throughput is not None:
             cell = row.parameters[horizontal], row.parameters[vertical]
-            cells[cell] = max(row.ops_per_s, cells.get(cell, 0.0))
+            cells[cell] = max(row.throughput, cells.get(cell, 0.0))
     return cells
 
 

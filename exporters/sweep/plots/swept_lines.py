@@ -78,11 +78,11 @@ def rows_by_line(table: SweepTable, parameter: str) -> dict[tuple[str, ...], dic
     """Return the rows with a throughput by the values of the other parameters and by that of `parameter`."""
     lines: dict[tuple[str, ...], dict[str, SweepRow]] = {}
     for row in table.rows:
-        if row.ops_per_s is not None:
+        if row.throughput is not None:
             others = tuple(value for name, value in row.parameters.items() if name != parameter)
             lines.setdefault(others, {})[row.parameters[parameter]] = row
     return lines
 
 
 def _highest(rows: Mapping[str, SweepRow]) -> float:
-    return max(row.ops_per_s or 0.0 for row in rows.values())
+    return max(row.throughput or 0.0 for row in rows.values())

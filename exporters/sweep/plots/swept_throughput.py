@@ -23,10 +23,10 @@ def draw(page: Page, table: SweepTable, parameter: str) -> Drawing:
     data: Columns = {parameter: list(x_axis.positions.values())}
     for line in swept.lines:
         rows = [line.rows.get(value) for value in x_axis.positions]
-        data[f"{line.heading} ops/s"] = [None if row is None else row.ops_per_s for row in rows]
-        data[f"{line.heading} low"] = [None if row is None else row.low for row in rows]
-        data[f"{line.heading} high"] = [None if row is None else row.high for row in rows]
-    limits = [row.high or row.ops_per_s for line in swept.lines for row in line.rows.values()]
+        data[f"{line.heading} {table.unit.header}"] = [None if row is None else row.throughput for row in rows]
+        data[f"{line.heading} low"] = [None if row is None else row.throughput_low for row in rows]
+        data[f"{line.heading} high"] = [None if row is None else row.throughput_high for row in rows]
+    limits = [row.throughput_high or row.throughput for line in swept.lines for row in line.rows.values()]
     scale = value_axis.linear([limit for limit in limits if limit is not None], box.height)
     runs = "95% confidence intervals" if any(row.low is not None for row in table.rows) else "one run each"
     commands = [
@@ -34,7 +34,7 @@ def draw(page: Page, table: SweepTable, parameter: str) -> Drawing:
         *page.margins(box),
         *x_axis.commands,
         f"set xlabel {quoted(parameter)} tc rgb ink",
-        *axis(page, box, "throughput, operations/s", scale),
+        *axis(page, box, table.unit.axis_label, scale),
         *(legend(page, box) if len(swept.lines) > 1 else ["unset key"]),
         *plot([part for line in swept.lines for part in _parts(page, line)]),
     ]

@@ -14,13 +14,14 @@ from cli.sweep import sweep_program
 from cli.sweep.sweep_settings import (
     SweepOptions,
     combination_text,
+    items_per_op_of,
     parameters_of,
     record_settings,
     run_folder_name,
     words_of,
 )
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepSettings
-from exporters.sweep.sweep_columns import COLUMNS
+from exporters.sweep.sweep_columns import COLUMNS, ITEM_COLUMNS
 
 MANY = ("-P", "a=1..40", "-P", "b=1..40")
 
@@ -48,6 +49,17 @@ MANY = ("-P", "a=1..40", "-P", "b=1..40")
         (["-P", "a=1", "--order", "up", "--", "true", "{a}"], "'up' is not one of 'random', 'given'"),
         (["-P", "a=1", "--duration", "0", "--", "true", "{a}"], "must be at least 1 s"),
         (["-P", "a=1", "--duration", "9s", "--warm-up", "9s", "--", "true", "{a}"], "--warm-up must be shorter"),
+        (["-P", "a=1", "--items-per-op", "b", "--", "true", "{a}"], "'b' is not a parameter (hint: use one of a)"),
+        (["-P", "a=1", "--items-per-op", "", "--", "true", "{a}"], "'' is not a parameter"),
+        (["-P", "a=1,ONE", "--items-per-op", "a", "--", "true", "{a}"], "the value 'ONE' of a is not a number"),
+        (["-P", "a=0..2", "--items-per-op", "a", "--", "true", "{a}"], "the value '0' of a is not a number"),
+        (["-P", "a=-1", "--items-per-op", "a", "--", "true", "{a}"], "the value '-1' of a is not a number"),
+        (["-P", "a=1e3", "--items-per-op", "a", "--", "true", "{a}"], "the value '1e3' of a is not a number"),
+        (["-P", "a=nan", "--items-per-op", "a", "--", "true", "{a}"], "the value 'nan' of a is not a number"),
+        (
+            ["-P", "items_per_s=1", "--items-per-op", "items_per_s", "--", "true", "{items_per_s}"],
+            "the results have a column items_per_s",
+        ),
         (["-P", "a=1", "--resume", "--", "true", "{a}"], "--resume requires -o DIR"),
         (["-P", "a=1", "--fail-if", "x > 1", "--", "true", "{a}"], "No such option"),
         (["-P", "a=1", "--client-host", "ssh://h", "--", "true", "{a}", "{{host}}"], "cannot contain a literal {host}"),
@@ -117,6 +129,18 @@ def test_the_names_of_columns_are_reserved() -> None:
     for name in COLUMNS:
         with pytest.raises(click.UsageError, match="the results have a column"):
             parameters_of([f"{name}=1"])
+
+
+def test_names_of_columns_with_items_are_reserved_only_if_the_results_have_them() -> None:
+    for name in ITEM_COLUMNS:
+        parameters = parameters_of([f"{name}=1", "batch=1"])
+        assert items_per_op_of(None, parameters) == ""
+        with pytest.raises(click.UsageError, match=f"the results have a column {name}"):
+            items_per_op_of("batch", parameters)
+
+
+def test_numbers_of_items_are_positive_integers_or_decimals() -> None:
+    assert items_per_op_of("batch", parameters_of(["c=ONE", "batch=1,2.5,0.5,100..300:100"])) == "batch"
 
 
 def test_words_are_split_as_by_a_shell_before_they_are_filled() -> None:

@@ -42,6 +42,7 @@ SWEEPS = st.builds(
     st.integers(0, 2**32),
     st.integers(1, 5),
     NUMBERS,
+    TEXTS,
     st.lists(st.builds(SweepRun, st.just("runs/1"), NUMBERS, NUMBERS, TEXTS), max_size=2).map(tuple),
 )
 SWEEP = Sweep("s", 0.0, "1", (SweptParameter("a", ("1",)),), SweepSettings(("true",)), RANDOM, 1)
@@ -66,6 +67,12 @@ def test_a_sweep_is_read_from_its_directory(tmp_path: Path) -> None:
         read_sweep(tmp_path)
 
 
+def test_a_file_of_a_version_without_items_per_operation_is_read() -> None:
+    content = sweep_content(SWEEP)
+    del content["items_per_op"]
+    assert sweep_of(content) == SWEEP
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -82,6 +89,7 @@ def test_a_sweep_is_read_from_its_directory(tmp_path: Path) -> None:
         ({"order_seed": -1}, "-1 is not a count"),
         ({"order_seed": True}, "True is not a count"),
         ({"repeats": 0}, "0 is not a count"),
+        ({"items_per_op": 1}, "1 is not a string"),
         ({"runs": [{"folder": "../x", "begin_s": 0, "end_s": 0}]}, "not a path inside"),
         ({"runs": [{"folder": "/x", "begin_s": 0, "end_s": 0}]}, "not a path inside"),
         ({"runs": [{"folder": "runs/1"}]}, "malformed field"),

@@ -45,3 +45,22 @@ def hostile_table() -> SweepTable:
         [],
     ]
     return sweep_table('load\'s "x"', combinations, outcomes, 2)
+
+
+def batch_table() -> SweepTable:
+    """Return a table whose throughput is in items: a batch of 1 has the most operations, one of 50 the most items.
+
+    A batch of 200 would have even more items, but has errors.
+    """
+    combinations = [{"c": c, "batch": batch} for c in ("4", "16") for batch in ("1", "2.5", "50", "200")]
+    outcomes = [
+        [outcome(1000, 1000), outcome(1010, 1010)],
+        [outcome(600), outcome(604)],
+        [outcome(90, 80), outcome(94, 84)],
+        [outcome(21)],
+        [outcome(3000, 2990), outcome(3020, 3010)],
+        [],
+        [outcome(250), outcome(254)],
+        [outcome(100, errors=100), outcome(104, errors=90)],
+    ]
+    return sweep_table("load", combinations, outcomes, 2, "batch")
