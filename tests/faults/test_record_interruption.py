@@ -21,7 +21,7 @@ from tests.faults.recording_agent import Node
 from tests.waiting import eventually
 
 
-def started_recorder(folder: Path, node: Node, script: str = "echo up; sleep 60") -> "subprocess.Popen[str]":
+def started_recorder(folder: Path, node: Node, script: str = "echo up; exec sleep 60") -> "subprocess.Popen[str]":
     """Start a recorder whose command is a shell script, and wait until the script prints `up`."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cli", "record", node.address, "-o", str(folder), "--", "sh", "-c", script],

@@ -200,7 +200,7 @@ class Recorder:
     """A recorder process whose command is running; one of its two nodes cannot be reached."""
 
     def __init__(self, server: SshServer, folder: Path, sockets: str) -> None:
-        command = ("sh", "-c", "echo up; sleep 60")
+        command = ("sh", "-c", "echo up; exec sleep 60")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "cli", "record", UNREACHABLE, server.url, "-o", folder, "--", *command],
             stdout=subprocess.PIPE,

@@ -125,8 +125,9 @@ def test_ctrl_c_leaves_a_table_and_the_sweep_can_be_continued(
 
 def test_ctrl_c_on_a_terminal_ends_the_sweep_and_not_only_the_run(node: Node, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
+    # Without `exec`, a Ctrl-C while the shell starts `sleep` may reach only the shell, which then continues.
     with ControllingTerminal(
-        100, *arguments(node, folder, "--duration", "60s", script="echo ready; sleep 60")
+        100, *arguments(node, folder, "--duration", "60s", script="echo ready; exec sleep 60")
     ) as terminal:
         terminal.read_until("ready")
         terminal.type("\x03")
