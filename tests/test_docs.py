@@ -31,7 +31,7 @@ TUTORIALS = ("README.md", "docs/tutorial-terminal.md", "docs/tutorial-grafana.md
 RECORDINGS = ROOT / "tests/compatibility/recordings/format_2"
 # These commands read recordings or write files; all others need a node, an agent or a store.
 WITHOUT_SERVERS = re.compile(r"casstat (journal|replay|merge|plot|top --replay|dashboards write|metrics)\b")
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")])
 
 
 def command_lines(page: str) -> list[str]:
