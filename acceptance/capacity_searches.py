@@ -21,7 +21,7 @@ from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
 from tests.real.programs import program
 
 NODE = replace(PLAN, nodes=1)
-RATES, OBJECTIVES = "250..16000", ("client_p99_ms < 20", "error_share < 0.001")
+RATES, OBJECTIVES = "500..16000", ("client_p99_ms < 20", "error_share < 0.001")
 STEP, CONFIRMATION, CONCURRENCY, NODES_WARM_UP_S = "20s", "60s", 64, 60
 
 

@@ -98,8 +98,8 @@ def main() -> int:
             whole, killed = folder / "whole", folder / "killed"
             subprocess.run(sweep_words(whole, workload), cwd=folder, check=True, stdout=subprocess.DEVNULL)
             kill_twice(killed, workload)
-            words = sweep_words(killed, workload, "--resume")
-            subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            resumed = sweep_words(killed, workload, "--resume")
+            subprocess.run(resumed, cwd=folder, check=True, stdout=subprocess.DEVNULL)
             problems = defects(whole, killed)
     print(*(f"DEFECT: {problem}" for problem in problems), sep="\n")
     return bool(problems)

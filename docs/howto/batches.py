@@ -21,15 +21,15 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     describe(page, nodes)
     page.heading("Sweep")
     page.text(
-        "The first 15 of 45 seconds are cut off as warm-up. `--items-per-op batch` states that an operation writes as"
+        "The first 10 of 40 seconds are cut off as warm-up. `--items-per-op batch` states that an operation writes as"
         " many rows as the parameter `batch` says, so the results have rows per second (`items/s`):"
     )
-    load = f"latte run {WORKLOAD} {NODES[0]} -f batch -p {{concurrency}} -P batch={{batch}} -d 45s --quiet"
+    load = f"latte run {WORKLOAD} {NODES[0]} -f batch -p {{concurrency}} -P batch={{batch}} -d 40s --quiet"
     page.run(
         "sweep",
         *NODES,
-        *("-P", "concurrency=1,4,16", "-P", "batch=1,10,50,100,200", "--items-per-op", "batch"),
-        *("--warm-up", "15s", "--pause", "5s", "--no-report", "-q", "--client", "result.json", "-o", "sweep"),
+        *("-P", "concurrency=1,4,16", "-P", "batch=1,10,50,200", "--items-per-op", "batch"),
+        *("--warm-up", "10s", "--pause", "3s", "--no-report", "-q", "--client", "result.json", "-o", "sweep"),
         "--",
         *load.split(),
         *("-o", "result.json"),

@@ -36,7 +36,7 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     page.run(
         "sweep",
         *NODES,
-        *("-P", "nodes=3,2", "-P", "clients=1,2,4,8,16,32,64", "--order", "given"),
+        *("-P", "nodes=3,2", "-P", "clients=1,2,4,8,16,32", "--order", "given"),
         *("--before", "./set-nodes {nodes}", "--warm-up", "10s", "--no-report", "-q"),
         *("--client", "result.json", "-o", "sweep", "--"),
         *load.split(),
