@@ -1,6 +1,7 @@
 """A page with text, the commands that a script runs, their output, and plots."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from tests.real.programs import program
 HERE = Path(__file__).parent
 IMAGES = HERE / "images"
 _LINE_WIDTH = 116
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 @dataclass
@@ -91,7 +93,8 @@ def _command_lines(words: Sequence[str]) -> list[str]:
 
 def _quoted(word: str) -> str:
     # A shell does not expand braces around a single name.
-    return word if shlex.quote(word.replace("{", "").replace("}", "").replace("=", "")) == word else shlex.quote(word)
+    plain = _PLACEHOLDER.sub("x", word)
+    return word if shlex.quote(plain) == plain else shlex.quote(word)
 
 
 def add_to_path(folder: Path) -> None:
