@@ -5,6 +5,7 @@ connections to LISTEN:PORT to TARGET:PORT and delays each direction by DELAY_MS 
 """
 
 import asyncio
+import selectors
 import socket
 import sys
 from collections.abc import Iterator
@@ -52,4 +53,6 @@ def delay_proxy(listen: str, target: str, port: int, delay_ms: float) -> Iterato
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]) / 1000))
+    # epoll, the default, would round each delay up to whole milliseconds.
+    loop = asyncio.SelectorEventLoop(selectors.SelectSelector())
+    loop.run_until_complete(_serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]) / 1000))
