@@ -17,7 +17,7 @@ from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
 from exporters.line.view import logged
 
 # Only these columns are kept for each node, because a run may have hundreds of nodes.
-SHOWN = ("time", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
+SHOWN = ("time", "interval_s", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
 OPERATIONS = ("read", "write")
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from statistics import fmean
 
 from collector.clients.client_result import ClientResult
 from collector.clients.sound_results import TOLERANCE
 from collector.printable import count_text
-from exporters.gnuplot.data_files import series
+from exporters.gnuplot.data_files import present, series
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
@@ -44,11 +45,12 @@ def throughput_table(data: ReportData, incomplete: Sequence[bool]) -> list[Block
     inside = _inside(run, total)
     lengths_s = series(run, CLUSTER, "interval_s")
     complete = [index for index in inside if not incomplete[index] and not _is_too_long(lengths_s[index], run)]
+    mean_lengths_s = _mean_lengths_s(run)
     server = []
     for column, name in _SERVER_ROWS.items():
         rates = series(run, CLUSTER, column)
         if any(rates[index] for index in inside):
-            intervals = [*_intervals((run.times[index], lengths_s[index], rates[index]) for index in complete)]
+            intervals = [*_intervals((run.times[index], mean_lengths_s[index], rates[index]) for index in complete)]
             server.append(_row(name, intervals, data.zone_s))
     client = _client_intervals(data, total)
     if not server and not client:
@@ -70,6 +72,15 @@ def _inside(run: Run, total: PhaseSummary) -> list[int]:
 
 def _is_too_long(length_s: float | None, run: Run) -> bool:
     return length_s is not None and length_s > _MAX_INTERVALS * run.interval_s
+
+
+def _mean_lengths_s(run: Run) -> list[float | None]:
+    """Return the mean time that the nodes' rates cover in each interval.
+
+    The length of the cluster's row is that of the longest, so the sum of these would exceed the time that has passed.
+    """
+    lengths_s = zip(*(series(run, node, "interval_s") for node in run.nodes), strict=True)
+    return [fmean(known) if (known := present(values)) else None for values in lengths_s]
 
 
 def _intervals(values: Iterable[tuple[float, float | None, float | None]]) -> Iterator[_Interval]:

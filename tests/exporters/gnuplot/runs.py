@@ -64,6 +64,7 @@ def synthetic(
             iowait, steal, nice = chance.uniform(0, 6), chance.uniform(0, 1), 2.0
             rows[node].append(
                 {
+                    "interval_s": 1.0,
                     "reads_per_s": reads,
                     "writes_per_s": writes,
                     **_percentiles("read", at[node]["read"]),

@@ -24,8 +24,8 @@ MISSING = None
 Rates = Sequence[float | None]
 
 
-def node_row(rate: float | None) -> Row | None:
-    return None if rate is MISSING else {"reads_per_s": rate, "writes_per_s": 0.0}
+def node_row(rate: float | None, length_s: float) -> Row | None:
+    return None if rate is MISSING else {"reads_per_s": rate, "writes_per_s": 0.0, "interval_s": length_s}
 
 
 def merged(*nodes: Rates, interval_s: float = 1.0, lengths_s: Mapping[int, float] | None = None) -> Run:
@@ -40,7 +40,8 @@ def merged(*nodes: Rates, interval_s: float = 1.0, lengths_s: Mapping[int, float
         length_s = (lengths_s or {}).get(index, interval_s)
         row: Row = {"nodes": len(known), "reads_per_s": sum(known), "writes_per_s": 0.0, "interval_s": length_s}
         cluster.append(row if known else None)
-    rows = {f"n{number}": [*map(node_row, rates)] for number, rates in enumerate(nodes)}
+    lengths = [(lengths_s or {}).get(index, interval_s) for index in range(len(times))]
+    rows = {f"n{number}": [*map(node_row, rates, lengths)] for number, rates in enumerate(nodes)}
     return Run("run", interval_s, times, {CLUSTER: cluster, **rows})
 
 
@@ -205,3 +206,15 @@ def test_the_table_follows_the_chart() -> None:
     report = report_of(data_of(merged([10, 20])))
     (section,) = (section for section in report.sections if section.title == "Over time")
     assert [type(block).__name__ for block in section.blocks] == ["Chart", "Table"]
+
+
+def test_the_time_is_that_which_has_passed_if_the_nodes_intervals_differ() -> None:
+    run = merged([30.0] * 100, [10.0] * 100)
+    for number, node in enumerate(run.nodes):
+        for index, row in enumerate(run.rows[node]):
+            assert isinstance(row, dict)
+            row["interval_s"] = 1.2 if (index + number) % 2 else 0.8
+    for row in run.rows[CLUSTER]:
+        assert isinstance(row, dict)
+        row["interval_s"] = 1.2
+    assert rows_of(data_of(run))["server reads/s"][:2] == ["100 s", "40"]
