@@ -21,10 +21,10 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     describe(page, nodes)
     page.heading("Sweep")
     page.text(
-        "The first 10 of 40 seconds are cut off as warm-up. `--items-per-op batch` states that an operation writes as"
+        "The first 10 of 30 seconds are cut off as warm-up. `--items-per-op batch` states that an operation writes as"
         " many rows as the parameter `batch` says, so the results have rows per second (`items/s`):"
     )
-    load = f"latte run {WORKLOAD} {NODES[0]} -f batch -p {{concurrency}} -P batch={{batch}} -d 40s --quiet"
+    load = f"latte run {WORKLOAD} {NODES[0]} -f batch -p {{concurrency}} -P batch={{batch}} -d 30s --quiet"
     page.run(
         "sweep",
         *NODES,

@@ -32,7 +32,7 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
         "Each client writes rows of 100 bytes without a pause. `set-nodes` is a script that stops the third node if"
         " only two are to run. `--order given` keeps the order of the parameters, so the node is stopped only once:"
     )
-    load = f"latte run {WORKLOAD} {NODES[0]} -f write -p {{clients}} -d 40s --quiet -o result.json"
+    load = f"latte run {WORKLOAD} {NODES[0]} -f write -p {{clients}} -d 25s --quiet -o result.json"
     page.run(
         "sweep",
         *NODES,

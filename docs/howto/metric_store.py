@@ -39,7 +39,8 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     page.heading("Rate")
     page.text("`report.md` in the directory of the run has the average, the lowest and the highest rate:")
     page.report_table("run", "Throughput per")
-    page.image("run/plots/overview.svg", "The cluster during the run")
+    page.run("plot", "run", "--only", "overview", "-i", "5", "-o", "plots")
+    page.image("plots/overview.svg", "The cluster during the run")
     page.heading("Space on disk")
     points = sum(o.summary.completed for result in results_in(folder / "run") for o in result.operations if o.summary)
     sizes_bytes = [_compacted_size_bytes(node) for node in nodes]
