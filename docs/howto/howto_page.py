@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from textwrap import fill
 
 from tests.real.programs import program
 
 HERE = Path(__file__).parent
 IMAGES = HERE / "images"
 _LINE_WIDTH = 116
+_TEXT_WIDTH = 120
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
@@ -28,8 +30,8 @@ class Page:
     _blocks: list[str] = field(default_factory=list)
 
     def text(self, *paragraphs: str) -> None:
-        """Add paragraphs or other Markdown."""
-        self._blocks += paragraphs
+        """Add paragraphs."""
+        self._blocks += [fill(text, _TEXT_WIDTH, break_long_words=False, break_on_hyphens=False) for text in paragraphs]
 
     def heading(self, text: str) -> None:
         """Add the heading of a section."""
