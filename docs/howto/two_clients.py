@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.demo.demo_node import Node
-from docs.howto.howto_cluster import NODES, WORKLOAD, describe
+from docs.howto.howto_cluster import NODES, WORKLOAD, describe, warm_up
 from docs.howto.howto_page import HERE, Page, add_to_path
 from tests.real.jmeter_plan import jmeter_words
 
@@ -18,6 +18,7 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     for file in (WORKLOAD, PLAN):
         shutil.copyfile(HERE / file, folder / file)
     _install_jmeter(folder)
+    warm_up(folder, "read", 90)
     page = Page("two_clients", "Compare two clients", folder)
     page.text("Which of two clients gets more out of a cluster, and is the difference more than chance?")
     describe(page, nodes)
