@@ -36,11 +36,6 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     )
     page.heading("Results")
     page.sweep_results("sweep")
-    page.text(
-        "“Whole run” is the throughput including the warm-up. If it differs from the throughput after the warm-up by"
-        " more than 3%, the run may not have reached its speed when the measurement began, and the row is marked as not"
-        " converged."
-    )
     page.image("sweep/plots/heatmap_concurrency_batch.svg", "Rows per second by concurrency and size of a batch")
     page.image("sweep/plots/throughput_batch.svg", "Rows per second against the size of a batch")
     page.write()
