@@ -106,8 +106,19 @@ def _labelled(runs: Sequence[_OverlaidRun]) -> Mapping[str, _OverlaidRun]:
     """Return the runs by label: their names, else the names of their directories, else the directories' paths."""
     for labels in ([run.name for run in runs], [run.folder.resolve().name for run in runs]):
         if len(set(labels)) == len(runs):
-            return dict(zip(labels, runs, strict=True))
+            return dict(zip(distinguishing_words(labels), runs, strict=True))
     return {str(run.folder): run for run in runs}
+
+
+def distinguishing_words(names: Sequence[str]) -> list[str]:
+    """Return distinct names without the words that all of them contain, such as the parameters that runs share.
+
+    Names stay as they are if a name would be empty, or equal to another one.
+    """
+    words = [name.split() for name in names]
+    common = set(words[0]).intersection(*words[1:])
+    short = [" ".join(word for word in name if word not in common) for name in words]
+    return short if all(short) and len(set(short)) == len(names) else [*names]
 
 
 def _phases(
