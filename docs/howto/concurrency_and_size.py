@@ -15,8 +15,8 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     page = Page("concurrency_and_size", "Threads, concurrency, size and ratio of reads", folder)
     page.text(
         "How do throughput, latency and errors depend on the number of threads and of concurrent requests per thread,"
-        " on the size of the rows in bytes, and on the share of reads? `casstat sweep` makes a run for each combination and"
-        " prints the table."
+        " on the size of the rows in bytes, and on the share of reads? `casstat sweep` makes a run for each"
+        " combination and prints the table."
     )
     describe(page, nodes)
     page.heading("Sweep")
