@@ -44,8 +44,8 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     page.heading("Throughput and latency against the number of clients")
     page.sweep_results("sweep")
     page.text(
-        "All nodes share one processor here, so the remaining nodes gain the processor time of the stopped one, and each"
-        " write has one replica less. If every node had its own machine, the throughput would fall instead."
+        "All nodes share one processor here, so the remaining nodes gain the processor time of the stopped one, and"
+        " each write has one replica less. If every node had its own machine, the throughput would fall instead."
     )
     page.image("sweep/plots/latency_clients.svg", "Median and p95 against the number of clients")
     page.image("sweep/plots/throughput_clients.svg", "Throughput against the number of clients")
