@@ -8,7 +8,7 @@ long. Each side has RUNS runs, in the order A B B A. Then 20 comparisons of thre
 at least 80% must find a lower throughput of B. Comparisons between runs of one side show the false alarms, which are
 printed without a limit because they reuse the same few runs. The two halves of a longer run are also compared and
 printed. Before the first run, the node is under load until its throughput is steady, because it compiles its code.
-Takes about a quarter of an hour.
+Takes about twenty minutes.
 """
 
 import json
@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 
-from acceptance.client_hosts import PLAN as CLUSTER
+from acceptance.client_hosts import PLAN as CLUSTER_PLAN
 from acceptance.client_hosts import WORKLOAD, cluster, latte
 from acceptance.delay_proxy import delay_proxy
 from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
@@ -39,8 +39,8 @@ from tests.real.programs import program
 
 RUNS, PER_SIDE, TRIES, MIN_FOUND = 6, 3, 20, 0.8
 CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S = 8, 45, 215, 8
-PLAN = replace(CLUSTER, nodes=1)
-# The node tells its clients the address of the proxy.
+PLAN = replace(CLUSTER_PLAN, nodes=1)
+# The node announces the proxy's address to its clients.
 PROXY, ROUND_TRIP_MS = "127.0.189.101", 10.0
 JAVA_OPTIONS = f"-Dcassandra.config.allow_system_properties=true -Dcassandra.settings.broadcast_rpc_address={PROXY}"
 # The node is first warmed up on both processors, then on one, until the throughputs of STEADY_PARTS consecutive parts

@@ -1,7 +1,7 @@
 """A TCP proxy that delays all data, like a network with a constant round-trip time.
 
 As a program, it serves until SIGTERM: `python -m acceptance.delay_proxy LISTEN TARGET PORT DELAY_MS` forwards
-connections to LISTEN:PORT to TARGET:PORT and delays each direction by DELAY_MS milliseconds.
+connections from LISTEN:PORT to TARGET:PORT and delays each direction by DELAY_MS milliseconds.
 """
 
 import asyncio
