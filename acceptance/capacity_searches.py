@@ -21,7 +21,7 @@ from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
 from tests.real.programs import program
 
 NODE = replace(PLAN, nodes=1)
-RATES, OBJECTIVES = "500..16000", ("client_p99_ms < 20", "error_share < 0.001")
+RATES, OBJECTIVES = "4000..64000", ("client_p99_ms < 20", "error_share < 0.001")
 STEP, CONFIRMATION, CONCURRENCY, NODES_WARM_UP_S = "20s", "60s", 64, 60
 
 
@@ -33,7 +33,7 @@ def searched(folder: Path, workload: Path) -> dict[str, Any]:
     objectives = [word for objective in OBJECTIVES for word in ("--objective", objective)]
     options = ["-o", str(folder), "--rate", RATES, *objectives, "--step", STEP, "--confirm", CONFIRMATION, "-q"]
     words = program("capacity", *NODE.addresses(), *options, "--client", result, "--", *command)
-    subprocess.run(words, check=True, cwd=folder.parent, stderr=subprocess.DEVNULL)
+    subprocess.run(words, check=True, cwd=folder.parent)
     content: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return content
 
@@ -46,7 +46,7 @@ def main() -> int:
         folder = Path(name)
         with cluster(folder, NODE) as nodes:
             workload = folder / "workload.rn"
-            workload.write_text(WORKLOAD)
+            workload.write_text(WORKLOAD.replace("'replication_factor' : 3", "'replication_factor' : 1"))
             warm_up = ("run", str(workload), NODE.address, "-p", "16", "--duration", f"{NODES_WARM_UP_S}s", "--quiet")
             for words in (("schema", workload, NODE.address), ("load", workload, NODE.address), warm_up):
                 subprocess.run([latte(), *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)

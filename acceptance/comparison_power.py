@@ -8,7 +8,7 @@ long. Each side has RUNS runs, in the order A B B A. Then 20 comparisons of thre
 at least 80% must find a lower throughput of B. Comparisons between runs of one side show the false alarms, which are
 printed without a limit because they reuse the same few runs. The two halves of a longer run are also compared and
 printed. Before the first run, the node is under load until its throughput is steady, because it compiles its code.
-Takes about twenty minutes.
+With OUTPUT in the environment, the runs are copied to that directory. Takes about twenty minutes.
 """
 
 import json
@@ -38,10 +38,10 @@ from exporters.comparison.comparison import Comparison
 from tests.real.programs import program
 
 RUNS, PER_SIDE, TRIES, MIN_FOUND = 6, 3, 20, 0.8
-CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S = 8, 45, 215, 8
+CONCURRENCY, DURATION_S, LONG_S, WARM_UP_S = 24, 45, 215, 8
 PLAN = replace(CLUSTER_PLAN, nodes=1)
 # The node announces the proxy's address to its clients.
-PROXY, ROUND_TRIP_MS = "127.0.189.101", 10.0
+PROXY, ROUND_TRIP_MS = "127.0.189.101", 30.0
 JAVA_OPTIONS = f"-Dcassandra.config.allow_system_properties=true -Dcassandra.settings.broadcast_rpc_address={PROXY}"
 # The node is first warmed up on both processors, then on one, until the throughputs of STEADY_PARTS consecutive parts
 # are within STEADY_SPREAD of each other.
@@ -181,6 +181,9 @@ def main() -> int:
         whole = recorded(folder / "long", workload, FUNCTIONS["A"], LONG_S)
         halves = [half(whole, folder / f"half{number}", number) for number in (0, 1)]
         print(f"halves of a run: {described(compared(halves[:1], halves[1:]))}", flush=True)
+        if output := os.environ.get("OUTPUT"):
+            for recorded_run in (*sides["A"], *sides["B"]):
+                shutil.copytree(recorded_run, Path(output) / recorded_run.name)
         return power(sides) < MIN_FOUND
 
 

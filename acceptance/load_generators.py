@@ -29,9 +29,9 @@ from cli.runs.client_results import results_in
 from collector.clients.client_result import ClientInterval
 from collector.clients.formats.wrk import UNITS_S
 from collector.model.histogram import GROWTH
+from tests.ports import free_port
 from tests.real import jmeter_plan
 from tests.real.programs import program
-from tests.real.stores import free_port
 from tests.waiting import eventually
 
 DURATION_S, RATE = 60, 1000
@@ -140,7 +140,7 @@ def jmeter_run(folder: Path) -> Iterator[str]:
 def wrk_run(folder: Path) -> Iterator[str]:
     """Record wrk, and yield what is wrong."""
     wrk = shutil.which("wrk") or "wrk"
-    port = free_port()
+    port = free_port(http_front_end.HOST)
     server = http_front_end.start(port, PLAN.addresses())
     url = f"http://{http_front_end.HOST}:{port}/"
     try:

@@ -1,8 +1,9 @@
 """Find out how many simulated nodes real stores take on this machine, and print a Markdown table.
 
-Prometheus scrapes the pages of all nodes; samples are pushed to VictoriaMetrics and InfluxDB. The number of nodes grows
-until the store or `casstat simulate` itself falls behind. Each row takes three minutes. Arguments are the numbers of
-nodes; INTERVAL in the environment is the interval in seconds.
+Prometheus scrapes the pages of all nodes; VictoriaMetrics receives their series by remote write, and InfluxDB the
+samples. The number of nodes grows until the store or `casstat simulate` itself falls behind. Each row takes three
+minutes. Arguments are the names of the stores (all by default) and the numbers of nodes; INTERVAL in the environment is
+the interval in seconds.
 """
 
 import json
@@ -22,9 +23,10 @@ from typing import Any
 import psutil
 
 from cli.simulate.simulate_program import MAX_SERVING_PCT
+from tests.ports import free_port
 from tests.real.programs import program
 from tests.real.prometheus import Prometheus
-from tests.real.stores import HOST, InfluxDB, StoreProcess, VictoriaMetrics, fetched, free_port
+from tests.real.stores import HOST, InfluxDB, StoreProcess, VictoriaMetrics, fetched
 
 NODES = (25, 50, 100, 200, 300, 400)
 INTERVAL_S = float(os.environ.get("INTERVAL", "1"))
@@ -113,7 +115,7 @@ def _cpu_s(process: psutil.Process) -> float:
 
 def prometheus(folder: Path, nodes: int) -> Measured:
     """Measure a Prometheus that finds the pages of all nodes by HTTP service discovery."""
-    listen = f"{HOST}:{free_port()}"
+    listen = f"{HOST}:{free_port(HOST)}"
     job: Mapping[str, Any] = {
         "scrape_interval": f"{round(1000 * INTERVAL_S)}ms",
         "scrape_timeout": f"{round(1000 * INTERVAL_S)}ms",
@@ -134,10 +136,22 @@ def prometheus(folder: Path, nodes: int) -> Measured:
             return measure(process, figures, samples, nodes)
 
 
-def pushed(store: InfluxDB | VictoriaMetrics, nodes: int) -> Measured:
+def pushed(store: InfluxDB | VictoriaMetrics, url: str, nodes: int) -> Measured:
     """Measure a store to which all nodes push."""
-    with running(store) as process, simulated(nodes, "--to", store.url) as figures:
+    with running(store) as process, simulated(nodes, "--to", url) as figures:
         return measure(process, figures, _points, nodes)
+
+
+def remote_write(folder: Path, nodes: int) -> Measured:
+    """Measure a VictoriaMetrics that receives the series of all pages by remote write."""
+    store = VictoriaMetrics(folder)
+    return pushed(store, store.write_url, nodes)
+
+
+def influxdb(folder: Path, nodes: int) -> Measured:
+    """Measure an InfluxDB that receives the samples of all nodes."""
+    store = InfluxDB(folder)
+    return pushed(store, store.url, nodes)
 
 
 def _points(rows: Rows, _: float) -> float:
@@ -146,20 +160,21 @@ def _points(rows: Rows, _: float) -> float:
 
 STORES: Mapping[str, Callable[[Path, int], Measured]] = {
     "Prometheus": prometheus,
-    "VictoriaMetrics": lambda folder, nodes: pushed(VictoriaMetrics(folder), nodes),
-    "InfluxDB 1.8": lambda folder, nodes: pushed(InfluxDB(folder), nodes),
+    "VictoriaMetrics": remote_write,
+    "InfluxDB 1.8": influxdb,
 }
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure all stores and print the table; return 1 if a store falls behind with the fewest nodes."""
-    counts = [int(word) for word in arguments] or list(NODES)
+    counts = [int(word) for word in arguments if word.isdecimal()] or list(NODES)
+    names = [word for word in arguments if not word.isdecimal()] or list(STORES)
     failed = False
     print(f"interval {INTERVAL_S:g} s, {psutil.cpu_count()} CPUs\n\n{HEADER}\n|{'---|' * 9}", flush=True)
-    for name, measured in STORES.items():
+    for name in names:
         for nodes in counts:
             with TemporaryDirectory() as folder:
-                result = measured(Path(folder, "store"), nodes)
+                result = STORES[name](Path(folder, "store"), nodes)
             print(result.row(name, nodes), flush=True)
             failed |= nodes == counts[0] and result.limit == "store"
             if result.limit:

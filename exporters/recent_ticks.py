@@ -9,7 +9,7 @@ from collector.cluster.aggregation import Placement
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Snapshot, Tick
 
 # Number of ticks kept; each takes up to 0.1 MB of memory.
 KEPT = 20
@@ -22,16 +22,21 @@ class RecentTick:
     number     sequence number since the program started.
     identity   the node's identity at that time.
     placement  where the node runs, according to the journal's header for the tick.
+    snapshot   the raw values.
     sample     the sample of the interval that ends with it; None for the first tick of a session.
     position   its position in the journal.
     """
 
     number: int
-    tick: Tick
     identity: Identity
     placement: Placement
+    snapshot: Snapshot
     sample: Sample | None
     position: Position
+
+    @property
+    def tick(self) -> Tick:
+        return self.snapshot.tick
 
 
 class RecentTicks:
@@ -44,12 +49,12 @@ class RecentTicks:
         self._number = 0
 
     def add(
-        self, tick: Tick, identity: Identity, placement: Placement, sample: Sample | None, position: Position
+        self, snapshot: Snapshot, identity: Identity, placement: Placement, sample: Sample | None, position: Position
     ) -> None:
         """Add a tick and notify waiters and subscribers."""
         with self._changed:
             self._number += 1
-            moment = RecentTick(self._number, tick, identity, placement, sample, position)
+            moment = RecentTick(self._number, identity, placement, snapshot, sample, position)
             self._ticks.append(moment)
             self._changed.notify_all()
             listeners = list(self._listeners)

@@ -65,8 +65,9 @@ class Agent:
             journal_opener(settings.journal_dir),
             state_folder=settings.journal_dir / SINKS_FOLDER,
             recent=self.recent,
+            live=lambda: self._page.live_families(),
         )
-        self._sinks = Sinks(plan, log)
+        self._sinks = Sinks(plan, log, journal=settings.journal_dir)
         self._page = Page(
             options_of(settings), CollectorRegistry(), self._health, log, clock.monotonic_s, settings.interval
         )
@@ -77,6 +78,8 @@ class Agent:
         self._identity = replace(last_identity.identity, node=settings.line.node or last_identity.identity.node)
         self._problems: dict[str, str] = {}
         self._node_problem = ""
+        # Whether a run has ended since the last tick; the next tick records its end.
+        self._has_ended_run = False
         self._sampler: NodeSampler | None = None
         self._journal_writer: Journal | None = None
         # Totals of the earlier journals; every change of transport starts a new journal.
@@ -103,10 +106,13 @@ class Agent:
         self._page.add(snapshot, self._identity, sample.events if sample else ())
         self._problems = {scrape.source: scrape.problem for scrape in snapshot.scrapes if scrape.problem}
         where = placement(journal.header) if journal.header else NOWHERE
-        self.recent.add(snapshot.tick, self._identity, where, sample, journal.position)
+        self.recent.add(snapshot, self._identity, where, sample, journal.position)
+        if self._has_ended_run:
+            self._has_ended_run = False
+            self._sinks.upload_now()
         if first:
             # The journal position is known only after the first tick.
-            self._sinks.change(self._settings.to, journal.position, self._identity)
+            self._sinks.change(self._settings.to, journal.position, self._identity, options_of(self._settings))
 
     def _take_node(self, scrapes: Sequence[Scrape]) -> None:
         """Update the node's availability from the tick's scrapes of the node."""
@@ -121,7 +127,8 @@ class Agent:
     def change(self, settings: AgentSettings) -> None:
         """Apply changed settings. If CasstatError is raised, nothing has changed."""
         if self._journal_writer is not None:
-            self._sinks.change(settings.to, self._journal_writer.position, self._identity)
+            position = self._journal_writer.position
+            self._sinks.change(settings.to, position, self._identity, options_of(settings))
         self._page.change(options_of(settings))
         self._settings = settings
 
@@ -210,7 +217,9 @@ class Agent:
 
     def end_run(self, run: str) -> Mapping[str, Any]:
         """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
-        return self._runs.end(run)
+        ended = self._runs.end(run)
+        self._has_ended_run = True
+        return ended
 
     def _health(self) -> AgentHealth:
         journal = (

@@ -1,19 +1,25 @@
-"""An agent's sinks, each in its own thread."""
+"""An agent's sinks and uploads, each in its own thread."""
 
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
+from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
+from cli.install_hint import install_command
 from collector.journal.writer import Position
 from collector.model.identity import Identity
+from collector.objects.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
 from collector.printable import one_line
+from exporters.prometheus.rendering import Options
 from exporters.shipping.runtime import system_runtime
 from exporters.shipping.shipper import Plan, Shipper
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import Sink, SinkUrlError
 
@@ -23,11 +29,40 @@ PATIENCE_S = 1.0
 AGAIN_S = 60.0
 
 
+class _Running(Protocol):
+    """A sink or an upload, with a thread of its own."""
+
+    @property
+    def exports_page(self) -> bool:
+        """Whether it depends on the options of /metrics."""
+
+    def health(self) -> SinkHealth: ...
+
+    def stop(self) -> None:
+        """Tell the thread to end, without waiting for it."""
+
+    def wait(self, patience_s: float) -> None:
+        """Wait for the thread to end."""
+
+
 @dataclass
-class _Running:
-    stop: threading.Event
+class _RunningSink:
+    stopped: threading.Event
     thread: threading.Thread
     shipper: Shipper
+
+    @property
+    def exports_page(self) -> bool:
+        return self.shipper.exports_page
+
+    def health(self) -> SinkHealth:
+        return self.shipper.health()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def wait(self, patience_s: float) -> None:
+        self.thread.join(patience_s)
 
 
 ShipperFactory = Callable[[Sink, Plan, threading.Event, Callable[[str], None]], Shipper]
@@ -41,48 +76,70 @@ def _shipper(sink: Sink, plan: Plan, stop: threading.Event, log: Callable[[str],
 class Sinks:
     """Starts and stops sinks according to the settings."""
 
-    def __init__(self, plan: Plan, log: Callable[[str], None], create: ShipperFactory = _shipper) -> None:
-        """Ship according to `plan`, whose start and identity `change` replaces; `create` creates each shipper."""
+    def __init__(
+        self, plan: Plan, log: Callable[[str], None], create: ShipperFactory = _shipper, journal: Path | None = None
+    ) -> None:
+        """Ship according to `plan`, whose start and identity `change` replaces; `create` creates each shipper.
+
+        `journal` is the directory that is uploaded to object storage.
+        """
         self._plan = plan
         self._log = log
         self._create = create
+        self._journal = journal
+        self._options: Options | None = None
         self._running: dict[str, _Running] = {}
 
-    def change(self, urls: Iterable[str], start: Position, identity: Identity) -> None:
+    def change(self, urls: Iterable[str], start: Position, identity: Identity, options: Options | None = None) -> None:
         """Ship to exactly these URLs. A new sink begins at its checkpoint if it has one, else at `start`.
 
-        `identity` is the node's identity at `start`. If CasstatError is raised, nothing has changed.
+        `identity` is the node's identity at `start`; `options` are those of /metrics. If CasstatError is raised,
+        nothing has changed.
         """
         urls_by_order = dict.fromkeys(urls)
         check(urls_by_order)
-        for url in [url for url in self._running if url not in urls_by_order]:
+        outdated = {url for url, running in self._running.items() if options != self._options and running.exports_page}
+        self._options = options
+        for url in [url for url in self._running if url not in urls_by_order or url in outdated]:
             # Do not wait for the sink's thread: a request in progress must not delay the next tick.
-            self._running.pop(url).stop.set()
+            self._running.pop(url).stop()
         for url in urls_by_order:
             if url not in self._running:
                 self._running[url] = self._start(url, start, identity)
 
     def health(self) -> tuple[SinkHealth, ...]:
-        return tuple(running.shipper.health() for running in list(self._running.values()))
+        return tuple(running.health() for running in list(self._running.values()))
 
     def stop(self) -> None:
         """Tell all sinks to stop, without waiting for them."""
         for running in self._running.values():
-            running.stop.set()
+            running.stop()
+
+    def upload_now(self) -> None:
+        """Start all uploads without waiting for their next time."""
+        for running in self._running.values():
+            if isinstance(running, JournalUploads):
+                running.upload_now()
 
     def close(self, patience_s: float = PATIENCE_S) -> None:
         """Stop all sinks; ticks that are still pending are sent when the agent next starts."""
         self.stop()
-        ends_s = time.monotonic() + patience_s
+        begin_s = time.monotonic()
         for running in self._running.values():
-            running.thread.join(max(ends_s - time.monotonic(), 0.0))
+            limit_s = LAST_S if isinstance(running, JournalUploads) else patience_s
+            running.wait(max(begin_s + limit_s - time.monotonic(), 0.0))
 
     def _start(self, url: str, start: Position, identity: Identity) -> _Running:
+        if is_object_url(url) and self._journal is not None:
+            state = self._plan.state_folder or self._journal
+            uploads = JournalUploads(url, self._journal, identity.node, state, self._log)
+            uploads.start()
+            return uploads
         stop = threading.Event()
         plan = replace(self._plan, start=start, identity=identity)
 
         def create() -> Shipper:
-            return self._create(sink_of(url), plan, stop, self._log)
+            return self._create(sink_of(url, self._options), plan, stop, self._log)
 
         def ship() -> None:
             while not stop.is_set():
@@ -93,7 +150,7 @@ class Sinks:
                     if not stop.wait(AGAIN_S):
                         running.shipper = create()
 
-        running = _Running(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), create())
+        running = _RunningSink(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), create())
         running.thread.start()
         return running
 
@@ -103,13 +160,28 @@ def check(urls: Iterable[str]) -> None:
     names: dict[str, str] = {}
     for url in dict.fromkeys(urls):
         try:
-            sink = sink_of(url)
-        except SinkUrlError as error:
+            name = _valid_upload(url) if is_object_url(url) else _valid_sink(url)
+        except (SinkUrlError, ObjectStoreError) as error:
             raise CasstatError(f"--to: {error}") from None
-        if sink.name in names:
-            raise CasstatError(f"--to: two URLs refer to the same sink, {sink.name} (hint: remove one)")
-        names[sink.name] = url
-        sink.close()
+        if name in names:
+            raise CasstatError(f"--to: two URLs refer to the same sink, {name} (hint: remove one)")
+        names[name] = url
+
+
+def _valid_sink(url: str) -> str:
+    """Return a sink's name. Raises SinkUrlError."""
+    sink = sink_of(url)
+    sink.close()
+    return sink.name
+
+
+def _valid_upload(url: str) -> str:
+    """Return the name of object storage. Raises ObjectStoreError, and CasstatError if a package is missing."""
+    name = object_store_name(url)
+    package = package_for(url)
+    if find_spec(package) is None:
+        raise CasstatError(f"--to: {name}: requires {package} (hint: run '{install_command(package)}')")
+    return name
 
 
 def _fault(name: str, error: Exception) -> str:

@@ -34,7 +34,8 @@ from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo
 from collector.printable import one_line
 from collector.runs.run_texts import accepted_name
-from exporters.capacity.capacity_text import HEADER, conclusions, rate_text, step_line, step_text
+from exporters.capacity.capacity_text import HEADER, conclusions, step_line, step_text
+from exporters.capacity.number_text import rate_text
 from exporters.capacity.objective_verdict import Verdict
 from exporters.capacity.search import SearchPlan, Step, search
 from exporters.capacity.step_result import SearchResult, StepResult

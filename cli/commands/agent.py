@@ -129,8 +129,8 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     "--to",
     multiple=True,
     metavar="URL",
-    help="URL of a store to push to (repeatable): influxdb+http://HOST:PORT/BUCKET, victoriametrics+http, graphite,"
-    " blueflood+http, …",
+    help="URL of a store to push to (repeatable): prometheus+http://HOST:PORT/api/v1/write, otlp+http,"
+    " influxdb+http, graphite, s3, …",
 )
 @click.option(
     "--buckets",

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cli.parameters.agent_options import agent_options
+from cli.parameters.recording_path import RecordingPath
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration, range_options
 
@@ -18,9 +19,9 @@ from cli.parameters.time_types import Duration, range_options
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=RecordingPath(),
     metavar="DIR",
-    help="Directory to create for the run.",
+    help="Directory to create for the run, or its URL in object storage.",
 )
 @click.option(
     "--recover",
@@ -34,7 +35,8 @@ def command(**options: Any) -> None:
     """Fetch the recordings of a past period from agents
 
     NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199). Agents record continuously, so any period
-    that their journals still contain can be fetched. DIR becomes a run: a directory with each node's recording and
+    that their journals still contain can be fetched. It can also be the URL of object storage that agents upload to
+    (see `casstat upload --help`). DIR becomes a run: a directory with each node's recording and
     clock offset; merge, plot and top --replay correct times by these offsets.
 
     The exit code is 1 if a node could not be fetched completely; the other nodes are still fetched.
@@ -51,6 +53,8 @@ def command(**options: Any) -> None:
         raise click.UsageError("no node given (hint: run 'casstat fetch 10.0.0.7 --last 1h -o DIR')")
     if options["folder"] is None:
         raise click.UsageError("no directory given (hint: use -o DIR)")
+    from cli.recordings.object_urls import local_output
     from cli.runs.fetch_program import FetchSettings, fetch
 
-    fetch(FetchSettings(**options))
+    with local_output(options.pop("folder")) as output:
+        fetch(FetchSettings(folder=output.folder, **options))

@@ -1,11 +1,13 @@
 """Merge recordings of several nodes into tables"""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.parameters.read_limit_options import read_limits
+from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
 
@@ -16,27 +18,44 @@ from cli.safe_echo import echo
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=RecordingPath(),
     metavar="DIR",
     required=True,
-    help="Directory to write to.",
+    help="Directory or URL of object storage to write to.",
 )
 @click.option("--series", is_flag=True, help="Also write every recorded series as Parquet.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Merge on the cluster of this Dask scheduler, such as tcp://10.0.0.9:8786.",
+)
 @read_limits
-def command(folder: Path, series: bool, **options: Any) -> None:
+def command(folder: Path | ObjectUrl, series: bool, scheduler: str | None, **options: Any) -> None:
     """Merge recordings of several nodes into tables
 
-    PATHS are directories or files written by `casstat -w DIR` on the nodes, or a run directory. For each interval of a
+    PATHS are directories or files written by `casstat -w DIR` on the nodes, a run directory, or URLs of object storage
+    (see `casstat upload --help`). For each interval of a
     common grid, the tables have a row per node and one for the cluster. In cluster rows, counts and amounts are sums
     over the nodes, ratios and percentages are means, and percentiles come from the merged histograms. A missing node
     has no row; each cluster row contains the number of nodes it covers.
     """
+    from cli.recordings.merge_cluster import on_cluster
     from cli.recordings.merge_options import MergeSettings
     from cli.recordings.merge_program import merge_into, write_series
+    from cli.recordings.object_urls import local_output, local_settings
 
-    settings = MergeSettings(**options)
-    for path in merge_into(settings, folder):
-        echo(path)
-    if series:
-        for path in write_series(settings, folder):
-            echo(path)
+    if scheduler and series:
+        raise click.UsageError("--series cannot be combined with --scheduler")
+    given = MergeSettings(**options)
+    with ExitStack() as stack:
+        cluster = None
+        if scheduler:
+            settings, cluster = stack.enter_context(on_cluster(given, scheduler))
+        else:
+            settings = stack.enter_context(local_settings(given))
+        output = stack.enter_context(local_output(folder))
+        for path in merge_into(settings, output.folder, cluster=cluster):
+            echo(output.name(path))
+        if series:
+            for path in write_series(settings, output.folder):
+                echo(output.name(path))

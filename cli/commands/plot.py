@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cli.parameters.read_limit_options import read_limits
+from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.parameters.time_types import Duration
 from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
@@ -43,10 +44,10 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=RecordingPath(),
     metavar="DIR",
     required=True,
-    help="Directory to write to.",
+    help="Directory or URL of object storage to write to.",
 )
 @click.option("--only", default="", metavar="NAMES", help="Plots to draw, comma-separated (--list prints them).  [all]")
 @click.option(
@@ -64,17 +65,25 @@ def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> 
 )
 @read_limits
 def command(
-    folder: Path, only: str, theme: str, size: tuple[int, int] | None, warm_up_s: float | None, **options: Any
+    folder: Path | ObjectUrl,
+    only: str,
+    theme: str,
+    size: tuple[int, int] | None,
+    warm_up_s: float | None,
+    **options: Any,
 ) -> None:
     """Plot recordings with gnuplot
 
-    PATHS are directories or files written by `casstat -w DIR` on the nodes, or a run directory. The output directory
-    gets self-contained gnuplot scripts with their data, and the plots as PNG and SVG. Without --interval, a plot has at
-    most 300 points. Several run directories are overlaid: each phase begins at the same time in all runs.
+    PATHS are directories or files written by `casstat -w DIR` on the nodes, a run directory, or URLs of object storage
+    (see `casstat upload --help`). The output directory gets self-contained gnuplot scripts with their data, and the
+    plots as PNG and SVG. Without --interval, a plot has at most 300 points. Several run directories are overlaid: each
+    phase begins at the same time in all runs.
     """
     from cli.recordings.merge_options import MergeSettings
+    from cli.recordings.object_urls import local_output, local_settings
     from cli.recordings.plot_program import POINTS, Drawing, plot_into
 
     names = [name.strip() for name in only.split(",") if name.strip()]
-    for path in plot_into(MergeSettings(**options, points=POINTS), folder, Drawing(names, theme, size, warm_up_s)):
-        echo(path)
+    with local_settings(MergeSettings(**options, points=POINTS)) as settings, local_output(folder) as output:
+        for path in plot_into(settings, output.folder, Drawing(names, theme, size, warm_up_s)):
+            echo(output.name(path))

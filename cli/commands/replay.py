@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ from cli.commands import line
 from cli.errors import CasstatError, note
 from cli.line.line_settings import LineSettings
 from cli.parameters.read_limit_options import read_limits
+from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
+from cli.recordings.object_urls import local_copies
 from cli.recordings.recording_arguments import check_names, finding_text, recorded_bounds, unfinished_text
 from cli.recordings.run_defaults import NodeFiles, files_by_node
 from collector.journal.writer import folder_name
@@ -45,7 +48,7 @@ OF_THE_LINE = (
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=RecordingPath())
 @click.option("-i", "--interval", type=Duration(0.001), help="Interval between rows.  [as recorded]")
 @range_options("--to")
 @click.option("--node", default="", metavar="NAME", help="Node to replay, if there are several.")
@@ -57,7 +60,7 @@ OF_THE_LINE = (
 )
 @read_limits
 def command(
-    path: Path,
+    path: Path | ObjectUrl,
     interval: float | None,
     begin: "float | TimeOfDay | None",
     end: "float | TimeOfDay | None",
@@ -70,29 +73,46 @@ def command(
     """Print the rows of a recording
 
     The rows are those that casstat prints live. PATH is the DIR given to `casstat -w DIR`, its subdirectory DIR/NODE,
-    a single file, or a run directory. Times are those of the node's clock.
+    a single file, a run directory, or a URL of object storage (see `casstat upload --help`). Times are those of the
+    node's clock.
     """
-    from cli.line.line_program import view_of
-    from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
-
     options = {name: value for name, value in options.items() if value is not None}
     rows = options.pop("count_option", None)
     settings = LineSettings(**options)
-    recording = _recording(path, node, files_by_node(path, phase, begin, end))
-    files = recording.files
-    entries = _within(_entries(files, max_series), *recorded_bounds(recording.begin, recording.end, files))
+    with local_copies((path,), begin, end) as (local,):
+        files = files_by_node(local, phase, begin, end)
+        _replay(local, _recording(local, node, files), settings, _Playback(interval, speed, rows, max_series))
+
+
+@dataclass(frozen=True)
+class _Playback:
+    """How to replay: the interval, the speed as a multiple of real time, and limits on the rows and the series."""
+
+    interval: float | None
+    speed: float | None
+    rows: int | None
+    max_series: int
+
+
+def _replay(path: Path, recording: NodeFiles, settings: LineSettings, playback: _Playback) -> None:
+    """Print the rows of a recording. Raises CasstatError and click.UsageError."""
+    from cli.line.line_program import view_of
+    from cli.line.row_printer import OutputOptions, print_rows, view_for_sample
+
+    files, interval = recording.files, playback.interval
+    entries = _within(_entries(files, playback.max_series), *recorded_bounds(recording.begin, recording.end, files))
     first = next(entries, None)
     if first is None:
         limited = recording.begin is not None or recording.end is not None
         raise CasstatError(f"{path}: no data{' in this time range' if limited else ''}")
-    check_names(settings.keyspace, settings.table, files, max_series)
+    check_names(settings.keyspace, settings.table, files, playback.max_series)
     if interval is not None and interval < first.head.interval_s:
         raise click.BadParameter(
             f"must be at least the recording's interval, {first.head.interval_s:g} s", param_hint="--interval"
         )
     view = view_of(settings, first.head.way)
-    samples = _Samples(first, entries, interval, speed)
-    output = OutputOptions(settings.output, rows, header=not settings.no_header)
+    samples = _Samples(first, entries, interval, playback.speed)
+    output = OutputOptions(settings.output, playback.rows, header=not settings.no_header)
     print_rows(samples, lambda sample: view_for_sample(view, samples.devices, sample), samples.between_s, output)
 
 

@@ -5,18 +5,20 @@ from typing import Any
 
 import click
 
+from cli.parameters.recording_path import ObjectUrl, RecordingPath
+from cli.recordings.object_urls import local_copies, local_output
 from cli.safe_echo import echo
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=RecordingPath())
 @click.option(
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path),
+    type=RecordingPath(),
     metavar="DIR",
-    help="Directory to write to.  [RUN]",
+    help="Directory or URL of object storage to write to.  [RUN]",
 )
 @click.option(
     "--cost-per-hour",
@@ -27,18 +29,24 @@ from cli.safe_echo import echo
 @click.option("--currency", default="USD", metavar="NAME", help="Currency of --cost-per-hour.  [USD]")
 @click.option(
     "--baseline",
-    type=click.Path(path_type=Path),
+    type=RecordingPath(),
     metavar="RUN",
     help="Run to compare with; the report then includes the differences of the results and of the settings.",
 )
-def command(**options: Any) -> None:
+def command(
+    run: Path | ObjectUrl, folder: Path | ObjectUrl | None, baseline: Path | ObjectUrl | None, **options: Any
+) -> None:
     """Write the report of a run
 
-    RUN is a run's directory. The report is written to report.html, a page that needs no other file, and report.md. It
-    contains the results of each phase, charts of throughput and latency, each node, events, settings and clocks.
+    RUN is a run's directory, or its URL in object storage (see `casstat upload --help`). The report is written to
+    report.html, a page that needs no other file, and report.md. It contains the results of each phase, charts of
+    throughput and latency, each node, events, settings and clocks.
     `casstat record` writes it at the end of a run.
     """
     from cli.runs.report_program import ReportSettings, report
 
-    for path in report(ReportSettings(**options)):
-        echo(path)
+    paths = (run,) if baseline is None else (run, baseline)
+    with local_copies(paths) as copies, local_output(folder or run) as output:
+        settings = ReportSettings(copies[0], output.folder, baseline=copies[1] if baseline else None, **options)
+        for path in report(settings):
+            echo(output.name(path))

@@ -31,6 +31,19 @@ def _columns() -> "Sequence[Column]":
     "--seed", "seeds", multiple=True, metavar="NODE", help="Node to show together with all its peers (repeatable)."
 )
 @click.option(
+    "--file-sd",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="File with agents in the format of Prometheus' file_sd_configs; read again every 15 s (repeatable).",
+)
+@click.option(
+    "--dns",
+    multiple=True,
+    metavar="NAME[:PORT]",
+    help="Name whose addresses are agents, such as a headless service; resolved again every 15 s (repeatable).",
+)
+@click.option(
     "-i",
     "--interval",
     type=Duration(0.1, 3600),

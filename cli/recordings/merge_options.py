@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.commands.line import name_of
+from cli.parameters.recording_path import RecordingPath
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from collector.journal.read_limits import MAX_SERIES
 from collector.runs.clock_offset import MAX_OFFSET_S
@@ -60,7 +61,7 @@ class Clock(click.ParamType["tuple[str, float]"]):
 def merge_options(command: Command) -> Command:
     """Add the options that all merging commands share."""
     options = [
-        click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True),
+        click.argument("paths", type=RecordingPath(), nargs=-1, required=True),
         click.option(
             "-i",
             "--interval",

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -10,13 +11,14 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from cli.errors import CasstatError, note
 from cli.install_hint import install_command
 from cli.parameters.output_folder import output_folder
+from cli.recordings.merge_cluster import MergeCluster
 from cli.recordings.merge_grid import grid_of
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
@@ -51,12 +53,14 @@ def merged(
     *,
     grid: "Grid | None" = None,
     quiet: bool = False,
+    cluster: MergeCluster | None = None,
 ) -> "tuple[Merged[Product], Choice]":
     """Merge the recordings; return the merged run, with the result of `make` for each node, and the rows' `Choice`.
 
     more   the metrics that are needed in addition to those in the rows.
     grid   the grid to use instead of the one that follows from the settings.
     quiet  whether to omit notes about the recordings.
+    cluster  the cluster that merges; None for this machine.
 
     Raises NoDataError if the time range contains no tick, other CasstatErrors, TooManySeriesError and click.UsageError.
     """
@@ -64,7 +68,7 @@ def merged(
     from exporters.files.merged_rows import table_of
 
     source = run_at(settings.paths)
-    node_recordings = _recordings(settings, source, quiet=quiet)
+    node_recordings = _recordings(settings, source, quiet=quiet, cluster=cluster)
     choice = _choice(settings, node_recordings)
     job = Job(
         grid or grid_of(settings, node_recordings, source),
@@ -73,7 +77,7 @@ def merged(
         partial(make, choice),
         settings.max_series,
     )
-    run = _merge(node_recordings, job)
+    run = _merge(node_recordings, job, cluster)
     if not run.indices:
         raise NoDataError("no data in this time range")
     if not quiet:
@@ -92,7 +96,7 @@ def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Cho
     return Choice(settings.keyspace, settings.table, local)
 
 
-def _merge(node_recordings: list["Recording"], job: "Job[Product]") -> "Merged[Product]":
+def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: MergeCluster | None) -> "Merged[Product]":
     """Merge the recordings; show the progress if there are many nodes. Raises CasstatError and TooManySeriesError."""
     from collector.cluster.merge import merge
 
@@ -101,6 +105,8 @@ def _merge(node_recordings: list["Recording"], job: "Job[Product]") -> "Merged[P
         length=len(node_recordings), label="nodes", file=sys.stderr if has_progress else io.StringIO()
     ) as bar:
         try:
+            if cluster is not None:
+                return cluster.merge(node_recordings, job, bar.update)
             return merge(node_recordings, job, os.cpu_count() or 1, bar.update)
         except OSError as error:
             raise CasstatError(f"{error.filename}: {error.strerror}") from None
@@ -118,8 +124,10 @@ def _report_defects(settings: MergeSettings, node_recordings: list["Recording"],
             note(f"{one_line(node.node)}: {integrity_text(integrity)} (hint: run 'casstat journal check')")
 
 
-def merge_into(settings: MergeSettings, folder: Path, *, quiet: bool = False) -> list[Path]:
-    """Merge the recordings into tables in a directory; return the tables' paths.
+def merge_into(
+    settings: MergeSettings, folder: Path, *, quiet: bool = False, cluster: MergeCluster | None = None
+) -> list[Path]:
+    """Merge the recordings into tables in a directory, on a cluster if one is given; return the tables' paths.
 
     Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `merged`.
     """
@@ -127,12 +135,19 @@ def merge_into(settings: MergeSettings, folder: Path, *, quiet: bool = False) ->
     from exporters.files.tsv_csv import header_text, join, rows_text, write_part
 
     with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as parts:
-        run, choice = merged(settings, partial(write_rows, Path(parts)), quiet=quiet)
+        run: Merged[Any]
+        if cluster is None:
+            run, choice = merged(settings, partial(write_rows, Path(parts)), quiet=quiet)
+            node_parts = [node.product for node in run.nodes]
+        else:
+            # The workers may be unable to write to the directory.
+            run, choice = merged(settings, pack_rows, quiet=quiet, cluster=cluster)
+            node_parts = [unpack_rows(Path(parts), node.product) for node in run.nodes]
         table = table_of(choice)
         rows = (table.cluster_row(sample, len(run.nodes)) for _, sample in sorted(run.cluster.items()))
-        cluster = write_part(Path(parts), "cluster", rows_text(table.header, rows))
+        total = write_part(Path(parts), "cluster", rows_text(table.header, rows))
         paths = write_part(folder, "rows", header_text(table.header))
-        join(paths, [cluster, *(node.product for node in run.nodes)])
+        join(paths, [total, *node_parts])
         if find_spec("pyarrow") is None:
             return list(paths)
         from exporters.files.parquet import write_rows as write_parquet
@@ -185,7 +200,28 @@ def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, P
     return write_part(folder, name, rows_text(table.header, (row for _, row in table.node_rows(node))))
 
 
-def _recordings(settings: MergeSettings, source: "Run | None", *, quiet: bool = False) -> list["Recording"]:
+def pack_rows(choice: "Choice", node: "NodeRun") -> tuple[str, bytes, bytes]:
+    """Return a name for a node's rows, and the rows as compressed TSV and CSV."""
+    from exporters.files.merged_rows import table_of
+    from exporters.files.tsv_csv import rows_text
+
+    table = table_of(choice)
+    tsv, csv = rows_text(table.header, (row for _, row in table.node_rows(node)))
+    name = sha256(node.node.encode(errors="replace")).hexdigest()
+    return name, zlib.compress(tsv.encode(), 1), zlib.compress(csv.encode(), 1)
+
+
+def unpack_rows(folder: Path, packed: tuple[str, bytes, bytes]) -> tuple[Path, Path]:
+    """Write the rows to a pair of files; return their paths."""
+    from exporters.files.tsv_csv import write_part
+
+    name, tsv, csv = packed
+    return write_part(folder, name, (zlib.decompress(tsv).decode(), zlib.decompress(csv).decode()))
+
+
+def _recordings(
+    settings: MergeSettings, source: "Run | None", *, quiet: bool = False, cluster: MergeCluster | None = None
+) -> list["Recording"]:
     """Return the chosen nodes' recordings; print notes about all recordings, unless `quiet` is set.
 
     Raises CasstatError.
@@ -194,7 +230,8 @@ def _recordings(settings: MergeSettings, source: "Run | None", *, quiet: bool = 
     from collector.cluster.sessions import sessions
 
     try:
-        all_sessions, foreign = sessions(settings.paths if source is None else recordings_in(settings.paths[0], source))
+        folders = settings.paths if source is None else recordings_in(settings.paths[0], source)
+        all_sessions, foreign = sessions(folders) if cluster is None else cluster.sessions(folders)
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     node_recordings, notes = recordings(all_sessions)

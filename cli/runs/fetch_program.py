@@ -14,14 +14,16 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.time_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
+from cli.runs.stored_fetch import fetch_stored
 from cli.safe_echo import echo
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.validation import MAX_TIME_S
+from collector.objects.object_store import is_object_url
 from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import INTERRUPTED
 from collector.runs.fetching import FetchRange, fetched
-from collector.runs.run import Run, RunNode
+from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_file import write_run
 from collector.runs.run_texts import accepted_name
 
@@ -48,12 +50,15 @@ def fetch(settings: FetchSettings) -> None:
     fetched and raises KeyboardInterrupt.
     """
     wanted = _range(settings, time.time())
-    clients = _clients(settings)
+    urls = [node for node in settings.nodes if is_object_url(node)]
+    if urls and len(settings.nodes) > 1:
+        raise click.UsageError(f"{one_line(urls[0])}: cannot be combined with other nodes")
+    clients = [] if urls else _clients(settings)
     folder = settings.folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CasstatError(f"{folder}: already exists (hint: choose another directory)")
     with Progress() as progress:
-        result = fetched(clients, wanted, folder, progress.add)
+        result = fetch_stored(urls[0], wanted, folder) if urls else fetched(clients, wanted, folder, progress.add)
     name = settings.name or accepted_name(folder.resolve().name)
     run = Run(name, wanted.begin_s, wanted.end_s, version("casstat"), nodes=result.nodes)
     is_run = any(node.ticks for node in result.nodes)
@@ -117,12 +122,10 @@ def report_nodes(folder: Path, nodes: Sequence[RunNode]) -> None:
             note(one_line(node.problem))
     for node in nodes:
         if node.begin_s is not None and node.end_s is not None:
-            clock = node.clocks[-1]
+            clock = node.clocks[-1] if node.clocks else NodeClock(node.begin_s, 0.0, 0.0)
             times = f"{local_time(node.begin_s - clock.offset_s)} to {local_time(node.end_s - clock.offset_s)}"
-            echo(
-                f"{one_line(node.name)}: {count_text(node.ticks, 'tick')}, {times}, "
-                f"clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s"
-            )
+            offset = f"clock {clock.offset_s:+.4f} s ± {clock.error_s:.4f} s" if node.clocks else "clock not measured"
+            echo(f"{one_line(node.name)}: {count_text(node.ticks, 'tick')}, {times}, {offset}")
     if any(node.ticks for node in nodes):
         echo(folder)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,13 @@ from urllib.parse import quote
 
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
+from cli.recordings.object_urls import metadata_copies
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
+from collector.objects.object_store import is_object_url
 from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.run import Run, RunCommand, RunNode
@@ -53,6 +55,9 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
     runs: list[ListedRun] = []
     clients = agent_clients(agent)
     for location in locations or (str(RUNS_FOLDER),):
+        if is_object_url(location):
+            runs += _in_store(location)
+            continue
         folder = Path(location)
         if folder.is_dir() or not locations:
             runs += _in_folder(folder)
@@ -90,6 +95,12 @@ def _in_folder(folder: Path) -> list[ListedRun]:
         values = summaries[-1].values if summaries else {}
         runs.append(ListedRun(run.name, run.begin_s, run.end_s, str(path), run.tags, values))
     return runs
+
+
+def _in_store(url: str) -> list[ListedRun]:
+    """Return the runs in object storage. Raises CasstatError."""
+    with metadata_copies(url, (FILE, SUMMARY_FILE)) as (folder, name):
+        return [replace(run, where=f"{name}/{Path(run.where).relative_to(folder)}") for run in _in_folder(folder)]
 
 
 def _on_agent(client: AgentClient) -> list[ListedRun]:
@@ -187,8 +198,16 @@ def _row(run: ListedRun) -> tuple[str, ...]:
     )
 
 
-def show_run(folder: Path, output: str) -> None:
-    """Print a run's phases, nodes and summary. Raises CasstatError."""
+def show_run(location: str, output: str) -> None:
+    """Print the phases, nodes and summary of a run in a directory or in object storage. Raises CasstatError."""
+    if is_object_url(location):
+        with metadata_copies(location, (FILE, SUMMARY_FILE)) as (folder, _):
+            _show(folder, output)
+    else:
+        _show(Path(location), output)
+
+
+def _show(folder: Path, output: str) -> None:
     try:
         run = read_run(folder)
     except OSError as error:

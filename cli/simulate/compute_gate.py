@@ -6,17 +6,13 @@ threads are waiting for something else.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cli.simulate.simulated_journal import SimulatedJournal
-from collector.cluster.aggregation import NOWHERE, Placement
-from collector.model.identity import Identity
-from collector.model.metric import Metric
-from collector.model.sample import Sample
 from exporters.shipping.runtime import Runtime, system_runtime
 from exporters.shipping.shipper import POLL_S
-from exporters.sinks.sink import Sink
+from exporters.sinks.sink import NodeTick, Sink
 
 
 class ComputeGate:
@@ -44,11 +40,11 @@ class ComputeGate:
             self._threads -= 1
 
 
-class GatedSink:
+class GatedSink(Sink):
     """A sink whose thread leaves the gate while it sends or waits."""
 
     def __init__(self, sink: Sink, gate: ComputeGate, journal: SimulatedJournal, stop: threading.Event) -> None:
-        self.name = sink.name
+        self.name, self.shards, self.deprecated = sink.name, sink.shards, sink.deprecated
         self._sink = sink
         self._gate = gate
         self._journal = journal
@@ -59,11 +55,14 @@ class GatedSink:
         """Return the system's clocks, and this object's wait."""
         return replace(system_runtime(self._stop), wait=self._wait)
 
-    def encode(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
-        """Return a sample's points in the store's format."""
-        return self._sink.encode(catalogue, identity, sample, placement)
+    def encode(self, tick: NodeTick) -> list[bytes]:
+        return self._sink.encode(tick)
+
+    def replay(self, tick: NodeTick) -> None:
+        self._sink.replay(tick)
+
+    def text(self, point: bytes) -> bytes:
+        return self._sink.text(point)
 
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Send points outside the gate."""

@@ -21,7 +21,7 @@ from exporters.prometheus.agent_health import AgentHealth, JournalHealth
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 from exporters.shipping.shipper import Plan, Shipper
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 from exporters.sinks.sink import Sink
 
 # The size of a tick in a real journal.

@@ -28,6 +28,7 @@ from cli.top.screen import screen
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import ViewState
+from collector.cluster.agent_discovery import DiscoveryError, dns_addresses, file_addresses
 from collector.cluster.live.cluster_interval import State
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
@@ -54,6 +55,8 @@ class TopSettings:
 
     nodes: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
+    file_sd: tuple[Path, ...] = ()
+    dns: tuple[str, ...] = ()
     interval: float | None = None
     replay: Path | None = None
     begin: float | TimeOfDay | None = None
@@ -77,7 +80,7 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
     if settings.replay is not None:
         _replay(settings, settings.replay, view, environ)
         return
-    if not settings.nodes and not settings.seeds:
+    if not _has_nodes(settings):
         raise click.UsageError("no node given (hint: run 'casstat top 10.0.0.7', or use --seed NODE or --replay PATH)")
     live = LiveFrames(plan_of(settings, environ), wanted(view.chosen, view.picked))
     live.start()
@@ -88,6 +91,10 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
             _print_live(live, view, settings)
     finally:
         live.stop()
+
+
+def _has_nodes(settings: TopSettings) -> bool:
+    return bool(settings.nodes or settings.seeds or settings.file_sd or settings.dns)
 
 
 def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:
@@ -106,20 +113,41 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
     try:
         targets = tuple(parse_address(node, scheme) for node in settings.nodes)
         seeds = tuple(parse_address(node, scheme) for node in settings.seeds)
+        discovered = _discovered(settings, scheme)
     except NodeAddressError as error:
         raise click.UsageError(str(error)) from None
+    except DiscoveryError as error:
+        raise CasstatError(str(error)) from None
+    if not (targets or seeds or discovered):
+        raise CasstatError("--file-sd or --dns: no agents found")
     for address in (*targets, *seeds):
         if not address.is_agent:
             # Checked here so that invalid options are reported before the screen opens.
             connect(address.url, _for(address, settings.jolokia), environ).close()
     return Plan(
-        targets,
+        tuple(dict.fromkeys((*targets, *discovered))),
         seeds,
         settings.interval or 1.0,
         lambda _: access,
         tls,
         lambda url: connect(url, _for(parse_address(url), settings.jolokia), environ),
+        lambda: _rediscovered(settings, scheme),
     )
+
+
+def _discovered(settings: TopSettings, scheme: str) -> list[NodeAddress]:
+    """Return the addresses from --file-sd and --dns. Raises DiscoveryError and NodeAddressError."""
+    texts = [text for path in settings.file_sd for text in file_addresses(path)]
+    texts += [text for name in settings.dns for text in dns_addresses(name)]
+    return [parse_address(text, scheme) for text in texts]
+
+
+def _rediscovered(settings: TopSettings, scheme: str) -> list[NodeAddress]:
+    """Return the addresses again; none if they cannot be determined at present, for example during a DNS outage."""
+    try:
+        return [address for address in _discovered(settings, scheme) if address.is_agent]
+    except (DiscoveryError, NodeAddressError):
+        return []
 
 
 def _for(target: NodeAddress, settings: JolokiaSettings) -> JolokiaSettings:
@@ -134,8 +162,8 @@ def _replay(settings: TopSettings, path: Path, view: ViewState, environ: Mapping
     from cli.recordings.merge_options import MergeSettings
     from cli.top.recorded_frames import POINTS, RecordedFrames
 
-    if settings.nodes or settings.seeds:
-        raise click.UsageError("--replay cannot be combined with nodes or --seed")
+    if _has_nodes(settings):
+        raise click.UsageError("--replay cannot be combined with nodes, --seed, --file-sd or --dns")
     merge = MergeSettings(
         (path,),
         settings.interval,

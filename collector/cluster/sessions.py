@@ -26,6 +26,7 @@ class Session:
 
     begin_s, end_s  the time range on the recorder's clock; ticks before a clock step may lie outside.
     processes       the node's processes at the beginning and end of each file.
+    size_bytes      the size of the files.
     """
 
     node: str
@@ -34,6 +35,7 @@ class Session:
     begin_s: float
     end_s: float
     processes: frozenset[str] = frozenset()
+    size_bytes: int = 0
 
     @property
     def folder(self) -> Path:
@@ -93,11 +95,13 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
 
 
 def _session(files: Sequence[tuple[Path, _End, _End]]) -> Session:
+    """Return a session; `files` contains each of its files with the first and the last tick. Raises OSError."""
     _, _, last = files[-1]
     processes = {end.head.process for _, *ends in files for end in ends if end.head.process}
     times = [end.time_s for _, *ends in files for end in ends]
     paths = tuple(file for file, *_ in files)
-    return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes))
+    size_bytes = sum(path.stat().st_size for path in paths)
+    return Session(last.node, last.head, paths, min(times), max(times), frozenset(processes), size_bytes)
 
 
 def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:

@@ -1,4 +1,4 @@
-"""Finds the bytes of a journal's file that may contain the ticks of a time range, without reading every record."""
+"""Finds the frames of a journal's file, and those that may contain the ticks of a time range, without reading all."""
 
 import os
 import re
@@ -31,7 +31,7 @@ FULL_RECORD = re.compile(
 
 
 @dataclass(frozen=True)
-class _FrameStart:
+class FrameStart:
     """A frame's offset in the file, the time of its first tick, and how long a frame takes unless ticks are missed."""
 
     offset: int
@@ -46,7 +46,7 @@ def frame_range(file: int, size_bytes: int, from_s: float, to_s: float) -> tuple
     whole file if no frame's time is known, for example in an older format. `file` is a descriptor, and only the first
     `size_bytes` of the file are considered. Raises OSError.
     """
-    frames = list(_frame_starts(file, size_bytes))
+    frames = list(frame_starts(file, 0, size_bytes))
     if not frames:
         return 0, size_bytes
     kept = [index for index in range(len(frames)) if _may_overlap(frames[index : index + 2], from_s, to_s)]
@@ -55,7 +55,7 @@ def frame_range(file: int, size_bytes: int, from_s: float, to_s: float) -> tuple
     return _offset(frames, first - 1, size_bytes), _offset(frames, last + 2, size_bytes)
 
 
-def _may_overlap(frames: Sequence[_FrameStart], from_s: float, to_s: float) -> bool:
+def _may_overlap(frames: Sequence[FrameStart], from_s: float, to_s: float) -> bool:
     """Return whether the first of these frames may have a tick in the time range; the second one follows, if any.
 
     If the clock was changed within the frame, ticks before the change follow the frame's beginning by at most its
@@ -66,30 +66,31 @@ def _may_overlap(frames: Sequence[_FrameStart], from_s: float, to_s: float) -> b
     return min(frame.time_s, end_s - frame.length_s) <= to_s and from_s <= max(frame.time_s + frame.length_s, end_s)
 
 
-def _offset(frames: Sequence[_FrameStart], index: int, size_bytes: int) -> int:
+def _offset(frames: Sequence[FrameStart], index: int, size_bytes: int) -> int:
     """Return the offset of a frame; 0 before the first frame, and the file's size after the last one."""
     if index < 0:
         return 0
     return frames[index].offset if index < len(frames) else size_bytes
 
 
-def _frame_starts(file: int, size_bytes: int) -> Iterator[_FrameStart]:
-    for offset in _frame_offsets(file, size_bytes):
-        match = FULL_RECORD.match(_first_block(os.pread(file, min(FIRST_BLOCK_BYTES, size_bytes - offset), offset)))
+def frame_starts(file: int, begin: int, end: int) -> Iterator[FrameStart]:
+    """Yield the frames of a file that begin between two offsets and whose first record can be read. Raises OSError."""
+    for offset in _frame_offsets(file, begin, end):
+        match = FULL_RECORD.match(_first_block(os.pread(file, min(FIRST_BLOCK_BYTES, end - offset), offset)))
         if match:
             try:
-                yield _FrameStart(offset, float(match["time_s"]), FULL_EVERY * float(match["interval_s"]))
+                yield FrameStart(offset, float(match["time_s"]), FULL_EVERY * float(match["interval_s"]))
             except ValueError:
                 continue
 
 
-def _frame_offsets(file: int, size_bytes: int) -> Iterator[int]:
+def _frame_offsets(file: int, begin: int, end: int) -> Iterator[int]:
     """Yield the offsets at which a frame may begin, including those of data that looks like a frame's header."""
-    for begin in range(0, size_bytes, CHUNK_BYTES):
-        data = os.pread(file, min(CHUNK_BYTES + MIN_HEADER_BYTES, size_bytes - begin), begin)
+    for chunk in range(begin, end, CHUNK_BYTES):
+        data = os.pread(file, min(CHUNK_BYTES + MIN_HEADER_BYTES, end - chunk), chunk)
         for match in FRAME.finditer(data):
             if match.start() < CHUNK_BYTES:
-                yield begin + match.start()
+                yield chunk + match.start()
 
 
 def _first_block(data: bytes) -> bytes:

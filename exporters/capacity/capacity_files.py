@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from shlex import join
 
 from collector.printable import printable, printable_json
-from exporters.capacity.capacity_text import conclusions, rate_text
+from exporters.capacity.capacity_text import conclusions
+from exporters.capacity.number_text import rate_text
 from exporters.capacity.step_result import SearchResult, StepResult
 from exporters.line.columns import Cell
 

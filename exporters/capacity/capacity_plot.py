@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from exporters.capacity.capacity_text import rate_text
+from exporters.capacity.number_text import rate_text
 from exporters.capacity.step_result import SearchResult
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.all_plots import Plot

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterator
 
+from exporters.capacity.number_text import measured_text, rate_text
 from exporters.capacity.search import Step
 from exporters.capacity.step_result import SearchResult, StepResult
 
 HEADER = f"{'step':>4}  {'purpose':12}  {'rate/s':>9}  {'achieved/s':>10}  {'length':>7}  {'latency ms':>10}  verdict"
 NOT_INCLUDED = "the load generator states only service times: queueing is not included (coordinated omission possible)"
-
-
-def rate_text(rate: float) -> str:
-    """Return a rate as the command receives it: without an exponent or trailing zeros."""
-    return f"{rate:.9f}".rstrip("0").rstrip(".")
 
 
 def step_text(number: int, step: Step) -> str:
@@ -32,11 +28,7 @@ def step_line(number: int, result: StepResult, latency_column: str) -> str:
 
 
 def _number(cell: object) -> str:
-    return f"{cell:,.4g}" if isinstance(cell, int | float) and cell < 10_000 else _large(cell)
-
-
-def _large(cell: object) -> str:
-    return f"{cell:,.0f}" if isinstance(cell, int | float) else "-"
+    return measured_text(cell) if isinstance(cell, int | float) else "-"
 
 
 def conclusions(result: SearchResult) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import Evidence
+from exporters.capacity.number_text import measured_text
 from exporters.summary.conditions import OPERATORS, Condition
 
 
@@ -29,7 +30,7 @@ def verdict_on(objective: Condition, steps: Sequence[Evidence]) -> Verdict:
     last = steps[-1]
     if last.value is None:
         return Verdict(False, reason=f"no value for {objective.column}")
-    reason = f"{objective.column} is {last.value:g}"
+    reason = f"{objective.column} is {measured_text(last.value, 6)}"
     amounts = [step.amounts for step in steps if step.amounts is not None and len(step.amounts)]
     if len(amounts) < len(steps):
         is_met = OPERATORS[objective.operator](last.value, objective.limit)

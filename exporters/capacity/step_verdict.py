@@ -6,6 +6,7 @@ import numpy as np
 
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
+from exporters.capacity.number_text import measured_text, rate_text
 from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
 from exporters.comparison.client_amounts import ALL
 from exporters.line.columns import Cell
@@ -33,7 +34,11 @@ def refused_verdict(values: Mapping[str, Cell]) -> Verdict:
     """
     if values.get("client_latency") == "response":
         return Verdict(True)
-    refused = [f"{name} is {cell:g}" for name in _REFUSED if isinstance(cell := values.get(name), int | float) and cell]
+    refused = [
+        f"{name} is {measured_text(cell)}"
+        for name in _REFUSED
+        if isinstance(cell := values.get(name), int | float) and cell
+    ]
     return Verdict(not refused, reason=", ".join(refused))
 
 
@@ -58,4 +63,4 @@ def achieved_verdict(steps: Sequence[StepData], rate: float) -> Verdict:
     highest = interval.high if has_response and interval is not None else achieved
     if highest >= MIN_ACHIEVED * rate:
         return Verdict(True)
-    return Verdict(False, reason=f"{achieved:.4g} of {rate:g} operations per second were achieved")
+    return Verdict(False, reason=f"{measured_text(achieved)} of {rate_text(rate)} operations per second were achieved")

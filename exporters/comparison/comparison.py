@@ -10,6 +10,9 @@ from exporters.comparison.quantities import Ratio
 from exporters.comparison.server_amounts import Bound, RowRatio, ServerInterval, bounds, row_ratios
 from exporters.line.columns import Cell
 
+# The columns of throughput: of the clients, or of the cluster if there are no client results.
+THROUGHPUT = (frozenset({"client_ops_per_s"}), frozenset({"reads_per_s", "writes_per_s"}))
+
 
 @dataclass(frozen=True)
 class PhaseData:
@@ -43,7 +46,7 @@ class Comparison:
     """The comparison of a column in a phase.
 
     bound       the latency above which a request is slow, if the column is a share of slow requests; otherwise "".
-    adjusted_p  the p-value after Holm's correction for all comparisons; None if there is no test.
+    adjusted_p  the p-value after the correction for the number of comparisons; None if there is no test.
     """
 
     phase: str
@@ -87,18 +90,34 @@ def common_phases(runs: Sequence[ComparedRun]) -> list[str]:
 
 
 def corrected(results: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons with Holm's correction (Scandinavian Journal of Statistics 6, 1979)."""
+    """Return the comparisons with Holm's weighted correction (Scandinavian Journal of Statistics 6, 1979).
+
+    The probability that any of them is a false alarm is at most LEVEL. The throughput has half of the weight, because
+    it is what most comparisons are about, and would otherwise rarely be found among a dozen resources.
+    """
+    weights = _weights([comparison.column for comparison in results if comparison.difference.p is not None])
     tested = sorted(
-        (comparison.difference.p, number)
+        (comparison.difference.p / weights[comparison.column], number)
         for number, comparison in enumerate(results)
         if comparison.difference.p is not None
     )
     adjusted: dict[int, float] = {}
-    highest = 0.0
-    for rank, (p, number) in enumerate(tested):
-        highest = max(highest, min(1.0, p * (len(tested) - rank)))
+    highest, remaining = 0.0, sum(weights[results[number].column] for _, number in tested)
+    for ratio, number in tested:
+        highest = max(highest, min(1.0, ratio * remaining))
         adjusted[number] = highest
+        remaining -= weights[results[number].column]
     return [replace(comparison, adjusted_p=adjusted.get(number)) for number, comparison in enumerate(results)]
+
+
+def _weights(columns: Sequence[str]) -> dict[str, float]:
+    """Return the weight of each column, given the columns of all tests."""
+    throughput = next((kind for kind in THROUGHPUT if not kind.isdisjoint(columns)), frozenset())
+    count = sum(column in throughput for column in columns)
+    others = len(columns) - count
+    if not count or not others:
+        return dict.fromkeys(columns, 1.0)
+    return {column: 1 / count if column in throughput else 1 / others for column in columns}
 
 
 Compared = tuple[str, Difference, str]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from collector.log.log_events import KINDS
 from collector.log.log_source import NAME as LOG
 from collector.model.snapshot import Event, Scrape, Snapshot
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 
 # Event kinds that every agent counts from 0, whether or not it reads Cassandra's log.
 ALWAYS = ("disagreement", "missed", "no_answer", "restart", "run", "suspended")

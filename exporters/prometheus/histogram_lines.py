@@ -47,16 +47,6 @@ class HistogramCache:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def size(self, unit: str, length: int) -> int:
-        """Return the number of series of a histogram with `length` counts; 0 for an unknown bucket layout.
-
-        There is one series for each upper bound, including infinity, and one each for the count and the sum.
-        """
-        try:
-            return len(self._upper_bounds.bounds(unit, length)) + 3
-        except LayoutError:
-            return 0
-
     def lines(self, metric: Metric, series: Series, counts: tuple[int, ...]) -> HistogramLines:
         lines = self._lines.get(series)
         if lines is None or lines.counts != counts:

@@ -20,6 +20,11 @@ STALL_S = 30.0
 FORGET_S = 600.0
 
 
+def stall_s(interval_s: float) -> float:
+    """Return the time without a tick after which all values are stale."""
+    return max(PERIODS * interval_s, STALL_S)
+
+
 class _Latest:
     """The latest value of a series, its time, and when it becomes stale."""
 
@@ -69,7 +74,7 @@ class LatestValues:
 
     def stalled(self, now_s: float) -> bool:
         """Return whether all values are stale because ticks have stopped; `now_s` is the time on the scrapes' clock."""
-        return now_s - self._at_s > max(PERIODS * self._interval_s, STALL_S)
+        return now_s - self._at_s > stall_s(self._interval_s)
 
     def current(self) -> dict[Series, Value]:
         """Return all values that are not stale. If sources share a series, the source added last wins."""

@@ -1,11 +1,12 @@
 """The page at /metrics: rendered at most once per tick, on the first request, and cached."""
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 from collector.catalogue import CATALOGUE
 from collector.model.identity import Identity
@@ -15,6 +16,7 @@ from exporters.prometheus.agent_health import AgentHealth, TickHealth
 from exporters.prometheus.latest_values import LatestValues
 from exporters.prometheus.rendering import Options, Part, Rendering, document
 from exporters.prometheus.self_metrics import SelfMetrics
+from exporters.prometheus.series_lines import Body, SeriesLines
 
 # gzip level: a higher one would cost the node more CPU time than the saved network traffic is worth.
 LEVEL = 1
@@ -47,12 +49,12 @@ class Page:
         self._latest = LatestValues(catalogue, interval_s)
         self._self_metrics = SelfMetrics(registry, health)
         self._catalogue, self._log = self._latest.catalogue, log
-        self._rendering = Rendering(options, self._catalogue, log)
+        self._rendering = Rendering(options, self._catalogue, log, SeriesLines)
         self._now_s = now_s
         self._last_tick = _Tick(0, Identity(), TickHealth())
         self._lock = Lock()
         self._rendered: _Tick | None = None
-        self._parts: list[Part] = []
+        self._parts: list[Part[Body]] = []
         self._self_texts: dict[bool, str] = {}
         self._pages: dict[tuple[bool, bool], bytes] = {}
         self.series = 0
@@ -64,10 +66,14 @@ class Page:
         last = self._last_tick
         self._last_tick = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events))
 
+    def live_families(self) -> Iterator[PrometheusMetric]:
+        """Yield the self-metrics that only a running agent knows, as opposed to those in its journal."""
+        return self._self_metrics.live_families()
+
     def change(self, options: Options) -> None:
         """Render with new options from now on."""
         with self._lock:
-            self._rendering, self._rendered = Rendering(options, self._catalogue, self._log), None
+            self._rendering, self._rendered = Rendering(options, self._catalogue, self._log, SeriesLines), None
 
     def get(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition of the last tick, gzipped if `compressed`.

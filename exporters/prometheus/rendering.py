@@ -1,14 +1,15 @@
-"""Renders a tick as metric families in both Prometheus formats."""
+"""Renders a tick as metric families, in any format that has a `SeriesRenderer`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, Protocol, TypeVar
 
 from collector.catalogue import HOST
 from collector.model.metric import Kind, Metric, Value, Values
 from exporters.prometheus.metric_family import INFO, Family, families_of, is_info, text_label
 from exporters.prometheus.series_limit import DEFAULT_LIMIT, SeriesLimit
-from exporters.prometheus.series_lines import Body, CurrentValues, Group, SeriesLines
+from exporters.prometheus.series_lines import Body
+from exporters.prometheus.series_values import CurrentValues, Group, max_series
 from exporters.prometheus.upper_bounds import UpperBounds
 
 LIMIT, REFUSED, SERIES = "casstat_series_limit", "casstat_series_refused", "casstat_series"
@@ -42,17 +43,53 @@ class Options:
     machine: bool = True
 
 
-class Part(NamedTuple):
+class HasSeries(Protocol):
+    """The series of a metric in some format."""
+
+    @property
+    def series(self) -> int:
+        """The number of series."""
+
+
+B = TypeVar("B", bound=HasSeries)
+B_co = TypeVar("B_co", bound=HasSeries, covariant=True)
+
+
+class SeriesRenderer(Protocol[B_co]):
+    """Renders the series of one node in some format."""
+
+    def body(self, metric: Metric, group: Group, current: CurrentValues) -> B_co:
+        """Return the series of a metric; `current` contains the counters that hold the histogram sums."""
+
+    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> B_co:
+        """Return one series with these names and values as labels; its own value is always 1."""
+
+    def keep(self, current: CurrentValues) -> None:
+        """Delete what is cached for series that are not in `current`, if the cache has become much too large."""
+
+
+RendererFactory = Callable[[Mapping[str, Metric], UpperBounds, Mapping[str, str]], SeriesRenderer[B]]
+"""Creates the renderer for a catalogue, upper bounds, and the labels of the node, which every series has."""
+
+
+@dataclass(frozen=True)
+class Part(Generic[B]):
     """A metric family and its series."""
 
     family: Family
-    body: Body
+    body: B
 
 
-class Rendering:
-    """Renders ticks, and caches text that does not change. Logs the metrics that the series limit leaves out."""
+class Rendering(Generic[B]):
+    """Renders ticks, and caches what does not change. Logs the metrics that the series limit leaves out."""
 
-    def __init__(self, options: Options, catalogue: Mapping[str, Metric], log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        catalogue: Mapping[str, Metric],
+        log: Callable[[str], None],
+        renderer: RendererFactory[B],
+    ) -> None:
         hidden = frozenset[str]() if options.machine else NODE_EXPORTERS
         self._catalogue = {
             name: metric for name, metric in {**catalogue, **LIMIT_METRICS}.items() if name not in hidden
@@ -61,15 +98,17 @@ class Rendering:
         self._options = options
         self._limit = SeriesLimit(options.limit, self._catalogue, log)
         self._identity: Mapping[str, str] = {}
-        self._lines = SeriesLines(self._catalogue, options.upper_bounds, {})
+        self._create_renderer = renderer
+        self._renderer = renderer(self._catalogue, options.upper_bounds, {})
 
-    def parts(self, current: CurrentValues, identity: Mapping[str, str], others: int) -> list[Part]:
+    def parts(self, current: CurrentValues, identity: Mapping[str, str], others: int) -> list[Part[B]]:
         """Return the node's metric families; `others` is the number of other series on the page.
 
         Family names are unique. The number of series never exceeds the limit unless the others alone exceed it.
         """
         if identity != self._identity:
-            self._identity, self._lines = identity, SeriesLines(self._catalogue, self._options.upper_bounds, identity)
+            self._identity = identity
+            self._renderer = self._create_renderer(self._catalogue, self._options.upper_bounds, identity)
         groups = self._grouped(current)
         sizes = {name: self._size(name, group) for name, group in groups.items()}
         others += len((SERIES, LIMIT))
@@ -81,7 +120,7 @@ class Rendering:
         ]
         series = sum(part.body.series for part in parts) + others + len(left_out)
         parts.extend(self._limit_parts(series, left_out))
-        self._lines.keep(current)
+        self._renderer.keep(current)
         return [part for part in parts if part.body.series]
 
     def _grouped(self, current: CurrentValues) -> dict[str, Group]:
@@ -94,23 +133,25 @@ class Rendering:
         return {name: group for name in self._families if (group := groups[name])}
 
     def _size(self, name: str, group: Group) -> int:
-        return 1 if name == INFO else self._lines.size(self._catalogue[name], group)
+        return 1 if name == INFO else max_series(self._catalogue[name], group, self._options.upper_bounds)
 
-    def _body(self, name: str, group: Group, current: CurrentValues) -> Body:
+    def _body(self, name: str, group: Group, current: CurrentValues) -> B:
         if name != INFO:
-            return self._lines.body(self._catalogue[name], group, current)
-        return self._lines.info(INFO, ((text_label(self._catalogue[series[0]]), str(value)) for series, value in group))
+            return self._renderer.body(self._catalogue[name], group, current)
+        return self._renderer.info(
+            INFO, ((text_label(self._catalogue[series[0]]), str(value)) for series, value in group)
+        )
 
-    def _limit_parts(self, series: int, left_out: Mapping[str, int]) -> Iterator[Part]:
+    def _limit_parts(self, series: int, left_out: Mapping[str, int]) -> Iterator[Part[B]]:
         """Yield metrics for the number of series, the limit, and the metrics that were left out."""
         values: Values = {(SERIES,): series, (LIMIT,): self._options.limit}
         values.update({(REFUSED, name): size for name, size in left_out.items()})
         for name, metric in LIMIT_METRICS.items():
             group: list[tuple[tuple[str, ...], Value]] = [item for item in values.items() if item[0][0] == name]
-            yield Part(self._families[name], self._lines.body(metric, group, values))
+            yield Part(self._families[name], self._renderer.body(metric, group, values))
 
 
-def document(parts: Iterable[Part], *, openmetrics: bool) -> str:
+def document(parts: Iterable[Part[Body]], *, openmetrics: bool) -> str:
     """Return the lines of all parts, without the OpenMetrics end marker."""
     if openmetrics:
         return "".join(part.family.openmetrics + part.body.openmetrics for part in parts)

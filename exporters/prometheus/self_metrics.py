@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from exporters.prometheus.agent_health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
 from exporters.prometheus.metric_family import PLACEMENT, encodable
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 
 Rows = Mapping[tuple[str, ...], float]
 
@@ -33,6 +33,14 @@ class SelfMetrics(Collector):
         generate = generate_openmetrics if openmetrics else generate_latest
         return generate(self._registry).decode()
 
+    def live_families(self) -> Iterator[Metric]:
+        """Yield the metrics that only a running agent knows: its journal, its sinks, the runs, and its process."""
+        health = self._health()
+        yield from _journal(health.journal) if health.journal else ()
+        yield from _sinks(health.sinks)
+        yield from _runs(health.runs)
+        yield from self._process.collect()
+
     def describe(self) -> Iterable[Metric]:
         """Return no metrics, because their number and names depend on the sources and sinks."""
         return []
@@ -40,9 +48,15 @@ class SelfMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the current metrics with the identity labels."""
         identity, health = self._identity, self._health()
-        agent = _agent(health, identity.get("node", ""))
-        families = (*agent, *_ticks(self._ticking), *_sinks(health.sinks), *_runs(health.runs))
-        for family in (*families, *self._process.collect()):
+        families = (
+            *agent_families(health.version, identity.get("node", ""), health.machine, health.network),
+            *(_journal(health.journal) if health.journal else ()),
+            *tick_families(self._ticking),
+            *_sinks(health.sinks),
+            *_runs(health.runs),
+            *self._process.collect(),
+        )
+        for family in families:
             family.samples = [
                 sample._replace(
                     labels={name: encodable(value) for name, value in {**identity, **sample.labels}.items()}
@@ -52,15 +66,15 @@ class SelfMetrics(Collector):
             yield family
 
 
-def _agent(health: AgentHealth, node: str) -> Iterator[Metric]:
-    yield InfoMetricFamily("casstat_build", "Version of casstat.", {"version": health.version})
+def agent_families(version: str, node: str, machine: str, network: str) -> Iterator[Metric]:
+    """Yield casstat's version, and the machine and network of a node ("" if unknown)."""
+    yield InfoMetricFamily("casstat_build", "Version of casstat.", {"version": version})
     yield InfoMetricFamily(
         PLACEMENT,
         "Machine and network of the node; nodes that share them report the same machine metrics.",
         # An unknown machine gets a unique name, so that no two nodes share it.
-        {"machine": health.machine or f"of {node}", "network": health.network},
+        {"machine": machine or f"of {node}", "network": network},
     )
-    yield from _journal(health.journal) if health.journal else ()
 
 
 def _journal(journal: JournalHealth) -> Iterator[Metric]:
@@ -75,7 +89,8 @@ def _journal(journal: JournalHealth) -> Iterator[Metric]:
         yield GaugeMetricFamily("casstat_journal_bytes", "Size of the journal in bytes.", float(journal.size_bytes))
 
 
-def _ticks(ticking: TickHealth) -> Iterator[Metric]:
+def tick_families(ticking: TickHealth) -> Iterator[Metric]:
+    """Yield the metrics of an agent's ticks, sources and events."""
     yield CounterMetricFamily("casstat_ticks", "Number of ticks.", ticking.ticks)
     yield CounterMetricFamily("casstat_ticks_missed", "Number of missed ticks.", ticking.missed)
     yield GaugeMetricFamily("casstat_tick_late_seconds", "Delay of the last tick, in seconds.", ticking.late_s)

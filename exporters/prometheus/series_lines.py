@@ -1,17 +1,13 @@
 """Renders series as lines. Text that does not change between ticks is cached."""
 
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from typing import NamedTuple
 
-from collector.model.metric import Kind, Metric, Series, Value
+from collector.model.metric import Kind, Metric, Series
 from exporters.prometheus.histogram_lines import HistogramCache
-from exporters.prometheus.metric_family import labels_text, named, text_label
+from exporters.prometheus.metric_family import labels_text, named
+from exporters.prometheus.series_values import CurrentValues, Group, histogram_sum, numbers, text_labels
 from exporters.prometheus.upper_bounds import UpperBounds
-
-CurrentValues = Mapping[Series, Value]
-Group = list[tuple[Series, Value]]
-
 
 # Unused text is deleted when the number of cached series exceeds twice the current number by more than SPARE.
 SPARE = 1000
@@ -39,13 +35,6 @@ class SeriesLines:
         """The number of series with cached text."""
         return len(self._prefixes) + len(self._histogram_cache)
 
-    def size(self, metric: Metric, group: Group) -> int:
-        """Return the maximum number of series that the lines of a metric can contain."""
-        if metric.kind is not Kind.HISTOGRAM:
-            return len(group)
-        lengths = [len(value) for _, value in group if isinstance(value, tuple)]
-        return sum(self._histogram_cache.size(metric.unit, length) * lengths.count(length) for length in set(lengths))
-
     def body(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
         """Return the lines of a metric; `current` contains the counters that hold the histogram sums."""
         if metric.kind is Kind.HISTOGRAM:
@@ -63,23 +52,15 @@ class SeriesLines:
             self._histogram_cache.keep(current)
 
     def _numbers(self, metric: Metric, group: Group) -> list[str]:
-        lines, prefixes, scale = [], self._prefixes, metric.scale
-        is_counter = metric.kind is Kind.COUNTER
-        for series, value in group:
-            if isinstance(value, str | tuple) or (is_counter and value < 0):
-                continue
-            if scale != 1:
-                value = value * scale
-            if not isfinite(value):
-                continue
-            prefix = prefixes.get(series) or self._prefix(metric, series)
-            lines.append(f"{prefix}{value}\n")
-        return lines
+        prefixes = self._prefixes
+        return [
+            f"{prefixes.get(series) or self._prefix(metric, series)}{value}\n"
+            for series, value in numbers(metric, group)
+        ]
 
     def _texts(self, metric: Metric, group: Group) -> list[str]:
-        labels = *metric.labels, text_label(metric)
         return [
-            f"{named(metric.name, self._common, labels_text(zip(labels, (*series[1:], str(value)), strict=True)))}1\n"
+            f"{named(metric.name, self._common, labels_text(text_labels(metric, series, value)))}1\n"
             for series, value in group
         ]
 
@@ -91,7 +72,6 @@ class SeriesLines:
     def _histograms(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
         text, openmetrics, series_count = [], [], 0
         total = self._catalogue.get(metric.total)
-        scale = total.scale if total else 1.0
         for series, value in group:
             if not isinstance(value, tuple):
                 continue
@@ -99,9 +79,9 @@ class SeriesLines:
             if not cached.buckets:
                 continue
             lines = cached.buckets + cached.total
-            total_value = current.get((metric.total, *series[1:])) if total else None
-            if isinstance(total_value, int | float) and total_value >= 0 and isfinite(total_value):
-                lines = f"{lines}{cached.sum_prefix}{total_value * scale}\n"
+            sum_value = histogram_sum(total, series, current)
+            if sum_value is not None:
+                lines = f"{lines}{cached.sum_prefix}{sum_value}\n"
                 openmetrics.append(lines)
             else:
                 # OpenMetrics does not allow a count without a sum.

@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -28,12 +29,14 @@ class Checkpoint:
     time_s, session  identify the tick.
     position         where to resume reading, far enough back for correct rates in the following ticks.
     identity         the node's identity at that tick.
+    sink_state       the state of the sink after that tick; empty for most sinks.
     """
 
     time_s: float
     session: str
     position: Position
     identity: Identity
+    sink_state: Mapping[str, Any] = field(default_factory=dict)
 
 
 def checkpoint_path(folder: Path, sink: str) -> Path:
@@ -74,4 +77,7 @@ def _parsed(content: Any) -> Checkpoint:
         raise ValueError("time out of range")
     if type(content["position"]["offset"]) is not int or position.offset < 0 or "/" in position.file:
         raise ValueError("invalid position")
-    return Checkpoint(time_s, session, position, identity)
+    sink_state = content.get("sink_state", {})
+    if not isinstance(sink_state, dict):
+        raise TypeError("the sink's state is not an object")
+    return Checkpoint(time_s, session, position, identity, sink_state)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.dead_letters import DeadLetters
-from exporters.sinks.sink import RefusedError, Sink, TooLargeError, UnavailableError
+from exporters.sinks.sink import PartialWriteError, RefusedError, Sink, TooLargeError, UnavailableError
 
 MAX_POINTS = 5000
 MAX_BYTES = 2 << 20
@@ -49,7 +49,7 @@ class Delivery:
 
     def enqueue(self, points: Points) -> None:
         """Add points to send after those that are pending."""
-        self._pending.extend(requests(points))
+        self._pending.extend(requests(points, self._sink.shards))
         self._accepts_some = False
 
     def send(self, stopped: Callable[[], bool]) -> None:
@@ -67,10 +67,20 @@ class Delivery:
                 self._halve()
             except RefusedError as error:
                 self._refused(points, error)
+            except PartialWriteError as error:
+                self._pending.popleft()
+                self._count_partial(points, error)
             else:
                 self._pending.popleft()
                 self.points += len(points)
                 self._accepts_some, self._reason = True, ""
+
+    def _count_partial(self, points: Points, error: PartialWriteError) -> None:
+        """Count the points that the store did not accept, while it stored the others."""
+        self.points += len(points) - error.refused
+        self.refused += error.refused
+        self._accepts_some, self._reason = True, ""
+        self._log(f"the store refused up to {error.refused} of {len(points)} points: {error}", kind="partial")
 
     def _refused(self, points: Points, error: RefusedError) -> None:
         """Isolate the points that the store refuses, and write them to the dead-letter file.
@@ -93,13 +103,13 @@ class Delivery:
         for index in range(0, len(points), -(-len(points) // PROBES)):
             try:
                 self._sink.send([points[index]], TIMEOUT_S)
-            except (RefusedError, TooLargeError):
+            except (RefusedError, TooLargeError, PartialWriteError):
                 continue
             self._accepts_some = True
             self.points += 1
             # Do not send this point again: not every store ignores duplicates.
             del points[index]
-            self._pending = deque(requests(points))
+            self._pending = deque(requests(points, self._sink.shards))
             return True
         return False
 
@@ -119,7 +129,7 @@ class Delivery:
     def _write_dead_letters(self, points: Points, error: RefusedError) -> None:
         self.refused += len(points)
         try:
-            written = self._dead_letters.write(points, str(error))
+            written = self._dead_letters.write([self._sink.text(point) for point in points], str(error))
         except OSError as write_error:
             written = 0
             self._log(
@@ -132,12 +142,15 @@ class Delivery:
         self._log(f"the store refused {count} ({where}): {error}", kind="refused")
 
 
-def requests(points: Points) -> list[Points]:
-    """Split points, in order, into requests of limited count and size; an oversized point gets its own request."""
+def requests(points: Points, shards: int = 1) -> list[Points]:
+    """Split points, in order, into batches of limited count and size; an oversized point gets its own batch.
+
+    The limits apply to each of the requests that a sink sends at the same time.
+    """
     parts: list[Points] = []
     begin = size = 0
     for index, point in enumerate(points):
-        if index > begin and (index - begin >= MAX_POINTS or size + len(point) > MAX_BYTES):
+        if index > begin and (index - begin >= MAX_POINTS * shards or size + len(point) > MAX_BYTES * shards):
             parts.append(points[begin:index])
             begin, size = index, 0
         size += len(point) + 1

@@ -1,6 +1,6 @@
 """The shipping loop, the same for all sinks: read, encode, send, save a checkpoint."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -8,21 +8,19 @@ from pathlib import Path
 from collector.journal.follower import JournalFollower
 from collector.journal.writer import Position
 from collector.model.identity import Identity
-from collector.model.metric import Metric
-from collector.model.sample import Sample
-from exporters.bounded_labels import BoundedLabels
+from collector.printable import one_line
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.recent_ticks import RecentTicks
 from exporters.shipping import checkpoint as checkpoints
-from exporters.shipping.checkpoint import CheckpointError, checkpoint_path, file_name
+from exporters.shipping.checkpoint import Checkpoint, CheckpointError, checkpoint_path, file_name
 from exporters.shipping.dead_letters import DeadLetters
 from exporters.shipping.delivery import MAX_POINTS, Delivery
 from exporters.shipping.gaps import Gaps
 from exporters.shipping.retry_delay import Backoff
 from exporters.shipping.runtime import Runtime
-from exporters.shipping.sink_health import SinkHealth
 from exporters.shipping.tick_queue import Journal, ShipTick, TickQueue
-from exporters.sinks.sink import Sink, UnavailableError
+from exporters.sink_health import SinkHealth
+from exporters.sinks.sink import LiveFamilies, Sink, UnavailableError
 
 # How long to wait for new ticks at the end of the journal.
 POLL_S = 0.25
@@ -44,6 +42,7 @@ class Plan:
     recent          recent ticks in memory, if any.
     cpu_share       the share of a core that catching up may use; 1 for no limit.
     begin_s, end_s  the time range of the ticks to ship.
+    live            returns the agent's self-metrics.
     """
 
     open_journal: Callable[[Position | None], Journal]
@@ -54,6 +53,7 @@ class Plan:
     cpu_share: float = CPU_SHARE
     begin_s: float = -inf
     end_s: float = inf
+    live: LiveFamilies = tuple
 
 
 def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
@@ -70,6 +70,8 @@ class Shipper:
         self._plan = plan
         self._runtime = runtime
         self._raw_log = log
+        if sink.deprecated:
+            log(f"{sink.name}: {sink.deprecated}")
         self._log = RateLimitedLogger(lambda text: log(f"{sink.name}: {text}"), runtime.monotonic_s)
         self._gaps = Gaps(self._log)
         state_folder = plan.state_folder
@@ -78,18 +80,30 @@ class Shipper:
         self._delivery = Delivery(sink, dead_letters, self._log, runtime.monotonic_s)
         self._backoff = Backoff(runtime.random)
         checkpoint = self._load_checkpoint()
-        self._ticks = TickQueue(plan.open_journal, checkpoint, self._plan.start, self._gaps, plan.recent, plan.identity)
+        self._ticks = TickQueue(
+            plan.open_journal,
+            checkpoint,
+            self._plan.start,
+            self._gaps,
+            plan.recent,
+            plan.identity,
+            sink.replay,
+            plan.live,
+        )
         self._shipped_until_s = None if checkpoint is None else checkpoint.time_s
-        self._unsaved: ShipTick | None = None
+        self._unsaved: Checkpoint | None = None
         self._saved_s = -inf
         self._down_s: float | None = None
         self._health = SinkHealth(sink.name)
-        self._catalogue: Mapping[str, Metric] = {}
-        self._bounded = BoundedLabels(self._catalogue)
         self._busy_s, self._used_s = runtime.monotonic_s(), runtime.cpu_s()
         self._behind = False
         self.ticks = 0
         self.stopped = False
+
+    @property
+    def exports_page(self) -> bool:
+        """Whether the sink's points depend on the options of /metrics."""
+        return self._sink.exports_page
 
     def health(self) -> SinkHealth:
         """Return the sink's health; may be called from any thread."""
@@ -121,12 +135,15 @@ class Shipper:
         points: list[bytes] = []
         last, tick, selected = None, None, 0
         try:
-            while len(points) < MAX_POINTS and (tick := self._ticks.next()) is not None:
+            while len(points) < MAX_POINTS * self._sink.shards and (tick := self._ticks.next()) is not None:
                 last = tick
                 self._shipped_until_s = tick.time_s if self._shipped_until_s is None else self._shipped_until_s
-                if tick.sample is not None and self._plan.begin_s <= tick.time_s <= self._plan.end_s:
-                    selected += 1
-                    points += self._encode(tick, tick.sample)
+                if self._plan.begin_s <= tick.time_s <= self._plan.end_s:
+                    tick_points = self._sink.encode(tick.content)
+                    selected += bool(tick_points) or tick.content.sample is not None
+                    points += tick_points
+                else:
+                    self._sink.replay(tick.content)
         finally:
             # Even after an error, send the ticks read before it, because they will not be read again.
             if last is not None:
@@ -146,12 +163,6 @@ class Shipper:
         self._ticks.close()
         self._sink.close()
 
-    def _encode(self, tick: ShipTick, sample: Sample) -> list[bytes]:
-        if tick.catalogue is not self._catalogue:
-            self._catalogue, self._bounded = tick.catalogue, BoundedLabels(tick.catalogue)
-        sample = replace(sample, values=self._bounded.values(sample.values))
-        return self._sink.encode(self._bounded.catalogue, tick.identity, sample, tick.placement)
-
     def _deliver(self, points: list[bytes], last: ShipTick) -> None:
         """Send points, waiting while the store is unavailable, and then advance the checkpoint."""
         self._delivery.enqueue(points)
@@ -169,7 +180,8 @@ class Shipper:
                 self._mark_down(failure)
                 self._wait(self._backoff.next_s(failure.retry_after_s))
         if not self._delivery.has_pending:
-            self._shipped_until_s, self._unsaved = last.time_s, last
+            self._shipped_until_s = last.time_s
+            self._unsaved = replace(last.checkpoint, sink_state=self._sink.state())
             self._save_checkpoint()
         self._update_health()
 
@@ -217,17 +229,29 @@ class Shipper:
             self._wait(rest_s)
         self._busy_s, self._used_s = self._runtime.monotonic_s(), self._runtime.cpu_s()
 
-    def _load_checkpoint(self) -> checkpoints.Checkpoint | None:
+    def _load_checkpoint(self) -> Checkpoint | None:
         if self._path is None:
             return None
         try:
-            return checkpoints.load(self._path)
+            checkpoint = checkpoints.load(self._path)
+            self._restore(checkpoint)
         except CheckpointError as error:
             self._raw_log(f"{error}: sending the whole recording, including ticks already sent")
         except OSError as error:
             self._raw_log(f"{self._path}: {error.strerror}: sending the whole recording, including ticks already sent")
+        else:
+            return checkpoint
         self._plan = replace(self._plan, start=None)
         return None
+
+    def _restore(self, checkpoint: Checkpoint | None) -> None:
+        """Restore the sink's state. Raises CheckpointError."""
+        if checkpoint is None:
+            return
+        try:
+            self._sink.restore(checkpoint.sink_state)
+        except (TypeError, ValueError, KeyError) as error:
+            raise CheckpointError(f"{self._path}: malformed checkpoint ({one_line(type(error).__name__)})") from None
 
     def _save_checkpoint(self) -> None:
         now_s = self._runtime.monotonic_s()
@@ -235,7 +259,7 @@ class Shipper:
             return
         self._saved_s = now_s
         try:
-            checkpoints.save(self._path, self._unsaved.checkpoint)
+            checkpoints.save(self._path, self._unsaved)
         except OSError as error:
             text = f"{self._path}: {error.strerror}: some points would be sent again after a restart"
             self._log(text, kind="checkpoint")

@@ -1,13 +1,12 @@
 """The ticks to ship: from the journal, or from memory when the sink is not behind."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Protocol
 
-from collector.cluster.aggregation import Placement
 from collector.cluster.node_intervals import placement
 from collector.journal.follower import Removed
 from collector.journal.header import Header
@@ -16,12 +15,11 @@ from collector.journal.reader import Entry, read
 from collector.journal.tick_order import Finding, RepeatedTicks, TickOrder
 from collector.journal.writer import Position
 from collector.model.identity import Identity
-from collector.model.metric import Metric
-from collector.model.sample import Sample
 from collector.sampling.sample_stream import SampleStream
 from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
+from exporters.sinks.sink import LiveFamilies, NodeTick
 
 # Reading resumes at least LOOK_BACK_S before the last tick sent, because a rate needs two readings, and those of a slow
 # source, such as nodetool, are up to LOOK_BACK_S apart.
@@ -45,25 +43,27 @@ class Journal(Protocol):
 class ShipTick:
     """One tick to ship.
 
-    placement  where the node runs.
-    sample     the sample of its interval; None for the first tick of a session.
+    content    what a sink encodes.
     position   the position of its frame.
     restart    the position from which reading can resume, with correct rates for the ticks after this one.
     """
 
-    time_s: float
-    session: str
-    catalogue: Mapping[str, Metric]
-    identity: Identity
-    placement: Placement
-    sample: Sample | None
+    content: NodeTick
     position: Position
     restart: Position
 
     @property
+    def time_s(self) -> float:
+        return self.content.snapshot.tick.time_s
+
+    @property
+    def session(self) -> str:
+        return self.content.header.session
+
+    @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint to save once the store has the tick."""
-        return Checkpoint(self.time_s, self.session, self.restart, self.identity)
+        return Checkpoint(self.time_s, self.session, self.restart, self.content.identity)
 
 
 class RecordingReader:
@@ -124,10 +124,13 @@ class TickQueue:
         gaps: Gaps,
         recent: RecentTicks | None = None,
         identity: Identity | None = None,
+        replay: Callable[[NodeTick], None] = lambda _: None,
+        live: LiveFamilies = tuple,
     ) -> None:
         """Open the journal at the checkpoint, or, without one, at `start` (None for the journal's beginning).
 
-        `identity` is the node's identity at `start`.
+        `identity` is the node's identity at `start`. `replay` is called with the ticks before the checkpoint, in order;
+        `live` returns the agent's self-metrics, for ticks from memory.
         """
         self._open_journal = open_journal
         self._gaps = gaps
@@ -139,6 +142,8 @@ class TickQueue:
         self._checkpoint = checkpoint
         self._start = start
         self._first_identity = identity or Identity()
+        self._replay = replay
+        self._live = live
         self._open()
 
     def next(self) -> ShipTick | None:
@@ -187,6 +192,8 @@ class TickQueue:
                     self._gaps.count(item)
                     return self._hand_out(tick)
                 self._gaps.skip(item)
+                if self._last is None:
+                    self._replay(tick.content)
                 if (tick.time_s, tick.session) == (self._seek_to.time_s, self._seek_to.session):
                     self._seek_to = None
                     self._last = tick
@@ -210,13 +217,11 @@ class TickQueue:
         sample = self._sampling.add(entry.snapshot)
         # The header may change within a session, for example when Cassandra is found in another network namespace.
         where = placement(entry.head)
-        return self._ship_tick(entry.snapshot.tick.time_s, where, sample, self._journal.position(entry))
+        content = NodeTick(self._head, self._identity, entry.snapshot, sample, where)
+        return self._ship_tick(content, self._journal.position(entry))
 
-    def _ship_tick(self, time_s: float, where: Placement, sample: Sample | None, position: Position) -> ShipTick:
-        assert self._head is not None  # noqa: S101
-        head = self._head
-        restart = self._restarts.add(position, head.interval_s)
-        return ShipTick(time_s, head.session, head.catalogue, self._identity, where, sample, position, restart)
+    def _ship_tick(self, content: NodeTick, position: Position) -> ShipTick:
+        return ShipTick(content, position, self._restarts.add(position, content.header.interval_s))
 
     def _hand_out(self, tick: ShipTick) -> ShipTick:
         self._last, self._checkpoint = tick, tick.checkpoint
@@ -229,7 +234,10 @@ class TickQueue:
             return None
         tick = self._buffered.popleft()
         self._number, self._identity = tick.number, tick.identity
-        return self._hand_out(self._ship_tick(tick.tick.time_s, tick.placement, tick.sample, tick.position))
+        content = NodeTick(
+            self._last.content.header, tick.identity, tick.snapshot, tick.sample, tick.placement, self._live
+        )
+        return self._hand_out(self._ship_tick(content, tick.position))
 
     def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
         """Buffer those recent ticks in memory that follow the last returned one; return whether there are any."""

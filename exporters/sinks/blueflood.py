@@ -13,9 +13,11 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.printable import one_line
+from exporters.prometheus.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.dotted_names import PathCache
 from exporters.sinks.parts.points import rows, time_ms
+from exporters.sinks.parts.sample_sink import SampleSink
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError, UnavailableError
@@ -28,7 +30,7 @@ MAX_TTL_S = 2**31 - 1
 NOT_STORED_IN_TIME = 202
 
 
-def connect(target: Target) -> "Blueflood":
+def connect(target: Target, _: Options) -> "Blueflood":
     """Create the sink, without connecting. Raises SinkUrlError."""
     target.require_known("ttl_s", "token_file", *PARAMETERS)
     tenant, ttl = target.path.strip("/"), target.parameters.get("ttl_s", str(TTL_S))
@@ -42,7 +44,7 @@ def connect(target: Target) -> "Blueflood":
     return Blueflood(target, tenant, int(ttl))
 
 
-class Blueflood:
+class Blueflood(SampleSink):
     """Posts JSON arrays of points."""
 
     def __init__(self, target: Target, tenant: str, ttl_s: int) -> None:
@@ -58,7 +60,7 @@ class Blueflood:
         self._access = access_of(target)
         self._pools = Pools(context_of(target, self._access))
 
-    def encode(
+    def encode_sample(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
         """Return a JSON object for each field of each series."""

@@ -18,8 +18,10 @@ from collector.http.failures import connection_failure
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
+from exporters.prometheus.rendering import Options
 from exporters.sinks.parts.dotted_names import PathCache, part
 from exporters.sinks.parts.points import rows, tags, time_ms
+from exporters.sinks.parts.sample_sink import SampleSink
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.sink import SinkUrlError, UnavailableError
 
@@ -35,7 +37,7 @@ PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
 CHUNK_BYTES = 4096
 
 
-def connect(target: Target) -> "Graphite":
+def connect(target: Target, _: Options) -> "Graphite":
     """Create the sink, without connecting. Raises SinkUrlError."""
     target.require_known("tags")
     prefix = target.path.strip("/.")
@@ -44,7 +46,7 @@ def connect(target: Target) -> "Graphite":
     return Graphite(target, prefix, tagged=target.flag("tags"))
 
 
-class Graphite:
+class Graphite(SampleSink):
     """Sends lines, opening a new connection for each batch."""
 
     def __init__(self, target: Target, prefix: str, *, tagged: bool) -> None:
@@ -54,7 +56,7 @@ class Graphite:
         self._tagged = tagged
         self._paths = PathCache(prefix)
 
-    def encode(
+    def encode_sample(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
         """Return a line for each field of each series."""
@@ -94,9 +96,6 @@ class Graphite:
             raise UnavailableError("the store failed to read all points and close the connection in time") from None
         except OSError as error:
             raise UnavailableError(connection_failure(error).text) from None
-
-    def close(self) -> None:
-        """Do nothing: each batch closes its own connection."""
 
 
 def _tags(metric: Metric, identity: Identity, series: Series) -> str:

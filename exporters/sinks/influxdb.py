@@ -10,8 +10,10 @@ from collector.cluster.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
+from exporters.prometheus.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.line_protocol import LineEncoder
+from exporters.sinks.parts.sample_sink import SampleSink
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
 from exporters.sinks.sink import SinkUrlError
@@ -19,16 +21,17 @@ from exporters.sinks.sink import SinkUrlError
 if TYPE_CHECKING:
     from exporters.sinks.parts.store_http import StoreResponse
 
-SCHEMES = ("influxdb+http", "influxdb+https", "victoriametrics+http", "victoriametrics+https")
+DEPRECATED = ("victoriametrics+http", "victoriametrics+https")
+SCHEMES = ("influxdb+http", "influxdb+https", *DEPRECATED)
 URLS = (
     ("influxdb+http://HOST:8086/BUCKET?org=ORG&token_file=PATH", "InfluxDB 2"),
     ("influxdb+http://HOST:8086/DB/autogen?token_file=PATH", "InfluxDB 1.8; the file contains user:password"),
-    ("victoriametrics+http://HOST:8428", ""),
+    ("victoriametrics+http://HOST:8428", "deprecated: use prometheus+http"),
 )
 DROPPED = re.compile(r"\bdropped=(\d+)")
 
 
-def connect(target: Target) -> "InfluxDB":
+def connect(target: Target, _: Options) -> "InfluxDB":
     """Create the sink, without connecting. Raises SinkUrlError."""
     target.require_known("org", "token_file", "gzip", *PARAMETERS)
     bucket = target.path.rstrip("/")
@@ -37,7 +40,7 @@ def connect(target: Target) -> "InfluxDB":
     return InfluxDB(target, bucket)
 
 
-class InfluxDB:
+class InfluxDB(SampleSink):
     """Writes line protocol with influxdb_client, bypassing its point objects and retries."""
 
     def __init__(self, target: Target, bucket: str) -> None:
@@ -47,6 +50,9 @@ class InfluxDB:
         from exporters.sinks.parts.store_http import Pools
 
         self.name = target.name
+        if target.scheme in DEPRECATED:
+            scheme = target.scheme.replace("victoriametrics", "prometheus")
+            self.deprecated = f"deprecated (hint: use {scheme}://HOST:8428/api/v1/write, with the series of /metrics)"
         self._host = target.host
         self._bucket = bucket
         self._org = target.parameters.get("org", "")
@@ -62,7 +68,7 @@ class InfluxDB:
             self._client.api_client.set_default_header("Content-Encoding", "gzip")
         self._writer = self._client.write_api(write_options=SYNCHRONOUS)
 
-    def encode(
+    def encode_sample(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
         """Return a line for each series and each kind of event."""

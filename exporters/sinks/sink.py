@@ -1,43 +1,96 @@
 """The sink interface, and the errors that a store may cause; `exporters.shipping` does everything else.
 
 A module in this directory is a sink if it defines `SCHEMES`, its URL schemes; `URLS`, the forms of its URLs for the
-help, each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` or
-raises SinkUrlError. It imports its client library in `connect` or later, because every agent imports all sinks.
+help, each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` and
+the options of /metrics, or raises SinkUrlError. It imports its client library in `connect` or later, because every
+agent imports all sinks.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client.metrics_core import Metric
 
 from collector.cluster.aggregation import NOWHERE, Placement
+from collector.journal.header import Header
 from collector.model.identity import Identity
-from collector.model.metric import Metric
 from collector.model.sample import Sample
+from collector.model.snapshot import Snapshot
+
+LiveFamilies = Callable[[], Iterable[Metric]]
 
 
-class Sink(Protocol):
-    """A store that samples are pushed to."""
+@dataclass(frozen=True)
+class NodeTick:
+    """One tick of a node.
 
-    @property
-    def name(self) -> str:
-        """The name in logs, metrics and files: scheme, host, port and path, without secrets."""
+    header     the header of its recording.
+    identity   the node's identity.
+    snapshot   the raw values.
+    sample     the sample of the interval that ends with it; None for the first tick of a session.
+    placement  where the node runs.
+    live       returns the self-metrics that only a running agent knows; none for a tick that is read from a file.
+    """
 
-    def encode(
-        self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
-    ) -> list[bytes]:
-        """Return a sample's points in the store's format; the same sample always gives the same points.
+    header: Header
+    identity: Identity
+    snapshot: Snapshot
+    sample: Sample | None
+    placement: Placement = NOWHERE
+    live: LiveFamilies = tuple
 
-        `catalogue` is the catalogue of the sample's recording. `placement` states where the node runs.
+
+class Sink(ABC):
+    """A store that ticks are pushed to.
+
+    name          the name in logs, metrics and files: scheme, host, port and path, without secrets.
+    shards        the number of requests that `send` sends at the same time.
+    exports_page  whether the points are the series of /metrics, and depend on its options.
+    deprecated    what to use instead, if the sink is deprecated; else "".
+    """
+
+    name: str
+    shards: int = 1
+    exports_page: bool = False
+    deprecated: str = ""
+
+    @abstractmethod
+    def encode(self, tick: NodeTick) -> list[bytes]:
+        """Return a tick's points in the store's format.
+
+        The same ticks, in the same order, always give the same points.
         """
 
+    @abstractmethod
     def send(self, points: Sequence[bytes], timeout_s: float) -> None:
         """Send points and return when the store has received them.
 
         The limits on the number of points, their size and the time are those of `exporters.shipping.delivery`; a sink
-        whose store accepts less splits the points. Raises UnavailableError, TooLargeError or RefusedError.
+        whose store accepts less splits the points. Raises UnavailableError, TooLargeError, RefusedError or
+        PartialWriteError.
         """
+
+    def replay(self, tick: NodeTick) -> None:
+        """Process a tick that was sent before the program started; only a sink whose points depend on it needs to."""
+        return
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what `replay` cannot restore, as JSON values for the checkpoint of the last tick."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore the state in a checkpoint. Raises TypeError, ValueError or KeyError if it is malformed."""
+        return
+
+    def text(self, point: bytes) -> bytes:
+        """Return a point as one line of text, for the dead-letter file."""
+        return point
 
     def close(self) -> None:
         """Close any open connections."""
+        return
 
 
 class SinkUrlError(ValueError):
@@ -57,6 +110,17 @@ class UnavailableError(Exception):
 
 class TooLargeError(Exception):
     """A server in front of the store, such as a proxy, rejects the request as too large; a smaller one may succeed."""
+
+
+class PartialWriteError(Exception):
+    """The store has stored some of the points and will never accept the others, such as those that are too old.
+
+    refused  the number of points that the store did not accept; an upper bound if the store does not state it.
+    """
+
+    def __init__(self, reason: str, refused: int) -> None:
+        super().__init__(reason)
+        self.refused = refused
 
 
 class RefusedError(Exception):

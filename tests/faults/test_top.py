@@ -159,6 +159,22 @@ def test_the_peers_of_a_seed_are_added(pair: FakeAgents) -> None:
         assert program.end()[0] == 0
 
 
+def test_agents_are_read_from_a_file_until_it_changes(pair: FakeAgents, tmp_path: Path) -> None:
+    file = tmp_path / "agents.json"
+    file.write_text(json.dumps([{"targets": [HEALTHY]}]))
+    with Program("top", "--file-sd", str(file), "--format", "json") as program:
+        row = program.row()
+        assert [node["node"] for node in row["nodes"]] == [HEALTHY]
+        # An unreadable file changes nothing; the next one adds an agent.
+        file.write_text("[")
+        file.with_suffix(".new").write_text(json.dumps([{"targets": [FAULTY, HEALTHY]}]))
+        file.with_suffix(".new").replace(file)
+        while len(row["nodes"]) < 2 or row["nodes_counted"] < 2:
+            row = program.row()
+        assert [node["node"] for node in row["nodes"]] == [HEALTHY, FAULTY]
+        assert program.end()[0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -168,6 +184,10 @@ def test_the_peers_of_a_seed_are_added(pair: FakeAgents) -> None:
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),
         (("10.0.0.1", "--agent-user", "me"), "or set CASSTAT_AGENT_PASSWORD"),
         (("10.0.0.1", "--replay", "/nowhere"), "cannot be combined with nodes"),
+        (("--file-sd", "/nowhere"), "/nowhere: No such file or directory"),
+        (("--file-sd", "/dev/null"), "not a list of target groups"),
+        (("--dns", "no-such-name.invalid"), "no-such-name.invalid: cannot resolve the name"),
+        (("--dns", "localhost:0"), "localhost:0: invalid port"),
         (("--replay", "/nowhere"), "/nowhere"),
     ],
 )

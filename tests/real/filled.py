@@ -17,8 +17,9 @@ from cli.demo.demo_node import Node
 from dashboards.rules.rule_files import rule_files
 from tests.faults.agents import RunningAgent
 from tests.faults.program import run
+from tests.ports import free_port
 from tests.real.prometheus import Prometheus
-from tests.real.stores import InfluxDB, VictoriaMetrics, fetched, free_port
+from tests.real.stores import InfluxDB, VictoriaMetrics, fetched
 from tests.waiting import eventually
 
 RATE = 300
@@ -31,13 +32,17 @@ Cells = dict[str, str]
 
 @dataclass(frozen=True)
 class FilledStores:
-    """The stores, the nodes and their journals, and the queried time range in seconds since the epoch."""
+    """The stores, the nodes and their journals, and the queried time range in seconds since the epoch.
+
+    `written` are stores that get everything through remote write; they scrape nothing.
+    """
 
     nodes: Sequence[Node]
     journals: Path
     prometheus: Prometheus
     victoria: VictoriaMetrics
     influxdb: InfluxDB
+    written: tuple[Prometheus, VictoriaMetrics]
     from_s: float
     to_s: float
 
@@ -62,7 +67,12 @@ def filled_stores(folder: Path, nodes: Sequence[Node]) -> Iterator[FilledStores]
         stack.callback(influxdb.stop)
         influxdb.start()
         running = stack.enter_context(ExitStack())
-        agents = [running.enter_context(_agent(node, folder, influxdb)) for node in nodes]
+        written = Prometheus(folder / "written-prometheus"), VictoriaMetrics(folder / "written-victoria-metrics")
+        for receiver in written:
+            stack.callback(receiver.stop)
+            receiver.start()
+        urls = [influxdb.url, *(receiver.write_url for receiver in written)]
+        agents = [running.enter_context(_agent(node, folder, urls)) for node in nodes]
         client = f"127.0.0.1:{free_port()}"
         jobs = {
             "casstat": {"static_configs": [{"targets": [agent.base.removeprefix("http://") for agent in agents]}]},
@@ -82,12 +92,13 @@ def filled_stores(folder: Path, nodes: Sequence[Node]) -> Iterator[FilledStores]
         agents[0].post(f"/api/v1/runs/{run_started['id']}/end", {})
         eventually(lambda: time.time() > to_s + 4, SPAN_S)
         running.close()
-        yield FilledStores(nodes, folder / "agents", prometheus, victoria, influxdb, to_s - SPAN_S, to_s)
+        yield FilledStores(nodes, folder / "agents", prometheus, victoria, influxdb, written, to_s - SPAN_S, to_s)
 
 
-def _agent(node: Node, folder: Path, influxdb: InfluxDB) -> RunningAgent:
+def _agent(node: Node, folder: Path, urls: Sequence[str]) -> RunningAgent:
     journal = folder / "agents" / node.spec.address
-    return RunningAgent(journal, "--jolokia", node.spec.jolokia_url, "--to", influxdb.url).wait_until_serving()
+    sinks = [word for url in urls for word in ("--to", url)]
+    return RunningAgent(journal, "--jolokia", node.spec.jolokia_url, *sinks).wait_until_serving()
 
 
 def _rules(folder: Path) -> list[Path]:

@@ -6,23 +6,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.real.stores import HOST, StoreProcess, fetched, free_port, scrape_config
+from tests.ports import free_port
+from tests.real.stores import HOST, StoreProcess, fetched, scrape_config
 
 Result = list[dict[str, Any]]
 
 
 class Prometheus(StoreProcess):
-    """A Prometheus that scrapes its jobs every second."""
+    """A Prometheus that scrapes its jobs every second, and accepts remote write."""
 
-    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]], rules: Sequence[Path] = ()) -> None:
+    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] = {}, rules: Sequence[Path] = ()) -> None:
         """`jobs` maps scrape job names to their settings in Prometheus's configuration; `rules` are rule files."""
-        self.address = f"http://{HOST}:{free_port()}"
+        self.address = f"http://{HOST}:{free_port(HOST)}"
+        self.write_url = f"prometheus+{self.address}/api/v1/write"
         folder.mkdir()
         more = {"rule_files": [str(path) for path in rules]} if rules else {}
         (folder / "prometheus.yml").write_text(scrape_config(jobs, **more))
         command = ["/usr/bin/env", "prometheus", f"--config.file={folder}/prometheus.yml"]
         command += [
             f"--storage.tsdb.path={folder}/data",
+            "--web.enable-remote-write-receiver",
             f"--web.listen-address={self.address.removeprefix('http://')}",
         ]
         super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/-/ready") != b"")

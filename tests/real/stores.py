@@ -6,13 +6,14 @@ import signal
 import socket
 import subprocess
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from cli.demo.demo_cluster import cache_folder
+from tests.ports import free_port
 from tests.waiting import eventually
 
 INFLUXD = "github.com/influxdata/influxdb/cmd/influxd@v1.8.10"
@@ -35,12 +36,6 @@ def influxd() -> Path:
         (unfinished / "influxd").replace(program)
         unfinished.rmdir()
     return program
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind((HOST, 0))
-        return int(bound.getsockname()[1])
 
 
 def fetched(url: str, data: bytes | None = None) -> bytes:
@@ -85,13 +80,13 @@ class InfluxDB(StoreProcess):
     """A single-node InfluxDB 1.8."""
 
     def __init__(self, folder: Path) -> None:
-        self._port = free_port()
+        self._port = free_port(HOST)
         self.address = f"http://{HOST}:{self._port}"
         self.url = f"influxdb+{self.address}/db/autogen"
         folder.mkdir()
         settings = {
             "INFLUXDB_REPORTING_DISABLED": "true",
-            "INFLUXDB_BIND_ADDRESS": f"{HOST}:{free_port()}",
+            "INFLUXDB_BIND_ADDRESS": f"{HOST}:{free_port(HOST)}",
             "INFLUXDB_META_DIR": folder / "meta",
             "INFLUXDB_DATA_DIR": folder / "data",
             "INFLUXDB_DATA_WAL_DIR": folder / "wal",
@@ -124,19 +119,25 @@ class InfluxDB(StoreProcess):
 
 
 class VictoriaMetrics(StoreProcess):
-    """Single-node VictoriaMetrics. With `jobs`, it also scrapes targets, like Prometheus."""
+    """Single-node VictoriaMetrics. With `jobs`, it also scrapes targets, like Prometheus.
 
-    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        port, graphite = free_port(), free_port()
+    Without `dedup`, it keeps every sample of a series, even if two have the same time.
+    """
+
+    def __init__(
+        self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] | None = None, *, dedup: bool = True
+    ) -> None:
+        port, graphite = free_port(HOST), free_port(HOST)
         self.address = f"http://{HOST}:{port}"
         self.url = f"victoriametrics+{self.address}"
+        self.write_url = f"prometheus+{self.address}/api/v1/write"
         self.graphite_url = f"graphite://{HOST}:{graphite}/casstat?tags=1"
         folder.mkdir()
         command = ["/usr/bin/env", "victoria-metrics", f"-storageDataPath={folder}/data", "-retentionPeriod=100y"]
         # By default, queries ignore the last 30 s.
         command += ["-search.latencyOffset=0s"]
         # Points that are sent again after a lost response must be counted only once.
-        command += ["-dedup.minScrapeInterval=1ms"]
+        command += ["-dedup.minScrapeInterval=1ms"] if dedup else []
         command += [f"-httpListenAddr={HOST}:{port}", f"-graphiteListenAddr={HOST}:{graphite}"]
         if jobs:
             (folder / "scrape.yml").write_text(scrape_config(jobs))
@@ -145,18 +146,25 @@ class VictoriaMetrics(StoreProcess):
 
     def points(self) -> dict[str, dict[int, float]]:
         """Return the values, keyed by series (whose metric name includes the field), then by time in milliseconds."""
-        fetched(f"{self.address}/internal/force_flush")
         points: dict[str, dict[int, float]] = {}
-        for line in fetched(f"{self.address}/api/v1/export?" + urlencode({"match[]": '{__name__!=""}'})).splitlines():
-            series = json.loads(line)
-            if series["metric"]["__name__"] == "casstat_events_text":
-                # VictoriaMetrics does not store text, so this field is not compared.
-                continue
-            labels = {key: value for key, value in series["metric"].items() if key not in ("__name__", "db")}
-            pairs = list(zip(series["timestamps"], series["values"], strict=True))
-            assert len(dict(pairs)) == len(pairs)
-            points[name(series["metric"]["__name__"], labels)] = dict(pairs)
+        for labels, values in self.series():
+            metric = labels.pop("__name__")
+            labels.pop("db", None)
+            # VictoriaMetrics does not store text, so this field is not compared.
+            if metric != "casstat_events_text":
+                points[name(metric, labels)] = values
         return points
+
+    def series(self, selector: str = '{__name__!=""}') -> Iterator[tuple[dict[str, str], dict[int, float]]]:
+        """Yield the labels of each series, and its values by time in milliseconds."""
+        fetched(f"{self.address}/internal/force_flush")
+        for line in fetched(f"{self.address}/api/v1/export?" + urlencode({"match[]": selector})).splitlines():
+            series = json.loads(line)
+            pairs = set(zip(series["timestamps"], series["values"], strict=True))
+            # A time occurs only once, unless the same sample was sent again.
+            assert len(dict(pairs)) == len(pairs)
+            # The mark at the end of a series is exported as null.
+            yield series["metric"], {time_ms: value for time_ms, value in pairs if value is not None}
 
 
 def scrape_config(jobs: Mapping[str, Mapping[str, Any]], **more: Any) -> str:
@@ -197,12 +205,12 @@ class Carbon(StoreProcess):
     """Graphite's carbon-cache with a resolution of one second and a retention of one hour."""
 
     def __init__(self, folder: Path) -> None:
-        port = free_port()
+        port = free_port(HOST)
         self.url = f"graphite://{HOST}:{port}/casstat"
         self._folder = folder
         folder.mkdir()
         folder.chmod(0o777)
-        text = CARBON.format(folder=folder, host=HOST, port=port, pickle=free_port(), query=free_port())
+        text = CARBON.format(folder=folder, host=HOST, port=port, pickle=free_port(HOST), query=free_port(HOST))
         (folder / "carbon.conf").write_text(text)
         (folder / "storage-schemas.conf").write_text("[all]\npattern = .*\nretentions = 1s:1h\n")
         command = ["/usr/bin/env", "carbon-cache", "--nodaemon", f"--config={folder}/carbon.conf", "start"]

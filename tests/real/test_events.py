@@ -20,13 +20,16 @@ def events_with_rows(rows: list[Row], kind: str, words: str) -> list[tuple[int, 
     ]
 
 
+# A busy machine may delay the event's line in the log, or the read of the log, by this many rows.
+LATE_ROWS = 3
+
+
 def assert_in_its_tick(line: Casstat, kind: str, words: str) -> None:
-    """Wait for the event; assert that it is in the row of its tick, or in the next one."""
+    """Wait for the event; assert that it is in the row of its tick, or soon after it, but never before."""
     line.wait_for(lambda rows: bool(events_with_rows(rows, kind, words)))
     line.wait_for_rows(1)
     at, event = events_with_rows(line.rows, kind, words)[0]
-    assert at >= 2, "the event is in one of the first two rows"
-    began, ended = line.rows[at - 2]["time"], line.rows[at]["time"]
+    began, ended = line.rows[max(at - 1 - LATE_ROWS, 0)]["time"], line.rows[at]["time"]
     assert began <= event["time"] <= ended
 
 

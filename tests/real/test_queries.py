@@ -1,5 +1,6 @@
 """Dashboard queries return values from stores filled by real agents, and the values match the merge."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -78,13 +79,17 @@ def test_queries_return_values_except_in_panels_that_may_be_empty(
     stores: FilledStores, store: str, uid: str, chosen: str
 ) -> None:
     board = BOARDS[store, uid]
-    asked: list[Any] = [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]
+    asked: list[Any] = [stores.influxdb]
+    if store != "influxdb":
+        asked = [stores.prometheus, stores.victoria, *stores.written]
     questions = list(queries.influxdb(board) if store == "influxdb" else queries.prometheus(board))
     may_be_empty = absences(board)
     for queried in asked:
         empty = [
             query
             for query in questions
+            # The load generator is scraped; it does not write.
+            if queried not in stores.written or "casstat_load" not in str(query)
             if not query_values(queried, query, queries.interpolated(query, choice(chosen, stores)), stores)
         ]
         unsaid = [(query.panel, queries.interpolated(query, choice(chosen, stores))) for query in empty]
@@ -96,7 +101,8 @@ def test_queries_return_values_except_in_panels_that_may_be_empty(
 def test_annotation_queries_are_accepted(stores: FilledStores, store: str, uid: str) -> None:
     for query in queries.annotations(BOARDS[store, uid]):
         text = queries.interpolated(query, choice("all", stores))
-        for queried in [stores.influxdb] if store == "influxdb" else [stores.prometheus, stores.victoria]:
+        scraped: list[Any] = [stores.prometheus, stores.victoria, *stores.written]
+        for queried in [stores.influxdb] if store == "influxdb" else scraped:
             query_values(queried, query, text, stores)
 
 
@@ -149,14 +155,18 @@ def test_query_results_match_the_merge(
     rows_of_seconds = merged(1)
     seconds = {node: list(column_of(rows_of_seconds, node, column, stores).values()) for node in wanted}
     answers: dict[Any, dict[str, float]] = {
-        store: prometheus_values(store, signal.expression, by, stores) for store in (stores.prometheus, stores.victoria)
+        store: prometheus_values(store, signal.expression, by, stores)
+        for store in (stores.prometheus, stores.victoria, *stores.written)
     }
     # InfluxQL has no arithmetic across measurements.
     if len(set(metrics_of(signal.expression))) == 1:
         answers[stores.influxdb] = influxdb_values(stores.influxdb, signal.expression, by, stores)
     for store, values in answers.items():
         expected, stray = wanted, {node: max(seconds[node]) / SPAN_S for node in wanted}
-        if isinstance(store, InfluxDB):
+        if store in stores.written:
+            # The samples have the times of the ticks.
+            stray = dict.fromkeys(wanted, 0.0)
+        elif isinstance(store, InfluxDB):
             expected, stray = per_tick(wanted, rows, rows_of_seconds, column, stores), dict.fromkeys(wanted, 0.0)
         for node, value in expected.items():
             # InfluxDB's points are timestamped with their ticks. In the other stores, they are timestamped with their
@@ -186,9 +196,10 @@ def prometheus_values(
 ) -> dict[str, float]:
     # A tick's values may be scraped up to a second after the tick. Unlike VictoriaMetrics, Prometheus does not use the
     # last value before the window, so its window must be longer by one scrape interval.
-    window_s = SPAN_S + SCRAPE_S if isinstance(store, Prometheus) else SPAN_S
+    delay_s = 0 if store in of.written else SCRAPE_S
+    window_s = SPAN_S + delay_s if isinstance(store, Prometheus) else SPAN_S
     text = promql.render(expression, promql.Scope('node=~".+"', (by,), f"{window_s}s"))
-    series_list = query_at(store, text, of.to_s + SCRAPE_S)
+    series_list = query_at(store, text, of.to_s + delay_s)
     return {
         series["metric"]["node"] if by == "node" else "cluster": float(series["value"][1]) for series in series_list
     }
@@ -223,3 +234,40 @@ def column_of(rows: Any, node: str, column: str, of: FilledStores) -> dict[float
         for (of_node, at_s), row in cells.items()
         if of_node == node and of.from_s < at_s <= of.to_s and row[column]
     }
+
+
+# These series describe the moment of a scrape or request.
+MOMENTARY = ("scrape_", "process_", "casstat_sink_", "casstat_journal_bytes", "casstat_series", "up")
+
+
+def test_remote_write_stores_what_a_scrape_stores(stores: FilledStores) -> None:
+    """Every scraped sample equals that of the tick before it; a scrape close to a tick may get the one before."""
+    pushed = by_labels(stores.written[1])
+    scraped = by_labels(stores.victoria)
+    # In a push, `up` also has the labels of the node.
+    assert {labels for labels in scraped if not labels_of(labels)["__name__"].startswith(("scrape_", "up"))} <= set(
+        pushed
+    )
+    compared = 0
+    for labels, values in scraped.items():
+        if labels_of(labels)["__name__"].startswith(MOMENTARY):
+            continue
+        ticks = sorted(pushed[labels])
+        for time_ms, value in values.items():
+            if MS * stores.from_s < time_ms <= MS * stores.to_s:
+                last = bisect_right(ticks, time_ms)
+                assert value in [pushed[labels][tick] for tick in ticks[max(last - 2, 0) : last]], (labels, time_ms)
+                compared += 1
+    assert compared > 100_000
+
+
+def by_labels(store: VictoriaMetrics) -> dict[frozenset[tuple[str, str]], dict[int, float]]:
+    """Return the series of the agents, without the label `instance`, which is the agent's address only in a scrape."""
+    return {
+        frozenset((name, value) for name, value in labels.items() if name != "instance"): values
+        for labels, values in store.series('{job="casstat"}')
+    }
+
+
+def labels_of(labels: frozenset[tuple[str, str]]) -> dict[str, str]:
+    return dict(labels)

@@ -22,12 +22,13 @@ from exporters.sinks.parts.dotted_names import path
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import RefusedError
+from tests.collector.snapshots import REQUESTS
 from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
 from tests.real.store_values import as_stored, by_field
 from tests.real.stores import Carbon, InfluxDB, Points, StoreProcess, VictoriaMetrics, name
 from tests.waiting import eventually
 
-TICKS = 300
+TICKS, MS = 300, 1000
 WHO = Identity("prod", node="n1")
 CATALOGUE = head().catalogue
 Store = TypeVar("Store", bound=StoreProcess)
@@ -65,7 +66,8 @@ def node(tmp_path: Path) -> Iterator[Node]:
 def ship(node: Node, url: str) -> None:
     command = [sys.executable, "-m", "cli", "ship", str(node.folder), "--to", url]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (result.returncode, result.stderr) == (0, ""), result.stderr
+    assert result.returncode == 0, result.stderr
+    assert [line for line in result.stderr.splitlines() if "deprecated (hint: use prometheus+" not in line] == []
     assert f"shipped {node.number - 1} ticks" in result.stdout
 
 
@@ -110,6 +112,25 @@ def test_victoria_metrics_receives_a_complete_recording(node: Node, victoria_met
     ship(node, victoria_metrics.url)
     assert_equal(victoria_metrics.points(), by_field(expected(node)))
     assert_refused(victoria_metrics.url, b"x" * (1 << 20) + b" value=1", "too long line")
+
+
+def test_remote_write_stores_every_tick_of_a_recording(node: Node, victoria_metrics: VictoriaMetrics) -> None:
+    node.record(TICKS)
+    for url in (victoria_metrics.write_url, f"{victoria_metrics.write_url}?labels=job:sharded&shards=3"):
+        command = [sys.executable, "-m", "cli", "ship", str(node.folder), "--to", url]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert (result.returncode, result.stderr) == (0, ""), result.stderr
+        # The first tick has raw values, but no rates.
+        assert f"shipped {TICKS} ticks" in result.stdout
+    by_job: dict[str, dict[frozenset[tuple[str, str]], dict[int, float]]] = {}
+    for labels, values in victoria_metrics.series():
+        by_job.setdefault(labels.pop("job"), {})[frozenset(labels.items())] = values
+    assert by_job["casstat"] == by_job["sharded"]
+    times = [round(MS * (BEGIN_S + node.step_s + number)) for number in range(TICKS)]
+    requests = {"__name__": REQUESTS[0], "operation": REQUESTS[1], "instance": "n1", **WHO.labels()}
+    assert by_job["casstat"][frozenset(requests.items())] == {time: 10 * n for n, time in enumerate(times)}
+    ticks = {"__name__": "casstat_ticks_total", "instance": "n1", **WHO.labels()}
+    assert by_job["casstat"][frozenset(ticks.items())] == {time: n for n, time in enumerate(times, 1)}
 
 
 def test_victoria_metrics_receives_a_complete_recording_as_graphite(

@@ -1,26 +1,40 @@
 """The columnar merge: puts recordings onto one grid, using numpy and several processes."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import nullcontext
 from itertools import groupby
 
+from collector.cluster.columnar.arrays import Ints
 from collector.cluster.columnar.cluster_sums import ClusterSums
 from collector.cluster.columnar.worker import interval_span, merge_nodes
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of
 from collector.cluster.recordings import Recording
 from collector.garbage_collection import gc_paused
+from collector.model.metric import Metric
 
+MergeTask = Callable[
+    [Sequence[Recording], Job[Product], Mapping[str, Metric], Ints], tuple[list[NodeResult[Product]], ClusterSums]
+]
+"""`merge_nodes`, or a function that first copies the recordings to the machine on which it runs."""
 # The maximum number of recordings in a task that combines small groups. Starting a process for only a few recordings
 # costs more than it saves.
 NODES_PER_TASK = 8
 
 
 def columnar_merge(
-    recordings: Sequence[Recording], job: Job[Product], processes: int, done: Callable[[int], None]
+    recordings: Sequence[Recording],
+    job: Job[Product],
+    processes: int,
+    done: Callable[[int], None],
+    executor: Executor | None = None,
+    merge_task: MergeTask[Product] = merge_nodes,
 ) -> Merged[Product]:
     """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
 
-    Raises OSError, UnsupportedError and TooManySeriesError.
+    The tasks run in `executor`, such as a cluster, or else in local processes. `merge_task` replaces `merge_nodes` if
+    the recordings are not where the tasks run. Raises OSError, UnsupportedError and TooManySeriesError.
     """
     metrics = catalogue_of(recordings)
     span = interval_span(recordings, job)
@@ -33,13 +47,15 @@ def columnar_merge(
         results.update({node.node: node for node in nodes})
         done(len(nodes))
 
-    if processes < 2 or len(tasks) < 2:
+    if executor is None and (processes < 2 or len(tasks) < 2):
         for task in tasks:
-            add(*merge_nodes(task, job, metrics, span))
+            add(*merge_task(task, job, metrics, span))
     else:
-        with ProcessPoolExecutor(processes) as pool:
-            for future in as_completed([pool.submit(merge_nodes, task, job, metrics, span) for task in tasks]):
-                add(*future.result())
+        with ProcessPoolExecutor(processes) if executor is None else nullcontext(executor) as pool:
+            futures = deque(pool.submit(merge_task, task, job, metrics, span) for task in tasks)
+            # The order of the sums depends only on the recordings, so the result does too, to the last bit.
+            while futures:
+                add(*futures.popleft().result())
     with gc_paused():
         cluster = total.cluster_samples(job.grid)
     indices = range(min(cluster), max(cluster) + 1) if cluster else range(0)

@@ -23,7 +23,7 @@ def interval_span(recordings: Sequence[Recording], job: Job[Product]) -> Ints:
             indices = grid.indices_between(clock.reference_s(session.begin_s), clock.reference_s(session.end_s))
             # If a session spans more intervals than its files have bytes, the clock must have been stepped by years.
             # Most of the intervals would be empty, so omit the span.
-            if indices and len(indices) <= sum(path.stat().st_size for path in session.files):
+            if indices and len(indices) <= session.size_bytes:
                 ranges.append((indices.start, indices.stop))
     spans = [np.zeros(0, np.int64)]
     reached = 0

@@ -58,8 +58,9 @@ class Request:
 class Plan:
     """The nodes to follow and how to connect to them.
 
-    The peers of `seeds` are followed as well. `access` returns the credentials for a casstat agent, and `tls`
-    applies to casstat agents with https; `connect` returns a client for the Jolokia agent at a URL.
+    The peers of `seeds` are followed as well, and all nodes that `discover` returns, which may block. `access` returns
+    the credentials for a casstat agent, and `tls` applies to casstat agents with https; `connect` returns a client for
+    the Jolokia agent at a URL.
     """
 
     nodes: tuple[NodeAddress, ...]
@@ -68,6 +69,7 @@ class Plan:
     access: Callable[[NodeAddress], Access]
     tls: ssl.SSLContext | None
     connect: "Callable[[str], Jolokia]"
+    discover: Callable[[], Sequence[NodeAddress]] = tuple
 
 
 class LiveCluster:
@@ -164,6 +166,7 @@ class LiveCluster:
         self._send_request()
         self._start_task(self._check_deadlines())
         self._start_task(self._refresh_peers())
+        self._start_task(self._discover())
         try:
             await self._close_intervals()
         finally:
@@ -232,6 +235,16 @@ class LiveCluster:
             for key, feed in list(self._agents.items()):
                 if self._addresses[key] in self._plan.seeds or not self._assembler.info(key).location:
                     await feed.refresh_node()
+
+    async def _discover(self) -> None:
+        """Periodically follow the nodes that have been discovered since; a node that is gone stays on the screen."""
+        while True:
+            await asyncio.sleep(PEERS_INTERVAL_S)
+            count = len(self._addresses)
+            for node in await self._loop.run_in_executor(None, self._plan.discover):
+                self._add_node(node)
+            if len(self._addresses) > count:
+                self._send_request()
 
     async def _close_intervals(self) -> None:
         step_s = self._plan.interval_s

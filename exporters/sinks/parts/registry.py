@@ -5,15 +5,19 @@ import pkgutil
 from types import ModuleType
 
 import exporters.sinks
+from exporters.prometheus.rendering import Options
 from exporters.sinks.parts.sink_url import parse_sink_url
 from exporters.sinks.sink import Sink
 
 
-def sink_of(url: str) -> Sink:
-    """Create the sink for a URL, without connecting. Raises SinkUrlError."""
+def sink_of(url: str, options: Options | None = None) -> Sink:
+    """Create the sink for a URL, without connecting. Raises SinkUrlError.
+
+    `options` are those of /metrics, for a sink that sends the same series.
+    """
     modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
     target = parse_sink_url(url, sorted(modules))
-    sink: Sink = modules[target.scheme].connect(target)
+    sink: Sink = modules[target.scheme].connect(target, options or Options())
     return sink
 
 

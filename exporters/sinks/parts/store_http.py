@@ -33,6 +33,7 @@ MAX_CAUSES = 8
 VERDICTS = (207, 400, 413, 422)
 TOO_LARGE = 413
 STORED = (200, 201, 204)
+PROTOBUF = "application/x-protobuf"
 TAG = re.compile(r"<[^<>]*>")
 # Exceptions that urllib3 and http.client raise, including those caused by malformed responses.
 FAILURES = (HTTPError, http.client.HTTPException, OSError, ValueError)
@@ -40,11 +41,12 @@ FAILURES = (HTTPError, http.client.HTTPException, OSError, ValueError)
 
 @dataclass(frozen=True)
 class StoreResponse:
-    """A response; header names are in lower case."""
+    """A response; header names are in lower case. `content` is the body as received, of a sink that needs it."""
 
     status: int
     headers: Mapping[str, str]
     body: str
+    content: bytes = b""
 
     @property
     def text(self) -> str:
@@ -79,7 +81,7 @@ def post(pools: Pools, url: str, body: bytes, headers: Mapping[str, str], timeou
     timeout = urllib3.Timeout(total=timeout_s)
     response = pools.request("POST", url, body=body, headers=dict(headers), timeout=timeout)
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return StoreResponse(response.status, headers, response.data.decode(errors="replace"))
+    return StoreResponse(response.status, headers, response.data.decode(errors="replace"), response.data)
 
 
 def response_error(
@@ -204,7 +206,8 @@ class _Reading:
             # A connection with unread data cannot be reused.
             response.close() if response.length_remaining or not response.isclosed() else response.release_conn()
         # Replace invalid bytes, because influxdb_client decodes the body as UTF-8 without handling errors.
-        text = body.decode(errors="replace").encode()
+        is_protobuf = response.headers.get("Content-Type", "").startswith(PROTOBUF)
+        text = body if is_protobuf else body.decode(errors="replace").encode()
         return urllib3.HTTPResponse(
             io.BytesIO(text), response.headers, response.status, enforce_content_length=False, decode_content=False
         )

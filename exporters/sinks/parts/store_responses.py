@@ -30,6 +30,17 @@ def influxdb(body: str) -> str | None:
     return _text(response, "error") if response.keys() <= {"error", "data"} else None
 
 
+def remote_write(body: str) -> str | None:
+    """Return the message of a remote write receiver about the samples, which is plain text, or None.
+
+    Other servers answer with HTML, JSON or nothing.
+    """
+    if match := VICTORIA_METRICS.match(body):
+        return None if match[1].startswith(UNSUPPORTED) else match[1]
+    text = body.strip()
+    return None if not text or text.startswith(("<", "{")) else text
+
+
 def blueflood(body: str) -> str | None:
     """Return Blueflood's message about the points, or None.
 

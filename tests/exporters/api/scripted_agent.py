@@ -10,7 +10,7 @@ from typing import Any
 from collector.cluster.aggregation import NOWHERE
 from collector.journal.writer import Position
 from collector.model.identity import Identity
-from collector.model.snapshot import Tick
+from collector.model.snapshot import Snapshot, Tick
 from exporters.recent_ticks import RecentTicks
 from tests.exporters.samples import TIME_S, busy
 
@@ -34,8 +34,9 @@ class Scripted:
         for _ in range(count):
             self.time_s += 1
             tick = Tick(self.time_s)
+            snapshot = Snapshot("n", tick, ())
             sample = None if first else replace(busy(), tick=tick)
-            self.recent.add(tick, Identity(node="10.0.0.1"), NOWHERE, sample, Position(FILES[-1]))
+            self.recent.add(snapshot, Identity(node="10.0.0.1"), NOWHERE, sample, Position(FILES[-1]))
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         return self.exposition[compressed]

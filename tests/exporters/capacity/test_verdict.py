@@ -134,6 +134,11 @@ def test_the_load_generator_must_achieve_the_rate() -> None:
     assert (verdict.is_met, verdict.reason) == (False, "98 of 100 operations per second were achieved")
 
 
+def test_high_rates_are_shown_without_exponents() -> None:
+    data = step({"client_latency": "service"}, {ALL: bins([1], failed=33_607.7)})
+    assert achieved_verdict([data], 1_234_567.0).reason == "33609 of 1234567 operations per second were achieved"
+
+
 def test_without_client_results_no_rate_is_achieved() -> None:
     assert achieved_verdict([step({})], 1.0) == Verdict(False, reason="no client results")
 

@@ -50,6 +50,21 @@ def test_p_values_are_corrected_by_holms_method() -> None:
     assert adjusted == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06), None, pytest.approx(0.02)]
 
 
+def test_half_of_the_level_is_for_the_throughput() -> None:
+    p_values = {"client_ops_per_s": 0.02, "reads_per_s": 0.02, "cpu_busy_pct": 0.5, "gc_pct": 0.001}
+    results = [Comparison("p", column, Difference(1.0, 1.0, p=p)) for column, p in p_values.items()]
+    adjusted = {comparison.column: comparison.adjusted_p for comparison in corrected(results)}
+    # gc_pct has a sixth of the weight, the throughput half; when both are found, the rest share a third.
+    assert adjusted == {
+        "client_ops_per_s": pytest.approx(0.02 * 2 * 5 / 6),
+        "reads_per_s": pytest.approx(0.02 * 2),
+        "cpu_busy_pct": pytest.approx(0.5),
+        "gc_pct": pytest.approx(0.001 * 6),
+    }
+    without_client = [comparison for comparison in results if comparison.column != "client_ops_per_s"]
+    assert {c.column: c.adjusted_p for c in corrected(without_client)}["reads_per_s"] == pytest.approx(0.02 * 1.5)
+
+
 def test_a_result_is_reproducible() -> None:
     a, b = simulated(1, 1, 0.0, INTERVALS), simulated(2, 1, 0.0, INTERVALS)
     assert difference(Ratio(), a, b) == difference(Ratio(), a, b)

@@ -6,7 +6,7 @@ from collector.model.identity import Identity
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 from tests.collector.snapshots import scrape, snapshot
 from tests.exporters.prometheus.parsed import one_of_each
 

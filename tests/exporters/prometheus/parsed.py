@@ -14,6 +14,7 @@ from collector.catalogue import CATALOGUE
 from collector.model.histogram import upper_bounds_of
 from collector.model.metric import Kind, Metric, Series, Value
 from exporters.prometheus.rendering import Options, Rendering, document
+from exporters.prometheus.series_lines import SeriesLines
 from exporters.prometheus.upper_bounds import UpperBounds
 
 Labels = frozenset[tuple[str, str]]
@@ -56,7 +57,7 @@ def rendered(
     catalogue: Mapping[str, Metric] = CATALOGUE,
 ) -> str:
     """Return an exposition of all values in `shown`."""
-    rendering = Rendering(Options(upper_bounds or UpperBounds(), limit=1_000_000), catalogue, _log_nothing)
+    rendering = Rendering(Options(upper_bounds or UpperBounds(), limit=1_000_000), catalogue, _log_nothing, SeriesLines)
     text = document(rendering.parts(shown, identity, 0), openmetrics=openmetrics)
     return f"{text}# EOF\n" if openmetrics else text
 

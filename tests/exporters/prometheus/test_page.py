@@ -14,7 +14,7 @@ from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTim
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options
 from exporters.prometheus.upper_bounds import UpperBounds
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 from tests.collector.jolokia.captured_node import read as captured
 from tests.exporters.golden import check
 from tests.exporters.prometheus.parsed import one_of_each, parsed

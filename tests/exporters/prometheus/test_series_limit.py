@@ -7,6 +7,7 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from exporters.prometheus.rendering import Options, Rendering, document
 from exporters.prometheus.series_limit import RETURN_SHARE, SeriesLimit
+from exporters.prometheus.series_lines import SeriesLines
 from tests.exporters.prometheus.parsed import one_of_each, parsed
 
 TABLE, LARGE_TABLE = "cassandra_table_live_sstables", "cassandra_table_operation_duration_seconds"
@@ -91,7 +92,7 @@ def many_tables(count: int) -> Values:
 
 def test_the_page_reports_metrics_that_are_left_out() -> None:
     messages: list[str] = []
-    rendering = Rendering(Options(limit=2000), CATALOGUE, messages.append)
+    rendering = Rendering(Options(limit=2000), CATALOGUE, messages.append, SeriesLines)
     page = parsed(document(rendering.parts(many_tables(200), {}, 50), openmetrics=False))
     assert len(page.values) + 50 == page.of("casstat_series")
     assert page.of("casstat_series_limit") == 2000

@@ -17,6 +17,7 @@ from exporters.recent_ticks import RecentTicks
 from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.sinks.parts.points import rows, time_ms
+from exporters.sinks.parts.sample_sink import SampleSink
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, MODE, REQUESTS, SECONDS
 
 BEGIN_S = 1_795_000_000.0
@@ -48,7 +49,7 @@ def point(identity: Identity, series: Sequence[str], sample: Sample, fields: Map
 
 
 @dataclass
-class Store:
+class Store(SampleSink):
     """A scripted store.
 
     `script` holds the result of each attempt: an error, or None for success. Once it is empty, `always` decides.
@@ -61,7 +62,7 @@ class Store:
     placements: dict[float, Placement] = field(default_factory=dict)
     attempts: int = 0
 
-    def encode(
+    def encode_sample(
         self, catalogue: Mapping[str, Metric], identity: Identity, sample: Sample, placement: Placement = NOWHERE
     ) -> list[bytes]:
         self.placements[sample.tick.time_s - BEGIN_S] = placement
@@ -74,9 +75,6 @@ class Store:
         if error is not None:
             raise error
         self.taken += points
-
-    def close(self) -> None:
-        pass
 
 
 class Time:
@@ -128,10 +126,13 @@ class Node:
         self._identity = Identity()
 
     def new_session(self, session: str) -> None:
-        """Stop recording and start a new session."""
+        """Stop recording and start a new session; like an agent, it still knows the node's identity."""
         self.journal.close()
-        self.session = session
+        self.session, identity = session, self._identity
         self.begin()
+        self._identity = identity
+        if self.recent is not None:
+            self.recent.clear()
 
     def record(self, ticks: int, *, missed: int = 0) -> None:
         for _ in range(ticks):
@@ -143,7 +144,7 @@ class Node:
             if self.recent is not None:
                 assert self.journal.header is not None
                 where = placement(self.journal.header)
-                self.recent.add(tick.tick, self._identity, where, sample, self.journal.position)
+                self.recent.add(tick, self._identity, where, sample, self.journal.position)
             self.number += 1
 
     def shipping(self, **choices: object) -> Shipper:

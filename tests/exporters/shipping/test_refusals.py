@@ -10,7 +10,7 @@ from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
 from exporters.shipping.dead_letters import DeadLetters
 from exporters.shipping.delivery import GIVE_UP_AFTER_S
-from exporters.shipping.sink_health import SinkHealth
+from exporters.sink_health import SinkHealth
 from exporters.sinks.sink import RefusedError, TooLargeError
 from tests.exporters.shipping.shipped import Node, drain, ticks_of
 

@@ -19,6 +19,7 @@ from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.parts.store_http import retry_after_s
 from exporters.sinks.sink import SinkUrlError
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS
+from tests.exporters.sinks.node_ticks import node_tick
 
 SAMPLE = Sample("10.0.0.1", Tick(1_795_000_000.5), {REQUESTS: Rate(3.0, 2.0), BYTES: 12.5}, {}, ())
 IDENTITY = Identity("prod cluster", "dc1", "", "10.0.0.1")
@@ -77,8 +78,8 @@ def test_a_token_file_readable_by_others_is_rejected(tmp_path: Path) -> None:
 def test_each_sink_encodes_points_in_its_format() -> None:
     def points_of(url: str) -> list[str]:
         sink = sink_of(url)
-        points = sink.encode(CATALOGUE, IDENTITY, SAMPLE)
-        assert sink.encode(CATALOGUE, IDENTITY, SAMPLE) == points
+        points = sink.encode(node_tick(CATALOGUE, IDENTITY, SAMPLE))
+        assert sink.encode(node_tick(CATALOGUE, IDENTITY, SAMPLE)) == points
         sink.close()
         return [point.decode() for point in points]
 
@@ -106,7 +107,7 @@ def test_each_sink_encodes_points_in_its_format() -> None:
 def test_events_become_a_point_for_annotations() -> None:
     events = (Event("restart", 'it "went"\n\\'), Event("no_answer", "still"), Event("restart", "again"))
     with closing(sink_of("influxdb+http://h/b")) as sink:
-        lines = sink.encode(CATALOGUE, IDENTITY, replace(SAMPLE, values={}, events=events))
+        lines = sink.encode(node_tick(CATALOGUE, IDENTITY, replace(SAMPLE, values={}, events=events)))
     tags = r"cluster=prod\ cluster,dc=dc1,node=10.0.0.1,kind=restart"
     assert lines == [
         f"casstat_events,{tags} count=2,text=\"it 'went' /; again\" 1795000000500000000".encode(),

@@ -1,0 +1,225 @@
+"""Merges on a Dask cluster: its workers read the recordings from a shared directory or from object storage."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import click
+
+from cli.errors import CasstatError
+from cli.install_hint import install_command
+from cli.parameters.recording_path import ObjectUrl
+from cli.parameters.time_types import bounds
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.object_urls import last_name, open_store, store_errors
+from collector.objects.object_store import StoredObject
+from collector.objects.part_keys import parts_of
+from collector.objects.recording_download import download_recordings, recorded_times
+from collector.printable import count_text, one_line
+
+if TYPE_CHECKING:
+    from collector.cluster.merge_job import Job, Merged, Product
+    from collector.cluster.recordings import Recording
+    from collector.cluster.sessions import Session
+    from collector.cluster.stored_recordings import StoredRecordings
+
+CONNECT_S = 10
+ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[^/\s]+:\d+")
+# How often a task is run again after its worker was lost.
+RETRIES = 3
+
+
+@dataclass(frozen=True)
+class StoredSource:
+    """Recordings in object storage.
+
+    recordings  what the workers download.
+    folders     the directories that contain journals, relative to the URL.
+    root        the local directory with the objects that belong to no journal, such as those of a run.
+    """
+
+    recordings: "StoredRecordings"
+    folders: Sequence[str]
+    root: Path
+
+
+@dataclass(frozen=True)
+class MergeCluster:
+    """A cluster that finds sessions and merges recordings.
+
+    stored  where the recordings are; None if the workers can read the same paths as this machine.
+    """
+
+    executor: Executor
+    stored: StoredSource | None = None
+
+    def sessions(self, folders: Sequence[Path]) -> "tuple[list[Session], list[str]]":
+        """Return the sessions in directories, and notes, like `collector.cluster.sessions.sessions`.
+
+        Raises OSError and ObjectStoreError.
+        """
+        from collector.cluster.sessions import sessions
+        from collector.cluster.stored_recordings import stored_sessions
+
+        stored = self.stored
+        if stored is None:
+            return sessions(folders)
+        names = stored.folders
+        if list(folders) != [stored.root]:
+            names = [folder.relative_to(stored.root).as_posix() for folder in folders]
+        recorded: list[Session] = []
+        notes: list[str] = []
+        for of_folder, of_notes in self.executor.map(partial(stored_sessions, stored.recordings), names):
+            recorded += [
+                replace(session, files=tuple(stored.root / file for file in session.files)) for session in of_folder
+            ]
+            notes += of_notes
+        return recorded, notes
+
+    def merge(
+        self, recordings: "Sequence[Recording]", job: "Job[Product]", done: Callable[[int], None]
+    ) -> "Merged[Product]":
+        """Merge recordings, like `collector.cluster.merge.merge`.
+
+        Raises OSError, ObjectStoreError, TooManySeriesError and CasstatError.
+        """
+        from collector.cluster.columnar.columnar_merge import columnar_merge
+        from collector.cluster.columnar.decode import UnsupportedError
+        from collector.cluster.stored_recordings import merge_stored
+
+        stored = self.stored
+        try:
+            if stored is None:
+                return columnar_merge(recordings, job, 1, done, self.executor)
+            relative = [_relative(recording, stored.root) for recording in recordings]
+            merge_task = partial(merge_stored, stored.recordings)
+            return columnar_merge(relative, job, 1, done, self.executor, merge_task)
+        except UnsupportedError as error:
+            raise CasstatError(f"the cluster cannot merge these recordings: {error} (hint: omit --scheduler)") from None
+
+
+def _relative(recording: "Recording", root: Path) -> "Recording":
+    """Return a recording with paths relative to the URL."""
+    return replace(
+        recording,
+        sessions=tuple(
+            replace(session, files=tuple(file.relative_to(root) for file in session.files))
+            for session in recording.sessions
+        ),
+    )
+
+
+@contextmanager
+def on_cluster(settings: MergeSettings, scheduler: str) -> Iterator[tuple[MergeSettings, MergeCluster]]:
+    """Yield the cluster of a Dask scheduler, and the settings for a merge on it.
+
+    Raises CasstatError and click.UsageError.
+    """
+    given: Sequence[Path | ObjectUrl] = settings.paths
+    urls = [path for path in given if isinstance(path, ObjectUrl)]
+    if urls and len(settings.paths) > 1:
+        raise click.UsageError(f"{one_line(urls[0])}: cannot be combined with other paths")
+    if urls and settings.keyspace:
+        raise click.UsageError("--keyspace cannot be combined with --scheduler and a URL")
+    with _connected(scheduler) as client, store_errors(), TemporaryDirectory(prefix="casstat-") as parent:
+        executor = client.get_executor(pure=False, retries=RETRIES)
+        if not urls:
+            _require_same_files(client, settings.paths)
+            paths = tuple(path.resolve() for path in settings.paths)
+            yield replace(settings, paths=paths), MergeCluster(executor)
+            return
+        stored = _stored(urls[0], settings, Path(parent))
+        try:
+            yield replace(settings, paths=(stored.root,)), MergeCluster(executor, stored)
+        finally:
+            with suppress(Exception):
+                # The copies are temporary files, and the cluster may be gone.
+                client.run(stored.recordings.remove_copies)
+
+
+def _stored(url: str, settings: MergeSettings, parent: Path) -> StoredSource:
+    """Return the recordings at a URL, and download the other objects. Raises CasstatError and ObjectStoreError."""
+    from collector.cluster.stored_recordings import StoredRecordings, journal_folders
+
+    store = open_store(url)
+    objects, root = store.objects(), parent / last_name(store)
+    folders = journal_folders(objects)
+    if not folders:
+        raise CasstatError(f"{store.name}: no recordings found")
+    root.mkdir()
+    download_recordings(store, [item for item in objects if not _is_in(item, folders)], root)
+    range_s = bounds(settings.begin, settings.end, *recorded_times(parts_of(objects)))
+    return StoredSource(StoredRecordings(url, uuid4().hex, *range_s), folders, root)
+
+
+def _is_in(item: StoredObject, folders: Sequence[str]) -> bool:
+    return any(item.key.startswith(f"{folder}/") if folder else True for folder in folders)
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Connect to a scheduler, and check its workers. Raises CasstatError."""
+    try:
+        from distributed import Client, KilledWorker
+        from distributed.comm.core import CommClosedError
+    except ImportError:
+        command = install_command("distributed")
+        raise CasstatError(f"--scheduler requires Dask distributed (hint: run '{command}')") from None
+    # The client logs errors that are reported here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    name = one_line(scheduler)
+    if not ADDRESS.fullmatch(scheduler):
+        raise click.BadParameter(f"'{name}' is not an address (hint: use tcp://HOST:8786)", param_hint="--scheduler")
+    try:
+        client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError) as error:
+        raise CasstatError(f"{name}: cannot connect to a scheduler: {one_line(error)}") from None
+    try:
+        with client:
+            require_same_version(client, name)
+            yield client
+    except ImportError as error:
+        raise CasstatError(f"{name}: a worker lacks a package: {one_line(error)}") from None
+    except (KilledWorker, CommClosedError, CancelledError, TimeoutError) as error:
+        raise CasstatError(f"{name}: the cluster failed: {one_line(error) or type(error).__name__}") from None
+
+
+def require_same_version(client: Any, scheduler: str) -> None:
+    """Raise CasstatError unless there are workers, and all have this version of casstat."""
+    try:
+        versions = client.run(version, "casstat")
+    except Exception as error:
+        # Whatever importlib.metadata raises on a worker without casstat.
+        raise CasstatError(f"{scheduler}: workers without casstat: {one_line(error)}") from None
+    if not versions:
+        raise CasstatError(f"{scheduler}: the scheduler has no workers")
+    own = version("casstat")
+    others = [f"{worker} has {other}" for worker, other in sorted(versions.items()) if other != own]
+    if others:
+        raise CasstatError(
+            f"{scheduler}: {count_text(len(others), 'worker')} with another version of casstat"
+            f" than {own}: {one_line(others[0])}"
+        )
+
+
+def _require_same_files(client: Any, paths: Sequence[Path]) -> None:
+    """Raise CasstatError unless the workers can read the paths."""
+    absolute = [path.resolve() for path in paths]
+    for worker, missing in sorted(client.run(_missing, absolute).items()):
+        if missing:
+            raise CasstatError(
+                f"{missing[0]}: the worker {one_line(worker)} cannot read it (hint: use a shared directory or S3)"
+            )
+
+
+def _missing(paths: Sequence[Path]) -> list[str]:
+    return [str(path) for path in paths if not path.exists()]

@@ -1,0 +1,1 @@
+"""Recordings in object storage: the upload of journal parts, and their download."""

@@ -1,0 +1,140 @@
+"""Access to object storage: S3, and directories of the local file system.
+
+Only the commands that read or write objects import fsspec; the agent uploads with a process of its own.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from collector.printable import one_line
+
+# The URL schemes, each with the package that it requires.
+PACKAGES = {"s3": "s3fs", "file": "fsspec"}
+S3, FILE = PACKAGES
+ENDPOINT = "endpoint"
+CONNECT_S, READ_S, ATTEMPTS = 10, 60, 3
+
+
+class ObjectStoreError(Exception):
+    """Object storage cannot be used; the message is one line with the URL and the cause."""
+
+
+class ObjectMissingError(ObjectStoreError):
+    """There is no such object or bucket."""
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object; its key is relative to the URL of the store."""
+
+    key: str
+    size_bytes: int
+
+
+def is_object_url(text: str) -> bool:
+    """Return whether a text is the URL of object storage, not a path."""
+    scheme, separator, _ = text.partition("://")
+    return bool(separator) and scheme in PACKAGES
+
+
+def package_for(url: str) -> str:
+    """Return the package that the storage at a valid URL requires."""
+    return PACKAGES[url.partition("://")[0]]
+
+
+def object_store_name(url: str) -> str:
+    """Return the name of a store in messages, its URL without parameters. Raises ObjectStoreError."""
+    return one_line(_parsed(url)[0])
+
+
+class ObjectStore:
+    """The objects below a URL: `s3://BUCKET/PREFIX` or `file:///DIRECTORY`.
+
+    The credentials and the region of S3 come from the environment and the files that Amazon's tools use; the parameter
+    `endpoint` selects another server than Amazon's.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Prepare access, without connecting. Raises ObjectStoreError, and ImportError without fsspec or s3fs."""
+        self._root, options = _parsed(url)
+        self.name = one_line(self._root)
+        import fsspec
+
+        self._system, self._path = fsspec.core.url_to_fs(self._root, use_listings_cache=False, **options)
+        self._path = self._path.rstrip("/")
+
+    def objects(self, folder: str = "") -> list[StoredObject]:
+        """Return all objects, or those whose keys begin with `folder/`, sorted by key. Raises ObjectStoreError."""
+        path = f"{self._path}/{folder}".rstrip("/")
+        with self._errors(folder):
+            entries: dict[str, dict[str, Any]] = self._system.find(path, detail=True)
+        keys = ((name[len(self._path) + 1 :], entry) for name, entry in entries.items())
+        return sorted(
+            (StoredObject(key, int(entry["size"])) for key, entry in keys if key),
+            key=lambda stored: stored.key,
+        )
+
+    def read(self, key: str) -> bytes:
+        """Return an object's content. Raises ObjectStoreError."""
+        with self._errors(key):
+            content: bytes = self._system.cat_file(f"{self._path}/{key}")
+            return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write an object atomically, and verify what the store returns for it. Raises ObjectStoreError."""
+        with self._errors(key), self._system.transaction:
+            self._system.pipe_file(f"{self._path}/{key}", content)
+        if self.read(key) != content:
+            raise ObjectStoreError(f"{self.name}/{one_line(key)}: the store returned other content than was uploaded")
+
+    @contextmanager
+    def _errors(self, key: str) -> Iterator[None]:
+        """Convert the errors of the client library to ObjectStoreError."""
+        name = f"{self.name}/{one_line(key)}".rstrip("/")
+        try:
+            yield
+        except FileNotFoundError:
+            raise ObjectMissingError(f"{name}: no such object or bucket") from None
+        except PermissionError as error:
+            hint = "check the permissions and the credentials, such as AWS_ACCESS_KEY_ID"
+            raise ObjectStoreError(f"{name}: access denied: {_reason(error)} (hint: {hint})") from None
+        except Exception as error:
+            # The client libraries raise errors of many unrelated types.
+            raise ObjectStoreError(f"{name}: {_reason(error)}") from None
+
+
+def _parsed(url: str) -> tuple[str, dict[str, Any]]:
+    """Return a URL without its parameters, and the options of the file system. Raises ObjectStoreError."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ObjectStoreError(f"{one_line(url)}: not a valid URL (hint: use s3://BUCKET/PREFIX)") from None
+    if parts.scheme not in PACKAGES:
+        raise ObjectStoreError(f"{one_line(parts.scheme)}://: unknown object storage (hint: use s3:// or file://)")
+    if "@" in parts.netloc:
+        raise ObjectStoreError(
+            f"{parts.scheme}://…: a user name and password in a URL are visible to other users"
+            " (hint: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+        )
+    path = unquote(parts.path).rstrip("/")
+    root = f"{parts.scheme}://{parts.netloc}{path}"
+    parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
+    endpoint = parameters.pop(ENDPOINT, None)
+    if parameters or parts.fragment or (endpoint is not None and parts.scheme != S3):
+        raise ObjectStoreError(f"{one_line(root)}: unknown parameter (hint: s3:// accepts {ENDPOINT}=URL)")
+    if parts.scheme == FILE:
+        if parts.netloc or not path:
+            raise ObjectStoreError(f"{one_line(root)}: not an absolute path (hint: use file:///DIRECTORY)")
+        return root, {"auto_mkdir": True}
+    if not parts.netloc:
+        raise ObjectStoreError("s3://: no bucket (hint: use s3://BUCKET/PREFIX)")
+    retries = {"max_attempts": ATTEMPTS, "mode": "standard"}
+    config = {"connect_timeout": CONNECT_S, "read_timeout": READ_S, "retries": retries}
+    return root, {"endpoint_url": endpoint, "config_kwargs": config, "skip_instance_cache": True}
+
+
+def _reason(error: Exception) -> str:
+    return one_line(error) or type(error).__name__

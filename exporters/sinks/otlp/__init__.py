@@ -1,0 +1,1 @@
+"""OpenTelemetry protocol: the series of /metrics as metrics of OpenTelemetry."""

@@ -1,0 +1,103 @@
+"""Pushes the series of /metrics with the OpenTelemetry protocol over HTTP."""
+
+import gzip
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from collector.printable import one_line
+from exporters.prometheus.rendering import Options
+from exporters.sinks.otlp.otlp_format import OtlpFormat, request
+from exporters.sinks.otlp.otlp_points import split
+from exporters.sinks.parts import store_responses
+from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization
+from exporters.sinks.parts.page_sink import PageSink
+from exporters.sinks.parts.protobuf_fields import fields, read_varint
+from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
+from exporters.sinks.sink import PartialWriteError, RefusedError
+
+if TYPE_CHECKING:
+    from exporters.sinks.parts.store_http import StoreResponse
+
+SCHEMES = ("otlp+http", "otlp+https")
+URLS = (("otlp+http://HOST:4318/v1/metrics", "OpenTelemetry Collector and other receivers of OTLP"),)
+DEFAULT_PATH = "v1/metrics"
+STORED, VERDICTS = (200, 202, 204), (400, 413, 422)
+
+
+def connect(target: Target, options: Options) -> "Otlp":
+    """Create the sink, without connecting. Raises SinkUrlError."""
+    target.require_known(*PAGE_PARAMETERS, *PARAMETERS)
+    return Otlp(target, options)
+
+
+class Otlp(PageSink):
+    """Sends data points, compressed with gzip."""
+
+    def __init__(self, target: Target, options: Options) -> None:
+        from exporters.sinks.parts.store_http import Pools
+
+        super().__init__(target, OtlpFormat(), options)
+        self._host = target.host
+        self._url = f"{target.address}/{quote(target.path or DEFAULT_PATH)}"
+        self._secret, self._headers = authorization(target)
+        self._access = access_of(target)
+        self._pools = Pools(context_of(target, self._access))
+
+    def text(self, point: bytes) -> bytes:
+        head, _ = split(point)
+        (_, name), *_ = fields(head.metric)
+        return name + b" " + one_line(repr(head.attributes)).encode()
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        from exporters.sinks.parts.store_http import FAILURES, connection_error, post, response_error
+
+        headers = {
+            **self._headers,
+            "Content-Type": "application/x-protobuf",
+            "Content-Encoding": "gzip",
+            "User-Agent": f"casstat/{version('casstat')}",
+        }
+        try:
+            # A higher level would take five times as long and save little.
+            response = post(self._pools, self._url, gzip.compress(request(points), 1), headers, timeout_s)
+        except FAILURES as error:
+            raise connection_error(error, self._host, self._access) from None
+        response = response.without(self._secret)
+        if response.status in STORED:
+            _check_partial(response, len(points))
+            return
+        verdict = store_responses.remote_write(response.body) if response.status in VERDICTS else None
+        if verdict is not None and response.status != 413:
+            raise RefusedError(one_line(f"HTTP {response.status}: {verdict}"))
+        raise response_error(response, None, time.time())
+
+    def close(self) -> None:
+        self._pools.clear()
+
+
+def _check_partial(response: "StoreResponse", sent: int) -> None:
+    """Raise PartialWriteError if the receiver states that it rejected data points."""
+    rejected, reason = _partial_success(response.content)
+    if rejected:
+        raise PartialWriteError(one_line(f"the receiver rejected data points: {reason}"), min(rejected, sent))
+
+
+def _partial_success(body: bytes) -> tuple[int, str]:
+    """Return the number of rejected data points in an ExportMetricsServiceResponse, and the reason."""
+    try:
+        for number, content in fields(body):
+            if number != 1:
+                continue
+            rejected, position = (0, 0)
+            if content[:1] == b"\x08":
+                rejected, position = read_varint(content, 1)
+            reason = next((text for field, text in fields(content[position:]) if field == 2), b"")
+            return rejected, reason.decode(errors="replace")
+    except IndexError:
+        # Not such a message: the status states success.
+        pass
+    return 0, ""

@@ -1,0 +1,66 @@
+"""The series of /metrics at one tick in the format of a sink, and the interface of such formats."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from prometheus_client.metrics_core import Metric as PrometheusMetric
+
+from collector.model.metric import Metric
+from exporters.prometheus.series_values import CurrentValues, Group
+from exporters.prometheus.upper_bounds import UpperBounds
+
+
+class Samples(NamedTuple):
+    """Series: their heads, which are the same for all samples of a series, and their values.
+
+    messages  encoded histograms without their time, by head.
+    """
+
+    heads: list[bytes]
+    values: list[float]
+    messages: dict[bytes, bytes]
+
+    @property
+    def series(self) -> int:
+        return len(self.heads) + len(self.messages)
+
+    @property
+    def all_heads(self) -> list[bytes]:
+        """The heads of all series, including histograms."""
+        return [*self.heads, *self.messages]
+
+    def add(self, other: "Samples") -> None:
+        self.heads.extend(other.heads)
+        self.values.extend(other.values)
+        self.messages.update(other.messages)
+
+
+class PageRenderer(Protocol):
+    """Renders the series of one node; an `exporters.prometheus.rendering.SeriesRenderer` that also renders families."""
+
+    def body(self, metric: Metric, group: Group, current: CurrentValues) -> Samples:
+        """Return the series of a metric; `current` contains the counters that hold the histogram sums."""
+
+    def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Samples:
+        """Return one series with these names and values as labels; its own value is always 1."""
+
+    def families(self, families: Iterable[PrometheusMetric]) -> Samples:
+        """Return the series of families of prometheus_client."""
+
+    def keep(self, current: CurrentValues) -> None:
+        """Delete what is cached for series that are not in `current`, if the cache has become much too large."""
+
+
+class SeriesFormat(Protocol):
+    """Encodes series as points."""
+
+    def renderer(
+        self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, common: Mapping[str, str]
+    ) -> PageRenderer:
+        """Return a renderer for the series of a node; all of them get the labels in `common`."""
+
+    def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[bytes]:
+        """Return the points of a tick; `start_ms` is the start of Cassandra's JVM, if it is known."""
+
+    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[bytes]:
+        """Return points that mark the end of series."""

@@ -1,0 +1,161 @@
+"""Encodes ticks as the series that a scrape of /metrics stores, including the marks at the end of a series.
+
+A scrape stores the latest values at the time of the scrape; here, they get the time of the tick. Values that are read
+less often than every tick are repeated until they are stale, as on the page. The page's self-metrics that the journal
+does not contain (the process, the sinks, the journal, the runs) are sent only with ticks that are still in memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily
+
+from collector.cassandra.jvm import START_TIME
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Snapshot, with_rounded_times
+from exporters.prometheus.agent_health import TickHealth
+from exporters.prometheus.latest_values import LatestValues, stall_s
+from exporters.prometheus.rendering import Options, Rendering
+from exporters.prometheus.self_metrics import agent_families, tick_families
+from exporters.prometheus.tick_health_json import tick_health_from_json, tick_health_json
+from exporters.sinks.parts.page_samples import Samples, SeriesFormat
+from exporters.sinks.sink import NodeTick
+
+MS = 1000
+INSTANCE = "instance"
+# The first time in milliseconds, in the year 2109, that remote write's samples cannot hold.
+END_MS = 1 << 42
+UP = GaugeMetricFamily("up", "1 at every tick of the agent.", 1.0)
+_START = START_TIME.metric
+
+
+class TickEncoder:
+    """Encodes the ticks of one node in order."""
+
+    def __init__(
+        self, series_format: SeriesFormat, options: Options, labels: Mapping[str, str], interval_s: float = 0.0
+    ) -> None:
+        """Add `labels` to all series that do not have them; encode only the first tick in each `interval_s`."""
+        self._format = series_format
+        self._options = options
+        self._interval_s = interval_s
+        self._labels = labels
+        self._session = ""
+        self._health = TickHealth()
+        self._last: NodeTick | None = None
+        # The heads of the series that were encoded last; None if they have not been determined.
+        self._heads: list[bytes] | None = None
+        self._common: Mapping[str, str] = {}
+
+    def replay(self, tick: NodeTick) -> None:
+        """Take the values of a tick that was encoded before, so that the next one is complete."""
+        if self._last is None or not _follows(self._last, tick):
+            self._begin(tick)
+        self._latest.add(tick.snapshot)
+        if not self._interval_s:
+            self._heads = None
+        elif self._is_due(tick):
+            self._heads = self._samples(tick, self._latest.current()).all_heads
+        self._last = tick
+
+    def encode(self, tick: NodeTick) -> list[bytes]:
+        """Return the points of a tick: those that end series, and one for each series; none if it is not due."""
+        time_ms, last = _time_ms(tick), self._last
+        if not 0 <= time_ms < END_MS:
+            return []
+        heads = self._last_heads()
+        if last is None or not _follows(last, tick):
+            self._begin(tick)
+        if tick.header.session != self._session or (last is not None and not _follows(last, tick)):
+            self._session, self._health = tick.header.session, TickHealth()
+        self._latest.add(tick.snapshot)
+        # The journal contains rounded times; a tick from memory must give the same totals.
+        self._health = self._health.after(with_rounded_times(tick.snapshot), tick.sample.events if tick.sample else ())
+        is_due, self._last = self._is_due(tick), tick
+        if not is_due:
+            return []
+        current = self._latest.current()
+        samples = self._samples(tick, current)
+        self._heads = samples.all_heads
+        ends = [] if last is None else self._ends(last, heads, tick, self._heads)
+        return ends + self._format.points(samples, time_ms, _start_ms(current))
+
+    def state(self) -> Mapping[str, Any]:
+        """Return the totals of the session, which `replay` cannot restore."""
+        return {"session": self._session, "tick_health": tick_health_json(self._health)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore the totals. Raises TypeError, ValueError or KeyError."""
+        if state:
+            self._session, self._health = state["session"], tick_health_from_json(state["tick_health"])
+
+    def _is_due(self, tick: NodeTick) -> bool:
+        """Return whether a tick is the first in its interval."""
+        if self._last is None:
+            return True
+        last_s, time_s = (of.snapshot.tick.time_s for of in (self._last, tick))
+        return last_s != time_s and (not self._interval_s or last_s // self._interval_s != time_s // self._interval_s)
+
+    def _begin(self, tick: NodeTick) -> None:
+        """Begin a session: like a new agent, it has no values yet."""
+        self._latest = LatestValues(tick.header.catalogue, tick.header.interval_s)
+        self._rendering = Rendering(self._options, self._latest.catalogue, _ignore, self._format.renderer)
+
+    def _last_heads(self) -> list[bytes]:
+        if self._heads is None:
+            self._heads = [] if self._last is None else self._samples(self._last, self._latest.current()).all_heads
+        return self._heads
+
+    def _samples(self, tick: NodeTick, current: Mapping[Series, Value]) -> Samples:
+        """Return the series of a tick; `current` are the node's latest values."""
+        placement, identity = tick.placement, tick.identity.labels()
+        common = {INSTANCE: tick.identity.node, **self._labels, **identity}
+        if common != self._common:
+            self._common, self._own_renderer = common, self._format.renderer({}, self._options.upper_bounds, common)
+        own = (
+            UP,
+            *tick_families(self._health),
+            *agent_families(tick.header.writer, tick.identity.node, placement.machine, placement.network),
+            *tick.live(),
+        )
+        samples = self._own_renderer.families(own)
+        for part in self._rendering.parts(current, common, samples.series):
+            samples.add(part.body)
+        return samples
+
+    def _ends(self, last: NodeTick, heads: Sequence[bytes], tick: NodeTick, current: Sequence[bytes]) -> list[bytes]:
+        """Return the points that end series: all if ticks stopped for long, else those that are gone."""
+        stalled_ms = _time_ms(last) + round(stall_s(last.header.interval_s) * MS)
+        time_ms = _time_ms(tick)
+        if time_ms < _time_ms(last):
+            # The clock was set back, or the ticks are encoded a second time: the store has later samples already.
+            return []
+        if stalled_ms < time_ms:
+            return self._format.ends(heads, stalled_ms)
+        if heads == current:
+            return []
+        present = set(current)
+        return self._format.ends([head for head in heads if head not in present], time_ms)
+
+
+def _start_ms(current: Mapping[Series, Value]) -> int | None:
+    """Return the start of Cassandra's JVM in milliseconds since the epoch; None if it is unknown."""
+    value = current.get((_START.name,))
+    return round(value * _START.scale * MS) if isinstance(value, int | float) and value > 0 else None
+
+
+def _follows(last: NodeTick, tick: NodeTick) -> bool:
+    """Return whether a tick is a later one of the same session."""
+    return last.header.session == tick.header.session and _at_s(last.snapshot) <= _at_s(tick.snapshot)
+
+
+def _at_s(snapshot: Snapshot) -> float:
+    return max((scrape.at_s for scrape in snapshot.scrapes), default=0.0)
+
+
+def _time_ms(tick: NodeTick) -> int:
+    return round(tick.snapshot.tick.time_s * MS)
+
+
+def _ignore(text: str) -> None:
+    """Log nothing: the page reports what the limit leaves out."""

@@ -1,0 +1,181 @@
+"""Pushes the series of /metrics with Prometheus remote write 2.0, or 1.0 if the store does not accept 2.0."""
+
+import re
+import time
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from collector.printable import one_line
+from exporters.prometheus.rendering import Options
+from exporters.sinks.parts import store_responses
+from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization, number
+from exporters.sinks.parts.page_sink import PageSink
+from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
+from exporters.sinks.remote_write.encoded_series import split, text_of
+from exporters.sinks.remote_write.native_histograms import MARK, split_native
+from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
+from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
+from exporters.sinks.sink import (
+    PartialWriteError,
+    RefusedError,
+    TooLargeError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from exporters.sinks.parts.store_http import StoreResponse
+
+SCHEMES = ("prometheus+http", "prometheus+https")
+URLS = (
+    ("prometheus+http://HOST:9090/api/v1/write", "remote write: Prometheus, VictoriaMetrics, Mimir, Thanos"),
+    ("prometheus+http://HOST:9090/api/v1/write?tenant=ID&token_file=PATH&labels=env:prod", "tenant, token, labels"),
+)
+DEFAULT_PATH = "api/v1/write"
+MAX_SHARDS = 16
+TENANT_HEADER = "X-Scope-OrgID"
+WRITTEN, NATIVE_WRITTEN = (f"x-prometheus-remote-write-{kind}-written" for kind in ("samples", "histograms"))
+STORED, VERDICTS, UNSUPPORTED = (200, 202, 204), (400, 409, 422), 415
+# The words with which stores reject samples that they will never accept, although all others have been stored.
+LATE = re.compile(r"out.of.order|too.old|out of bounds|too far in the (?:future|past)|duplicate.(?:sample|timestamp)")
+
+
+def connect(target: Target, options: Options) -> "RemoteWrite":
+    """Create the sink, without connecting. Raises SinkUrlError."""
+    target.require_known(*PAGE_PARAMETERS, "tenant", "shards", "native_histograms", *PARAMETERS)
+    return RemoteWrite(target, options)
+
+
+class RemoteWrite(PageSink):
+    """Sends series in one request for each shard; the same series is always in the same shard, so it stays in order."""
+
+    def __init__(self, target: Target, options: Options) -> None:
+        from exporters.sinks.parts.store_http import Pools
+
+        series_format = RemoteWriteFormat(is_native=target.flag("native_histograms"))
+        super().__init__(target, series_format, options)
+        self.shards = number(target, "shards", 1, MAX_SHARDS)
+        self._host = target.host
+        self._url = f"{target.address}/{quote(target.path or DEFAULT_PATH)}"
+        self._secret, self._headers = authorization(target)
+        self._headers |= {"Content-Encoding": "snappy", "User-Agent": f"casstat/{version('casstat')}"}
+        if "tenant" in target.parameters:
+            self._headers[TENANT_HEADER] = target.parameters["tenant"]
+        self._access = access_of(target)
+        self._pools = [Pools(context_of(target, self._access)) for _ in range(self.shards)]
+        self._requests_v2 = [RequestsV2(series_format.metadata) for _ in range(self.shards)]
+        self._executor = ThreadPoolExecutor(self.shards, "remote write") if self.shards > 1 else None
+        # Whether to use 2.0, and whether the store has accepted it.
+        self._is_v2, self._is_confirmed = True, False
+
+    def text(self, point: bytes) -> bytes:
+        return text_of(point).encode()
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        if self._executor is None:
+            self._send_shard(0, points, timeout_s)
+            return
+        shards: list[list[bytes]] = [[] for _ in range(self.shards)]
+        for point in points:
+            labels = split_native(point)[0] if point[0] == MARK else split(point)[0]
+            shards[zlib.crc32(labels) % self.shards].append(point)
+        futures = [
+            self._executor.submit(self._send_shard, shard, content, timeout_s)
+            for shard, content in enumerate(shards)
+            if content
+        ]
+        errors = [error for future in futures if (error := future.exception()) is not None]
+        if errors:
+            # If a shard has to be sent again, all are; stores ignore a sample that they have already.
+            raise min(errors, key=_severity)
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+        for pools in self._pools:
+            pools.clear()
+
+    def _send_shard(self, shard: int, points: Sequence[bytes], timeout_s: float) -> None:
+        """Send points with 2.0, or with 1.0 once the store has shown that it does not accept 2.0."""
+        if self._is_v2:
+            response = self._post(shard, self._requests_v2[shard].request(points), timeout_s, is_v2=True)
+            if not self._is_unsupported(response):
+                # Other answers, such as 503, may come from a store that does not know 2.0.
+                self._is_confirmed |= _written(response) is not None
+                _check(response, len(points), _written(response))
+                return
+        body = request_v1(points)
+        if not body:
+            # There are only native histograms.
+            return
+        response = self._post(shard, body, timeout_s, is_v2=False)
+        if response.status in STORED and not self._is_confirmed:
+            self._is_v2 = False
+        _check(response, len(points), None)
+
+    def _is_unsupported(self, response: "StoreResponse") -> bool:
+        """Return whether the store may not accept 2.0.
+
+        A store that knows only 1.0 answers with status 415 or 400, or ignores the unknown fields and reports success
+        without the number of samples that it has written.
+        """
+        if _written(response) is not None:
+            return False
+        if response.status in STORED:
+            return True
+        return response.status == UNSUPPORTED or (response.status in VERDICTS and not self._is_confirmed)
+
+    def _post(self, shard: int, body: bytes, timeout_s: float, *, is_v2: bool) -> "StoreResponse":
+        import cramjam
+
+        from exporters.sinks.parts.store_http import FAILURES, connection_error, post
+
+        message = ";proto=io.prometheus.write.v2.Request" if is_v2 else ""
+        headers = {
+            **self._headers,
+            "Content-Type": f"application/x-protobuf{message}",
+            "X-Prometheus-Remote-Write-Version": "2.0.0" if is_v2 else "0.1.0",
+        }
+        try:
+            response = post(self._pools[shard], self._url, bytes(cramjam.snappy.compress_raw(body)), headers, timeout_s)
+        except FAILURES as error:
+            raise connection_error(error, self._host, self._access) from None
+        return response.without(self._secret)
+
+
+def _written(response: "StoreResponse") -> int | None:
+    """Return the number of samples and histograms that the store states it has written; None if it does not."""
+    samples, histograms = (
+        response.headers.get(name, default) for name, default in ((WRITTEN, ""), (NATIVE_WRITTEN, "0"))
+    )
+    if not all(text.isascii() and text.isdigit() for text in (samples, histograms)):
+        return None
+    return int(samples) + int(histograms)
+
+
+def _check(response: "StoreResponse", sent: int, written: int | None) -> None:
+    """Raise the error for a response, given the number of samples sent and of those written, if it is known."""
+    from exporters.sinks.parts.store_http import response_error
+
+    if response.status in STORED and (written is None or written >= sent):
+        return
+    verdict = store_responses.remote_write(response.body) if response.status in VERDICTS else None
+    if response.status in STORED or verdict is not None:
+        reason = one_line(f"HTTP {response.status}: {verdict or 'not all samples were written'}")
+        # A reason is cut to a line, and may state only at its end that samples are late.
+        if written or LATE.search(verdict or ""):
+            raise PartialWriteError(reason, sent - written if written is not None else sent)
+        raise RefusedError(reason, all_points=written == 0)
+    raise response_error(response, None, time.time())
+
+
+SEVERITIES: Sequence[type[Exception]] = (UnavailableError, TooLargeError, RefusedError, PartialWriteError)
+
+
+def _severity(error: BaseException) -> int:
+    """Return the rank of an error among those of several shards; an unexpected error is the most severe."""
+    return next((rank for rank, kind in enumerate(SEVERITIES) if isinstance(error, kind)), -1)

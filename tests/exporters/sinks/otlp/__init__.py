@@ -1,0 +1,1 @@
+"""Tests of OTLP; requests are decoded with the messages of opentelemetry-proto."""

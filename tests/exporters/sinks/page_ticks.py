@@ -1,0 +1,54 @@
+"""Ticks with raw values, and the page of /metrics after them."""
+
+from collections.abc import Mapping, Sequence
+
+from prometheus_client import CollectorRegistry
+
+from collector.catalogue import CATALOGUE
+from collector.cluster.aggregation import Placement
+from collector.journal.header import Header
+from collector.model.identity import Identity
+from collector.model.metric import Series, Value
+from collector.model.snapshot import Scrape, Snapshot, Tick
+from exporters.prometheus.agent_health import AgentHealth
+from exporters.prometheus.page import Page
+from exporters.prometheus.rendering import Options
+from exporters.sinks.sink import NodeTick
+from tests.exporters.prometheus.parsed import parsed
+
+BEGIN_S = 1_795_000_000
+
+
+IDENTITY = Identity("prod", "dc1", "rack1", "10.0.0.1")
+
+
+EXTERNAL = {"job": "casstat", "env": "test"}
+
+
+SELF_METRICS = ("process_", "casstat_series")
+
+
+def node_tick(number: int, values: Mapping[Series, Value], session: str = "one", *, shift_s: float = 0.0) -> NodeTick:
+    header = Header("1.2.3", 1.0, session, sources=("node",), metrics=tuple(CATALOGUE.values()))
+    snapshot = Snapshot("10.0.0.1", Tick(BEGIN_S + number + shift_s, 0.01), (Scrape("node", 5.0 + number, values),))
+    return NodeTick(header, IDENTITY, snapshot, None, Placement("machine", "host"))
+
+
+def page_of(ticks: Sequence[NodeTick]) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Return the series of /metrics after these ticks, without those that are not in the journal."""
+    health = AgentHealth("1.2.3", machine="machine", network="host")
+    page = Page(Options(), CollectorRegistry(), lambda: health, print, lambda: 0.0)
+    for tick in ticks:
+        page.add(tick.snapshot, tick.identity)
+    exposition = parsed(page.get(openmetrics=False, compressed=False).decode()).values
+    return {key: value for key, value in exposition.items() if not key[0].startswith(SELF_METRICS)}
+
+
+def without_empty(
+    series: Mapping[tuple[str, frozenset[tuple[str, str]]], float],
+) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Return the series as a scrape stores them: without empty labels, and as floating-point numbers."""
+    return {
+        (name, frozenset(label for label in labels if label[1])): float(value)
+        for (name, labels), value in series.items()
+    }

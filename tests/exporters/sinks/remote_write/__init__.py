@@ -1,0 +1,1 @@
+"""Tests of remote write; requests are decoded with the protobuf library."""

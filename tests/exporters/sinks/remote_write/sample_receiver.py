@@ -1,0 +1,27 @@
+"""A store of remote write in memory."""
+
+from collections.abc import Sequence
+
+from exporters.prometheus.rendering import Options
+from exporters.sinks.parts.page_sink import PageSink
+from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.remote_write.encoded_series import sample_of, split
+from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
+
+
+class SampleReceiver(PageSink):
+    """Keeps each point by its series and time, and fails if one is stored again with another value."""
+
+    def __init__(self, interval_s: int = 0) -> None:
+        self.samples: dict[tuple[bytes, int], bytes] = {}
+        self._target = Target("fake", "receiver", None, "", {"interval_s": str(interval_s)})
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all ticks, like a new program, but not the samples."""
+        super().__init__(self._target, RemoteWriteFormat(), Options())
+
+    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+        for point in points:
+            key = split(point)[0], sample_of(point)[1]
+            assert self.samples.setdefault(key, point) == point

@@ -1,0 +1,182 @@
+"""Remote write to receivers of both versions, and to those that reject samples: nothing is lost or sent twice."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from exporters.shipping import delivery, shipper
+from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.sink import SinkUrlError
+from tests.exporters.shipping.shipped import BEGIN_S, Node, drain
+from tests.exporters.sinks.remote_write.messages import Decoded
+from tests.faults.remote_write_receiver import WRITTEN, Receiver, Response
+
+TICKS = 120
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    recorded = Node(tmp_path / "node")
+    recorded.record(TICKS)
+    yield recorded
+    recorded.journal.close()
+
+
+def ship(node: Node, receiver: Receiver, parameters: str = "") -> None:
+    node.store = sink_of(f"{receiver.url}{parameters}")  # type: ignore[assignment]
+    shipping = node.shipping(state_folder=None)
+    drain(shipping)
+    shipping.close()
+
+
+def without_types(receiver: Receiver) -> dict[object, float | None]:
+    assert receiver.conflicts == []
+    return {key: sample.value for key, sample in receiver.samples.items()}
+
+
+def test_both_versions_carry_the_same_samples(node: Node) -> None:
+    with closing(Receiver()) as both, closing(Receiver((1,))) as old:
+        ship(node, both)
+        ship(node, old)
+        assert without_types(both) == without_types(old)
+        assert {time_ms for _, time_ms in both.samples} == {round((BEGIN_S + n) * 1000) for n in range(TICKS)}
+        assert {version for version, _ in both.requests} == {"2.0.0"}
+        # After the first status 415, only 1.0 is used.
+        assert [version for version, _ in old.requests[:3]] == ["2.0.0", "0.1.0", "0.1.0"]
+        assert {sample.kind for sample in both.samples.values()} >= {1, 2, 3}
+
+
+@pytest.mark.parametrize("response", [Response(204), Response(200), Response(400, body=b"snappy: corrupt input")])
+def test_a_receiver_that_does_not_know_2_0_gets_1_0(node: Node, response: Response) -> None:
+    """It ignores the unknown fields of 2.0 and reports success, or rejects the request."""
+    with closing(Receiver((1,), response)) as old, closing(Receiver()) as both:
+        ship(node, old)
+        ship(node, both)
+        assert without_types(old) == without_types(both)
+        assert [version for version, _ in old.requests[:3]] == ["2.0.0", "0.1.0", "0.1.0"]
+
+
+@pytest.mark.parametrize("response", [Response(204), Response(400, body=b"snappy: corrupt input")])
+def test_an_outage_at_first_does_not_look_like_2_0(node: Node, response: Response) -> None:
+    with closing(Receiver((1,), Response(503), response)) as old, closing(Receiver()) as both:
+        ship(node, old)
+        ship(node, both)
+        assert without_types(old) == without_types(both)
+        assert [version for version, _ in old.requests[:4]] == ["2.0.0", "2.0.0", "0.1.0", "0.1.0"]
+
+
+@pytest.mark.parametrize("fault", [Response(500), Response(503, {"Retry-After": "7"}), Response(429), Response(404)])
+def test_after_an_outage_everything_arrives(node: Node, fault: Response) -> None:
+    with closing(Receiver((1, 2), fault, fault)) as receiver, closing(Receiver()) as other:
+        ship(node, receiver)
+        ship(node, other)
+        assert without_types(receiver) == without_types(other)
+
+
+def test_late_samples_are_counted_and_the_others_are_stored(node: Node) -> None:
+    late_ms = round((BEGIN_S + 30) * 1000)
+
+    def rejects(decoded: list[Decoded]) -> Response | None:
+        late = sum(sample.time_ms < late_ms for sample in decoded)
+        written = {WRITTEN: str(len(decoded) - late)}
+        return Response(400, written, b"out of order sample") if late else None
+
+    with closing(Receiver()) as receiver:
+        receiver.rejects = rejects
+        node.store = sink_of(receiver.url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        health = shipping.health()
+        sent = sum(count for _, count in receiver.requests)
+        assert health.points + health.refused_points == sent
+        assert health.points > len(receiver.samples) > 0
+        assert health.refused_points > 0
+        assert any("out of order sample" in line for line in node.messages)
+        assert node.time.waits == []
+        shipping.close()
+
+
+def test_samples_that_1_0_rejects_as_late_do_not_stop_the_rest(node: Node) -> None:
+    with closing(Receiver((1,))) as receiver:
+        receiver.rejects = lambda decoded: (
+            Response(400, body=b"out of bounds") if decoded[0].time_ms < (BEGIN_S + 5) * 1000 else None
+        )
+        node.store = sink_of(receiver.url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        assert receiver.samples
+        assert shipping.health().refused_points > 0
+        assert node.time.waits == []
+        shipping.close()
+
+
+def test_invalid_series_are_isolated_and_written_as_text(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "MAX_POINTS", 200)
+    monkeypatch.setattr(shipper, "MAX_POINTS", 200)
+
+    def rejects(decoded: list[Decoded]) -> Response | None:
+        invalid = any(sample.name == "load_bytes" for sample in decoded)
+        return Response(400, {WRITTEN: "0"} if len(decoded) == 1 else {}, b"label name is invalid") if invalid else None
+
+    with closing(Receiver()) as receiver:
+        receiver.rejects = rejects
+        node.store = sink_of(receiver.url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        assert shipping.health().refused_points == TICKS
+        (refused,) = (node.folder.parent / "kept").glob("*.refused")
+        lines = [line for line in refused.read_text().splitlines() if not line.startswith("#")]
+        assert len(lines) == TICKS
+        assert lines[0] == 'load_bytes{cluster="prod",instance="n1",job="casstat",node="n1"} 102912.0 1795000000000'
+        shipping.close()
+
+
+def test_shards_store_the_same_samples(node: Node) -> None:
+    with closing(Receiver()) as one, closing(Receiver()) as four:
+        ship(node, one)
+        ship(node, four, "?shards=4")
+        assert without_types(four) == without_types(one)
+
+
+def test_one_failing_shard_loses_nothing(node: Node) -> None:
+    with closing(Receiver((1, 2), Response(500))) as receiver, closing(Receiver()) as one:
+        ship(node, receiver, "?shards=3")
+        ship(node, one)
+        assert without_types(receiver) == without_types(one)
+
+
+def test_headers_carry_the_tenant_and_credentials(node: Node, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("tops3cret\n")
+    token.chmod(0o600)
+    password = tmp_path / "password"
+    password.write_text("me:pa55\n")
+    password.chmod(0o600)
+    with closing(Receiver()) as receiver:
+        ship(node, receiver, f"?tenant=team-a&token_file={token}&labels=env:prod,job:db")
+        ship(node, receiver, f"?basic_auth_file={password}")
+        assert {headers.get("X-Scope-OrgID") for headers in receiver.headers} == {"team-a", None}
+        assert {headers["Authorization"] for headers in receiver.headers} == {"Bearer tops3cret", "Basic bWU6cGE1NQ=="}
+        assert {headers["Content-Encoding"] for headers in receiver.headers} == {"snappy"}
+        labels = [dict(sample.labels) for sample in receiver.samples.values()]
+        assert {(label.get("env"), label["job"]) for label in labels} == {("prod", "db"), (None, "casstat")}
+        assert not any("tops3cret" in line or "pa55" in line for line in node.messages)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("?labels=env", "must be NAME:VALUE"),
+        ("?labels=__name__:x", "must be NAME:VALUE"),
+        ("?shards=0", "must be a number from 1 to 16"),
+        ("?shards=x", "must be a number from 1 to 16"),
+        ("?token_file=/a&basic_auth_file=/b", "exclude each other"),
+        ("?label=env:prod", "did you mean labels?"),
+    ],
+)
+def test_invalid_urls(parameters: str, message: str) -> None:
+    with pytest.raises(SinkUrlError) as caught:
+        sink_of(f"prometheus+http://h/api/v1/write{parameters}")
+    assert message in str(caught.value)

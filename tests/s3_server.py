@@ -1,0 +1,42 @@
+"""An S3 server in the test process; its objects outlive a stop."""
+
+import logging
+import threading
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from tests.ports import free_port
+
+# An address of its own, where no other program takes the port while the server is stopped.
+HOST = "127.0.62.9"
+
+
+class S3Server:
+    """A server that accepts any credentials; `environ` are the variables with which clients find it."""
+
+    def __init__(self) -> None:
+        self._port = free_port(HOST)
+        self._server: BaseWSGIServer | None = None
+        self.environ = {
+            "AWS_ENDPOINT_URL": f"http://{HOST}:{self._port}",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+        # The server logs every request.
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+
+    def start(self) -> None:
+        """Start the server unless it is running."""
+        if self._server is not None:
+            return
+        application = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server(HOST, self._port, application, threaded=True, request_handler=MotoRequestHandler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
