@@ -4,8 +4,8 @@ import random
 import socket
 from contextlib import suppress
 
-# The system chooses higher ports for connections and for servers that listen on any port, so it does not give the port of
-# a server that a test has stopped to another program.
+# The system chooses higher ports for connections and for servers that listen on any port, so no other program gets the
+# port of a server that a test has stopped.
 PORTS = range(20_000, 32_768)
 
 
