@@ -1,12 +1,15 @@
 """An S3 server in the test process; its objects outlive a stop."""
 
 import logging
+import socket
 import threading
+from contextlib import suppress
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from tests.ports import free_port
+from tests.waiting import eventually
 
 # An address of its own, where no other program takes the port while the server is stopped.
 HOST = "127.0.62.9"
@@ -32,8 +35,23 @@ class S3Server:
         if self._server is not None:
             return
         application = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server(HOST, self._port, application, threaded=True, request_handler=MotoRequestHandler)
+        with self._listening() as bound:
+            self._server = make_server(
+                HOST, self._port, application, threaded=True, request_handler=MotoRequestHandler, fd=bound.fileno()
+            )
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def _listening(self) -> socket.socket:
+        """Return a socket that listens on the port, once the connections of a stopped server have released it."""
+        sockets = list[socket.socket]()
+
+        def is_bound() -> bool:
+            with suppress(OSError):
+                sockets.append(socket.create_server((HOST, self._port)))
+            return bool(sockets)
+
+        eventually(is_bound)
+        return sockets[0]
 
     def stop(self) -> None:
         if self._server is not None:
