@@ -80,14 +80,18 @@ class Delivery:
         self.points += len(points) - error.refused
         self.refused += error.refused
         self._accepts_some, self._reason = True, ""
-        self._log(f"the store refused up to {error.refused} of {len(points)} points: {error}", kind="partial")
+        count = f"refused {error.refused} of {len(points)} points" if error.refused else "accepted all points"
+        self._log(f"the store {count}: {error}", kind="partial")
 
     def _refused(self, points: Points, error: RefusedError) -> None:
         """Isolate the points that the store refuses, and write them to the dead-letter file.
 
         Raises UnavailableError if the store refuses every point but has not yet done so for GIVE_UP_AFTER_S.
         """
-        if not self._accepts_some:
+        if error.late:
+            if self._isolates_late(points, error):
+                return
+        elif not self._accepts_some:
             if not error.all_points and self._probe():
                 return
             self._require_lasting_refusal(error)
@@ -97,21 +101,58 @@ class Delivery:
         self._pending.popleft()
         self._write_dead_letters(points, error)
 
+    def _isolates_late(self, points: Points, error: RefusedError) -> bool:
+        """Split a request of which the store may have rolled back all points because one is late.
+
+        Returns False if all points must be given up: there is only one, or they are of one tick, and the store accepts
+        none of up to PROBES of them. Raises UnavailableError.
+        """
+        if len(points) == 1 or error.all_points:
+            return False
+        if self._leading_tick(points) < len(points):
+            self._split(self._middle_tick(points))
+            return True
+        remaining = self._after_probe(points)
+        if remaining is None:
+            return False
+        self._pending[0] = remaining
+        self._halve()
+        return True
+
     def _probe(self) -> bool:
         """Return whether the store accepts any of up to PROBES pending points, sent singly. Raises UnavailableError."""
         points = [point for part in self._pending for point in part]
+        # If a later point of a series were sent first, the store would not accept the earlier ones any more.
+        end = self._leading_tick(points)
+        remaining = self._after_probe(points[:end])
+        if remaining is None:
+            return False
+        self._pending = deque(requests([*remaining, *points[end:]], self._sink.shards))
+        return True
+
+    def _after_probe(self, points: Points) -> Points | None:
+        """Send up to PROBES points singly until the store accepts one; return the others, or None if it accepts none.
+
+        The accepted point is not sent again, because not every store ignores duplicates. Raises UnavailableError.
+        """
         for index in range(0, len(points), -(-len(points) // PROBES)):
             try:
                 self._sink.send([points[index]], TIMEOUT_S)
-            except (RefusedError, TooLargeError, PartialWriteError):
+            except PartialWriteError as error:
+                if error.refused:
+                    continue
+            except (RefusedError, TooLargeError):
                 continue
             self._accepts_some = True
             self.points += 1
-            # Do not send this point again: not every store ignores duplicates.
-            del points[index]
-            self._pending = deque(requests(points, self._sink.shards))
-            return True
-        return False
+            return [*points[:index], *points[index + 1 :]]
+        return None
+
+    def _leading_tick(self, points: Points) -> int:
+        """Return the number of points before the first one with another time; all points if their order is free."""
+        time_ms = self._sink.time_ms
+        first_ms = time_ms(points[0])
+        return next((index for index, point in enumerate(points) if time_ms(point) != first_ms), len(points))
 
     def _require_lasting_refusal(self, error: RefusedError) -> None:
         """Raise UnavailableError until the store has refused every point, for the same reason, for GIVE_UP_AFTER_S."""
@@ -121,10 +162,19 @@ class Delivery:
         if now_s - self._refused_since_s < GIVE_UP_AFTER_S:
             raise UnavailableError(f"it refuses every point: {error}")
 
+    def _middle_tick(self, points: Points) -> int:
+        """Return the index of the first point of the tick in the middle; not 0, because there are several ticks."""
+        times_ms = [self._sink.time_ms(point) for point in points]
+        middle_ms = times_ms[len(points) // 2]
+        return times_ms.index(middle_ms) or next(i for i, time_ms in enumerate(times_ms) if time_ms != middle_ms)
+
     def _halve(self) -> None:
+        self._split(len(self._pending[0]) // 2)
+
+    def _split(self, index: int) -> None:
+        """Split the first pending request into two."""
         points = self._pending.popleft()
-        middle = len(points) // 2
-        self._pending.extendleft((points[middle:], points[:middle]))
+        self._pending.extendleft(part for part in (points[index:], points[:index]) if part)
 
     def _write_dead_letters(self, points: Points, error: RefusedError) -> None:
         self.refused += len(points)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from collector.printable import one_line
 from exporters.prometheus.rendering import Options
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
-from exporters.sinks.otlp.otlp_points import split
+from exporters.sinks.otlp.otlp_points import split, time_ms_of
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization
 from exporters.sinks.parts.page_sink import PageSink
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMES = ("otlp+http", "otlp+https")
 URLS = (("otlp+http://HOST:4318/v1/metrics", "OpenTelemetry Collector and other receivers of OTLP"),)
 DEFAULT_PATH = "v1/metrics"
-STORED, VERDICTS = (200, 202, 204), (400, 413, 422)
+STORED, VERDICTS = (200, 202, 204), (400, 422)
 
 
 def connect(target: Target, options: Options) -> "Otlp":
@@ -43,7 +43,7 @@ class Otlp(PageSink):
         super().__init__(target, OtlpFormat(), options)
         self._host = target.host
         self._url = f"{target.address}/{quote(target.path or DEFAULT_PATH)}"
-        self._secret, self._headers = authorization(target)
+        self._secrets, self._headers = authorization(target)
         self._access = access_of(target)
         self._pools = Pools(context_of(target, self._access))
 
@@ -66,24 +66,30 @@ class Otlp(PageSink):
             response = post(self._pools, self._url, gzip.compress(request(points), 1), headers, timeout_s)
         except FAILURES as error:
             raise connection_error(error, self._host, self._access) from None
-        response = response.without(self._secret)
-        if response.status in STORED:
-            _check_partial(response, len(points))
+        response = response.without(*self._secrets)
+        if response.status in STORED and not response.is_page:
+            self._check_partial(response, len(points))
             return
         verdict = store_responses.remote_write(response.body) if response.status in VERDICTS else None
-        if verdict is not None and response.status != 413:
-            raise RefusedError(one_line(f"HTTP {response.status}: {verdict}"))
+        if verdict is not None:
+            # Prometheus rolls back the whole request if a point is late.
+            late = store_responses.LATE.search(verdict) is not None
+            raise RefusedError(one_line(f"HTTP {response.status}: {verdict}"), late=late)
         raise response_error(response, None, time.time())
+
+    def time_ms(self, point: bytes) -> int:
+        return time_ms_of(point)
 
     def close(self) -> None:
         self._pools.clear()
 
+    def _check_partial(self, response: "StoreResponse", sent: int) -> None:
+        """Raise PartialWriteError if the receiver states that it rejected data points, or warns."""
+        from exporters.sinks.parts.store_http import masked
 
-def _check_partial(response: "StoreResponse", sent: int) -> None:
-    """Raise PartialWriteError if the receiver states that it rejected data points."""
-    rejected, reason = _partial_success(response.content)
-    if rejected:
-        raise PartialWriteError(one_line(f"the receiver rejected data points: {reason}"), min(rejected, sent))
+        rejected, reason = _partial_success(response.content)
+        if rejected or reason:
+            raise PartialWriteError(one_line(masked(reason, self._secrets)), min(rejected, sent))
 
 
 def _partial_success(body: bytes) -> tuple[int, str]:

@@ -1,6 +1,5 @@
 """Pushes the series of /metrics with Prometheus remote write 2.0, or 1.0 if the store does not accept 2.0."""
 
-import re
 import time
 import zlib
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
-from exporters.sinks.remote_write.encoded_series import split, text_of
+from exporters.sinks.remote_write.encoded_series import split, text_of, time_ms_of
 from exporters.sinks.remote_write.native_histograms import MARK, split_native
 from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
 from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
@@ -39,9 +38,11 @@ DEFAULT_PATH = "api/v1/write"
 MAX_SHARDS = 16
 TENANT_HEADER = "X-Scope-OrgID"
 WRITTEN, NATIVE_WRITTEN = (f"x-prometheus-remote-write-{kind}-written" for kind in ("samples", "histograms"))
+MAX_DIGITS = 18
 STORED, VERDICTS, UNSUPPORTED = (200, 202, 204), (400, 409, 422), 415
-# The words with which stores reject samples that they will never accept, although all others have been stored.
-LATE = re.compile(r"out.of.order|too.old|out of bounds|too far in the (?:future|past)|duplicate.(?:sample|timestamp)")
+CONFLICT = 409
+# Prometheus answers this with status 500, without storing anything.
+SERVER_ERROR, NO_NATIVE_HISTOGRAMS = 500, "native histograms are disabled"
 
 
 def connect(target: Target, options: Options) -> "RemoteWrite":
@@ -61,7 +62,7 @@ class RemoteWrite(PageSink):
         self.shards = number(target, "shards", 1, MAX_SHARDS)
         self._host = target.host
         self._url = f"{target.address}/{quote(target.path or DEFAULT_PATH)}"
-        self._secret, self._headers = authorization(target)
+        self._secrets, self._headers = authorization(target)
         self._headers |= {"Content-Encoding": "snappy", "User-Agent": f"casstat/{version('casstat')}"}
         if "tenant" in target.parameters:
             self._headers[TENANT_HEADER] = target.parameters["tenant"]
@@ -88,10 +89,12 @@ class RemoteWrite(PageSink):
             for shard, content in enumerate(shards)
             if content
         ]
-        errors = [error for future in futures if (error := future.exception()) is not None]
-        if errors:
-            # If a shard has to be sent again, all are; stores ignore a sample that they have already.
-            raise min(errors, key=_severity)
+        errors = [future.exception() for future in futures]
+        if any(errors):
+            raise _combined(errors)
+
+    def time_ms(self, point: bytes) -> int:
+        return time_ms_of(point)
 
     def close(self) -> None:
         if self._executor is not None:
@@ -106,7 +109,10 @@ class RemoteWrite(PageSink):
             if not self._is_unsupported(response):
                 # Other answers, such as 503, may come from a store that does not know 2.0.
                 self._is_confirmed |= _written(response) is not None
-                _check(response, len(points), _written(response))
+                if response.status == SERVER_ERROR and NO_NATIVE_HISTOGRAMS in response.body:
+                    self._send_classic(shard, points, timeout_s, response)
+                else:
+                    _check(response, len(points), _written(response))
                 return
         body = request_v1(points)
         if not body:
@@ -116,6 +122,15 @@ class RemoteWrite(PageSink):
         if response.status in STORED and not self._is_confirmed:
             self._is_v2 = False
         _check(response, len(points), None)
+
+    def _send_classic(self, shard: int, points: Sequence[bytes], timeout_s: float, response: "StoreResponse") -> None:
+        """Send the points without native histograms, which the store does not accept; raise PartialWriteError."""
+        classic = [point for point in points if point[0] != MARK]
+        if len(classic) == len(points):
+            _check(response, len(points), None)
+        if classic:
+            self._send_shard(shard, classic, timeout_s)
+        raise PartialWriteError(f"HTTP {response.status}: {NO_NATIVE_HISTOGRAMS}", len(points) - len(classic))
 
     def _is_unsupported(self, response: "StoreResponse") -> bool:
         """Return whether the store may not accept 2.0.
@@ -144,7 +159,7 @@ class RemoteWrite(PageSink):
             response = post(self._pools[shard], self._url, bytes(cramjam.snappy.compress_raw(body)), headers, timeout_s)
         except FAILURES as error:
             raise connection_error(error, self._host, self._access) from None
-        return response.without(self._secret)
+        return response.without(*self._secrets)
 
 
 def _written(response: "StoreResponse") -> int | None:
@@ -152,7 +167,7 @@ def _written(response: "StoreResponse") -> int | None:
     samples, histograms = (
         response.headers.get(name, default) for name, default in ((WRITTEN, ""), (NATIVE_WRITTEN, "0"))
     )
-    if not all(text.isascii() and text.isdigit() for text in (samples, histograms)):
+    if not all(text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS for text in (samples, histograms)):
         return None
     return int(samples) + int(histograms)
 
@@ -161,21 +176,37 @@ def _check(response: "StoreResponse", sent: int, written: int | None) -> None:
     """Raise the error for a response, given the number of samples sent and of those written, if it is known."""
     from exporters.sinks.parts.store_http import response_error
 
-    if response.status in STORED and (written is None or written >= sent):
+    is_stored = response.status in STORED and (written is not None or not response.is_page)
+    if is_stored and (written is None or written >= sent):
         return
     verdict = store_responses.remote_write(response.body) if response.status in VERDICTS else None
-    if response.status in STORED or verdict is not None:
-        reason = one_line(f"HTTP {response.status}: {verdict or 'not all samples were written'}")
-        # A reason is cut to a line, and may state only at its end that samples are late.
-        if written or LATE.search(verdict or ""):
-            raise PartialWriteError(reason, sent - written if written is not None else sent)
-        raise RefusedError(reason, all_points=written == 0)
-    raise response_error(response, None, time.time())
+    if written is not None and (is_stored or response.status in VERDICTS):
+        # The statement of the number shows that the response is from the store, whatever its body.
+        verdict = verdict or response.text or "not all samples were written"
+    if verdict is None:
+        raise response_error(response, None, time.time())
+    reason = one_line(f"HTTP {response.status}: {verdict}")
+    # A reason is cut to a line, and may state only at its end that samples are late.
+    late = response.status == CONFLICT or store_responses.LATE.search(verdict) is not None
+    if written or (late and written is not None):
+        raise PartialWriteError(reason, max(sent - written, 0))
+    # A store that knows only 1.0 may have rolled back all samples, or stored those that are not late.
+    raise RefusedError(reason, all_points=written == 0, late=late)
 
 
-SEVERITIES: Sequence[type[Exception]] = (UnavailableError, TooLargeError, RefusedError, PartialWriteError)
+def _combined(errors: Sequence[BaseException | None]) -> BaseException:
+    """Return the error for a request, given those of its shards, None for success.
 
-
-def _severity(error: BaseException) -> int:
-    """Return the rank of an error among those of several shards; an unexpected error is the most severe."""
-    return next((rank for rank, kind in enumerate(SEVERITIES) if isinstance(error, kind)), -1)
+    If points have to be sent again, those of all shards are; stores ignore a sample that they have already.
+    """
+    causes = [error for error in errors if error is not None]
+    partial = [error for error in causes if isinstance(error, PartialWriteError)]
+    refused = [error for error in causes if isinstance(error, RefusedError)]
+    others = [error for error in causes if not isinstance(error, PartialWriteError | RefusedError)]
+    if others:
+        # An unexpected error is more severe than an unavailable store, and that more than a request that is too large.
+        return min(others, key=lambda error: (isinstance(error, TooLargeError), isinstance(error, UnavailableError)))
+    if refused:
+        all_points = len(refused) == len(errors) and all(error.all_points for error in refused)
+        return RefusedError(str(refused[0]), all_points=all_points, late=all(error.late for error in refused))
+    return PartialWriteError(str(partial[0]), sum(error.refused for error in partial))

@@ -84,6 +84,10 @@ class Sink(ABC):
         """Restore the state in a checkpoint. Raises TypeError, ValueError or KeyError if it is malformed."""
         return
 
+    def time_ms(self, point: bytes) -> int:
+        """Return a point's time if the store accepts the points of a series only in ascending order, otherwise 0."""
+        return 0
+
     def text(self, point: bytes) -> bytes:
         """Return a point as one line of text, for the dead-letter file."""
         return point
@@ -113,9 +117,9 @@ class TooLargeError(Exception):
 
 
 class PartialWriteError(Exception):
-    """The store has stored some of the points and will never accept the others, such as those that are too old.
+    """The store states that it has stored all points except some that it will never accept, such as those too old.
 
-    refused  the number of points that the store did not accept; an upper bound if the store does not state it.
+    refused  the number of points that the store did not accept; 0 if the store only warns.
     """
 
     def __init__(self, reason: str, refused: int) -> None:
@@ -127,8 +131,9 @@ class RefusedError(Exception):
     """The store itself refuses these points for good: at least one is invalid, or there are too many.
 
     all_points  whether the store states that it accepted none of them; there is then no need to find the invalid ones.
+    late        whether the reason is the time of a point, so that the store is not misconfigured.
     """
 
-    def __init__(self, reason: str, *, all_points: bool = False) -> None:
+    def __init__(self, reason: str, *, all_points: bool = False, late: bool = False) -> None:
         super().__init__(reason)
-        self.all_points = all_points
+        self.all_points, self.late = all_points, late

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tests.exporters.sinks.remote_write.messages import Decoded, Labels, decode_v1, decode_v2
+from tests.exporters.sinks.remote_write.messages import Decoded, Labels, decode_v1, decode_v2, histograms_of
 
 HOST = "127.0.62.7"
 V2 = "application/x-protobuf;proto=io.prometheus.write.v2.Request"
@@ -26,12 +26,13 @@ class Receiver:
     """Keeps all samples, and fails if a sample is stored again with another value.
 
     `versions` are those that it accepts. `script` and, once it is empty, `rejects` return the responses to requests
-    whose samples it does not keep.
+    whose samples it does not keep. A request with native histograms fails like in Prometheus if they are not accepted.
     """
 
     def __init__(self, versions: tuple[int, ...] = (1, 2), *script: Response) -> None:
         self.versions = versions
         self.script = list(script)
+        self.accepts_native = True
         self.rejects: Callable[[list[Decoded]], Response | None] = lambda _: None
         self.samples: dict[tuple[Labels, int], Decoded] = {}
         self.requests: list[tuple[str, int]] = []
@@ -77,6 +78,8 @@ class Receiver:
             return self.script.pop(0)
         if is_v2 and 2 not in self.versions:
             return Response(415)
+        if is_v2 and not self.accepts_native and histograms_of(body):
+            return Response(500, body=b"native histograms are disabled\n")
         if (rejection := self.rejects(decoded)) is not None:
             return rejection
         for sample in decoded:

@@ -24,9 +24,8 @@ Response = tuple[int, Mapping[str, str], bytes]
 def accepted(rejected: int = 0, reason: str = "") -> Response:
     """Return the response to a request, with the number of its data points that were rejected."""
     message = ExportMetricsServiceResponse()
-    if rejected:
-        message.partial_success.rejected_data_points = rejected
-        message.partial_success.error_message = reason
+    message.partial_success.rejected_data_points = rejected
+    message.partial_success.error_message = reason
     return 200, PROTOBUF, message.SerializeToString()
 
 
@@ -103,6 +102,45 @@ def test_rejected_data_points_are_counted(node: Node, collector: Collector) -> N
     shipping.close()
     assert shipping.health().refused_points == 300 * len(collector.headers)
     assert any("too old" in line for line in node.messages)
+
+
+def test_a_warning_of_the_receiver_is_logged(node: Node, collector: Collector) -> None:
+    collector.respond = lambda _: accepted(0, "some units are unknown")
+    node.store = sink_of(collector.url)  # type: ignore[assignment]
+    shipping = node.shipping()
+    drain(shipping)
+    shipping.close()
+    assert shipping.health().refused_points == 0
+    assert len([line for line in node.messages if "the store accepted all points: some units are unknown" in line]) == 1
+
+
+def test_late_points_that_roll_back_a_request_do_not_lose_others(node: Node, collector: Collector) -> None:
+    """Prometheus stores nothing of a request with a late point."""
+    late_ms = round((BEGIN_S + 30) * 1000)
+    collector.respond = lambda points: (
+        (400, {}, b"out of order sample") if any(point.time_ms < late_ms for point in points) else accepted()
+    )
+    node.store = sink_of(collector.url)  # type: ignore[assignment]
+    shipping = node.shipping()
+    drain(shipping)
+    shipping.close()
+    times = {point.time_ms for point in collector.points.values()}
+    assert times == {round((BEGIN_S + number) * 1000) for number in range(30, TICKS)}
+    stored = shipping.health().points
+    assert stored == len(collector.points)
+    assert node.time.waits == []
+
+
+def test_a_page_for_people_is_not_a_receiver(node: Node, collector: Collector) -> None:
+    responses: list[Response] = [(202, {"Content-Type": "text/html"}, b"<!DOCTYPE html><title>Log in</title>")]
+    collector.respond = lambda _: responses.pop(0) if responses else accepted()
+    node.store = sink_of(collector.url)  # type: ignore[assignment]
+    shipping = node.shipping()
+    drain(shipping)
+    shipping.close()
+    times = {point.time_ms for point in collector.points.values()}
+    assert times == {round((BEGIN_S + number) * 1000) for number in range(TICKS)}
+    assert any("not from the store itself" in line for line in node.messages)
 
 
 def test_an_invalid_metric_is_isolated(node: Node, collector: Collector) -> None:

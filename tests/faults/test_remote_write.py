@@ -1,6 +1,6 @@
 """Remote write to receivers of both versions, and to those that reject samples: nothing is lost or sent twice."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from exporters.shipping import delivery, shipper
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.sink import SinkUrlError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, drain
-from tests.exporters.sinks.remote_write.messages import Decoded
+from tests.exporters.sinks.remote_write.messages import Decoded, Labels
 from tests.faults.remote_write_receiver import WRITTEN, Receiver, Response
 
 TICKS = 120
+COUNT = "casstat_series"
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def ship(node: Node, receiver: Receiver, parameters: str = "") -> None:
     shipping.close()
 
 
-def without_types(receiver: Receiver) -> dict[object, float | None]:
+def without_types(receiver: Receiver) -> dict[tuple[Labels, int], float | None]:
     assert receiver.conflicts == []
     return {key: sample.value for key, sample in receiver.samples.items()}
 
@@ -98,18 +99,151 @@ def test_late_samples_are_counted_and_the_others_are_stored(node: Node) -> None:
         shipping.close()
 
 
-def test_samples_that_1_0_rejects_as_late_do_not_stop_the_rest(node: Node) -> None:
+def expected_without(node: Node, is_missing: Callable[[Labels, int], bool]) -> dict[tuple[Labels, int], float | None]:
+    """Return what a receiver without faults stores, without some samples."""
+    with closing(Receiver()) as receiver:
+        ship(node, receiver)
+        return {key: sample.value for key, sample in receiver.samples.items() if not is_missing(*key)}
+
+
+@pytest.mark.parametrize("response", [Response(400, body=b"out of bounds"), Response(409, body=b"store: conflict")])
+@pytest.mark.parametrize("late_ticks", [1, 40])
+def test_1_0_rolls_back_a_request_with_a_late_sample_and_the_others_are_stored(
+    node: Node, late_ticks: int, response: Response
+) -> None:
+    late_ms = round((BEGIN_S + late_ticks) * 1000)
+    expected = expected_without(node, lambda _, time_ms: time_ms < late_ms)
+    with closing(Receiver((1,))) as receiver:
+        receiver.rejects = lambda decoded: response if any(sample.time_ms < late_ms for sample in decoded) else None
+        node.store = sink_of(receiver.url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        assert without_types(receiver) == expected
+        assert shipping.health().refused_points > 0
+        # The samples of a tick are not tried one by one.
+        assert len(receiver.requests) < 50 * (late_ticks + 5)
+        assert node.time.waits == []
+        shipping.close()
+
+
+def test_1_0_gets_the_other_series_of_a_tick_if_one_is_late(node: Node) -> None:
+    def is_late(labels: Labels, time_ms: int) -> bool:
+        return dict(labels)["__name__"] == "load_bytes" and time_ms < (BEGIN_S + 5) * 1000
+
+    expected = expected_without(node, is_late)
     with closing(Receiver((1,))) as receiver:
         receiver.rejects = lambda decoded: (
-            Response(400, body=b"out of bounds") if decoded[0].time_ms < (BEGIN_S + 5) * 1000 else None
+            Response(400, body=b"out of order sample")
+            if any(is_late(sample.labels, sample.time_ms) for sample in decoded)
+            else None
         )
         node.store = sink_of(receiver.url)  # type: ignore[assignment]
         shipping = node.shipping()
         drain(shipping)
-        assert receiver.samples
-        assert shipping.health().refused_points > 0
+        assert without_types(receiver) == expected
+        assert shipping.health().refused_points == 5
+        shipping.close()
+
+
+@pytest.mark.parametrize("versions", [(1,), (1, 2)])
+def test_the_search_for_an_invalid_series_sends_no_sample_before_an_earlier_one(
+    node: Node, versions: tuple[int, ...]
+) -> None:
+    """The receiver rejects a sample that is older than the last one of its series."""
+    expected = expected_without(node, lambda labels, _: dict(labels)["__name__"] == "load_bytes")
+    last_ms: dict[Labels, int] = {}
+
+    def rejects(decoded: list[Decoded]) -> Response | None:
+        if any(sample.name == "load_bytes" for sample in decoded):
+            return Response(400, body=b"label name is invalid")
+        if any(sample.time_ms < last_ms.get(sample.labels, 0) for sample in decoded):
+            return Response(400, body=b"out of order sample")
+        last_ms.update({sample.labels: sample.time_ms for sample in decoded})
+        return None
+
+    with closing(Receiver(versions)) as receiver:
+        receiver.rejects = rejects
+        node.store = sink_of(receiver.url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        assert without_types(receiver) == expected
+        assert shipping.health().refused_points == TICKS
+        shipping.close()
+
+
+def test_a_store_without_native_histograms_gets_the_classic_ones(node: Node) -> None:
+    # The number of series includes the native histograms.
+    expected = expected_without(node, lambda labels, _: dict(labels)["__name__"] == COUNT)
+    with closing(Receiver()) as receiver:
+        receiver.accepts_native = False
+        node.store = sink_of(f"{receiver.url}?native_histograms=1")  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        stored = {key: value for key, value in without_types(receiver).items() if receiver.samples[key].name != COUNT}
+        assert stored == expected
+        assert shipping.health().refused_points == TICKS
+        assert len([line for line in node.messages if "native histograms are disabled" in line]) == 1
         assert node.time.waits == []
         shipping.close()
+
+
+def test_rejections_of_all_shards_are_counted(node: Node) -> None:
+    def rejects(decoded: list[Decoded]) -> Response:
+        return Response(400, {WRITTEN: str(len(decoded) - 1)}, b"too old sample")
+
+    with closing(Receiver()) as receiver:
+        receiver.rejects = rejects
+        node.store = sink_of(f"{receiver.url}?shards=3")  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        assert shipping.health().refused_points == len(receiver.requests) >= 3
+        shipping.close()
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(400, {WRITTEN: "1"}),
+        Response(400, {WRITTEN: "1"}, b'{"message": "duplicate sample"}'),
+        # Every request has fewer samples.
+        Response(400, {WRITTEN: "999999"}, b"duplicate sample"),
+    ],
+)
+def test_a_stated_number_of_samples_shows_that_the_rest_is_refused(node: Node, response: Response) -> None:
+    with closing(Receiver((1, 2), response)) as receiver:
+        node.store = sink_of(receiver.url)  # type: ignore[assignment]
+        shipping = node.shipping()
+        drain(shipping)
+        sent, stated = receiver.requests[0][1], int(response.headers[WRITTEN])
+        assert shipping.health().refused_points == max(sent - stated, 0)
+        assert node.time.waits == []
+        shipping.close()
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(200, body=b"<!DOCTYPE html><title>Log in</title>"),
+        Response(503, {WRITTEN: "9" * 5000}),
+    ],
+)
+def test_other_programs_are_not_stores(node: Node, response: Response) -> None:
+    expected = expected_without(node, lambda *_: False)
+    with closing(Receiver((1,), response, response)) as receiver:
+        ship(node, receiver)
+        assert without_types(receiver) == expected
+        assert node.time.waits
+
+
+@pytest.mark.parametrize("shown", ["me:pa55word", "bWU6cGE1NXdvcmQ=", "pa55word"])
+def test_no_form_of_a_password_is_logged(node: Node, tmp_path: Path, shown: str) -> None:
+    password = tmp_path / "password"
+    password.write_text("me:pa55word\n")
+    password.chmod(0o600)
+    with closing(Receiver((1, 2), Response(401, body=f"unknown: {shown}!".encode()))) as receiver:
+        ship(node, receiver, f"?basic_auth_file={password}")
+        assert any("unknown: ***!" in line for line in node.messages)
+        assert not any(shown in line for line in node.messages)
 
 
 def test_invalid_series_are_isolated_and_written_as_text(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

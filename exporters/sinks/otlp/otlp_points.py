@@ -11,6 +11,8 @@ from typing import NamedTuple
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, read_varint, varint, varint_field
 
 NS_PER_MS = 1_000_000
+# The size of a field with a time: its key and eight bytes.
+FIXED_BYTES = 9
 # The kinds of metrics. The values of CASSANDRA kinds began to count when Cassandra's JVM started.
 GAUGE, SUM, CASSANDRA_SUM, HISTOGRAM, CASSANDRA_HISTOGRAM = range(5)
 WITH_START = frozenset({CASSANDRA_SUM, CASSANDRA_HISTOGRAM})
@@ -62,6 +64,14 @@ def split(point: bytes) -> tuple[Head, bytes]:
         position = begin + length
         parts.append(point[begin:position])
     return Head(point[0], *parts), point[position:]
+
+
+def time_ms_of(point: bytes) -> int:
+    """Return the time of a point in milliseconds."""
+    _, rest = split(point)
+    begin = 1 if rest[0] == TIME << 3 | FIXED64 else FIXED_BYTES + 1
+    (time_ns,) = struct.unpack_from("<Q", rest, begin)
+    return int(time_ns) // NS_PER_MS
 
 
 def number_points(heads: Sequence[bytes], values: Sequence[float], time_ms: int, start_ms: int | None) -> list[bytes]:

@@ -13,6 +13,8 @@ LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 RESERVED = "__"
 MAX_INTERVAL_S = 3600
 
+Secrets = tuple[str, ...]
+
 
 def external_labels(target: Target) -> dict[str, str]:
     """Return the labels in the parameter `labels`, NAME:VALUE,NAME:VALUE, and the job. Raises SinkUrlError."""
@@ -38,12 +40,13 @@ def number(target: Target, name: str, minimum: int, maximum: int) -> int:
     return int(text)
 
 
-def authorization(target: Target) -> tuple[str, dict[str, str]]:
-    """Return the secret, which must not appear in messages, and the header that contains it. Raises SinkUrlError."""
+def authorization(target: Target) -> tuple[Secrets, dict[str, str]]:
+    """Return the header with the credentials, and the texts that must not appear in messages. Raises SinkUrlError."""
     if {TOKEN, BASIC} <= target.parameters.keys():
         raise SinkUrlError(f"{target.name}: {TOKEN} and {BASIC} exclude each other")
     if token := target.secret(TOKEN):
-        return token, {"Authorization": f"Bearer {token}"}
+        return (token,), {"Authorization": f"Bearer {token}"}
     if secret := target.secret(BASIC):
-        return secret, {"Authorization": f"Basic {base64.b64encode(secret.encode()).decode()}"}
-    return "", {}
+        encoded = base64.b64encode(secret.encode()).decode()
+        return (encoded, secret, secret.partition(":")[2]), {"Authorization": f"Basic {encoded}"}
+    return (), {}

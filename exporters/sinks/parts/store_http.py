@@ -9,7 +9,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timezone
 from email.utils import parsedate_to_datetime
@@ -58,9 +58,21 @@ class StoreResponse:
         """Whether the store has stored the points; a successful response with a body comes from some other server."""
         return self.status in STORED and not self.body.strip()
 
-    def without(self, secret: str) -> "StoreResponse":
-        """Return the response with `secret` masked in its body."""
-        return replace(self, body=self.body.replace(secret, HIDDEN)) if secret else self
+    def without(self, *secrets: str) -> "StoreResponse":
+        """Return the response with `secrets` masked in its body, but not in its content."""
+        return replace(self, body=masked(self.body, secrets))
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the body is a page for people, which comes from some other server."""
+        return self.body.lstrip().startswith("<")
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with `secrets` masked."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, HIDDEN)
+    return text
 
 
 class Pools(urllib3.PoolManager):
@@ -105,7 +117,7 @@ def unavailable(response: StoreResponse, now_s: float) -> UnavailableError:
     }.get(response.status, f"HTTP {response.status}")
     if 300 <= response.status < 400:
         cause += ": redirect not followed (hint: use the final URL)"
-    if response.status in (*VERDICTS, *STORED):
+    if response.status in VERDICTS or 200 <= response.status < 300:
         cause += ": the response is not from the store itself (hint: check the URL)"
     detail = f": {response.text}" if response.text else ""
     return UnavailableError(one_line(f"{cause}{detail}"), retry_after_s(response.headers.get("retry-after"), now_s))

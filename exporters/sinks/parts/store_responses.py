@@ -12,6 +12,8 @@ CODES = frozenset({"invalid", "request too large", "too large", "unprocessable e
 VICTORIA_METRICS = re.compile(r'remoteAddr: "[^"]*"[^;]*; requestURI: [^;]*; (.*)', re.DOTALL)
 # This message concerns the URL, not the points.
 UNSUPPORTED = "unsupported path"
+# How receivers of remote write and OTLP reject samples because of their times.
+LATE = re.compile(r"out.of.order|too.old|out of bounds|too far in the (?:future|past)|duplicate.(?:sample|timestamp)")
 BLUEFLOOD_TEXTS = ("Cannot parse content", "No valid metrics", "Invalid data", "Error converting JSON payload")
 
 

@@ -11,7 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from exporters.prometheus.metric_family import labels_text, named
 from exporters.sinks.parts.protobuf_fields import bytes_field, fields, varint
-from exporters.sinks.remote_write.native_histograms import MARK, split_native, stale_histogram, with_time
+from exporters.sinks.remote_write.native_histograms import (
+    MARK,
+    native_time_ms_of,
+    split_native,
+    stale_histogram,
+    with_time,
+)
 
 NAME = "__name__"
 # Samples of 16 bytes: the key and the 8 bytes of the value, the key and the 6 bytes of the time.
@@ -74,6 +80,11 @@ def sample_of(point: bytes) -> tuple[float, int]:
     """Return a point's value and its time in milliseconds."""
     (value,) = struct.unpack_from("<d", point, len(point) - SAMPLE_BYTES + 1)
     return value, sum((byte & 0x7F) << 7 * index for index, byte in enumerate(point[-6:]))
+
+
+def time_ms_of(point: bytes) -> int:
+    """Return the time of a point, with or without a native histogram, in milliseconds."""
+    return native_time_ms_of(point) if point[0] == MARK else sample_of(point)[1]
 
 
 def _label(content: bytes) -> tuple[str, str]:

@@ -53,6 +53,14 @@ def with_time(head: bytes, message: bytes, time_ms: int) -> bytes:
     return head + message + varint_field(TIME, time_ms)
 
 
+def native_time_ms_of(point: bytes) -> int:
+    """Return the time of a point, its last field."""
+    begin = len(point) - 1
+    while point[begin - 1] & 0x80:
+        begin -= 1
+    return read_varint(point, begin)[0]
+
+
 def _message(count: int, sum_value: float, buckets: Sequence[int], bounds: bytes) -> bytes:
     spans, filled, end = list[list[int]](), list[int](), 0
     for index, bucket in enumerate(buckets):
