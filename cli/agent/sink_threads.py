@@ -4,7 +4,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -45,24 +45,47 @@ class _Running(Protocol):
         """Wait for the thread to end."""
 
 
-@dataclass
 class _RunningSink:
-    stopped: threading.Event
-    thread: threading.Thread
-    shipper: Shipper
+    """A sink's thread. It begins when the thread of `predecessor`, which has the same checkpoint, has ended."""
 
-    @property
-    def exports_page(self) -> bool:
-        return self.shipper.exports_page
+    def __init__(
+        self,
+        name: str,
+        create: Callable[[threading.Event], Shipper],
+        log: Callable[[str], None],
+        predecessor: "_RunningSink | None",
+        *,
+        exports_page: bool,
+    ) -> None:
+        """`create` creates the shipper, which the event stops."""
+        self.name, self.exports_page = name, exports_page
+        self._create, self._log, self._predecessor = create, log, predecessor
+        self._stopped = threading.Event()
+        self._shipper: Shipper | None = None if predecessor else create(self._stopped)
+        self._thread = threading.Thread(target=self._ship, name=f"ship {name}", daemon=True)
+        self._thread.start()
 
     def health(self) -> SinkHealth:
-        return self.shipper.health()
+        return SinkHealth(self.name) if self._shipper is None else self._shipper.health()
 
     def stop(self) -> None:
-        self.stopped.set()
+        self._stopped.set()
 
     def wait(self, patience_s: float) -> None:
-        self.thread.join(patience_s)
+        self._thread.join(patience_s)
+
+    def _ship(self) -> None:
+        if self._predecessor is not None:
+            self._predecessor._thread.join()
+            self._predecessor = None
+        while not self._stopped.is_set():
+            try:
+                self._shipper = self._shipper or self._create(self._stopped)
+                self._shipper.run()
+            except Exception as error:
+                self._log(_fault(self.name, error))
+                if not self._stopped.wait(AGAIN_S):
+                    self._shipper = None
 
 
 ShipperFactory = Callable[[Sink, Plan, threading.Event, Callable[[str], None]], Shipper]
@@ -89,6 +112,8 @@ class Sinks:
         self._journal = journal
         self._options: Options | None = None
         self._running: dict[str, _Running] = {}
+        # The sinks that were told to stop, by name: their threads may still be ending.
+        self._ending: dict[str, _RunningSink] = {}
 
     def change(self, urls: Iterable[str], start: Position, identity: Identity, options: Options | None = None) -> None:
         """Ship to exactly these URLs. A new sink begins at its checkpoint if it has one, else at `start`.
@@ -102,7 +127,10 @@ class Sinks:
         self._options = options
         for url in [url for url in self._running if url not in urls_by_order or url in outdated]:
             # Do not wait for the sink's thread: a request in progress must not delay the next tick.
-            self._running.pop(url).stop()
+            ending = self._running.pop(url)
+            ending.stop()
+            if isinstance(ending, _RunningSink):
+                self._ending[ending.name] = ending
         for url in urls_by_order:
             if url not in self._running:
                 self._running[url] = self._start(url, start, identity)
@@ -135,24 +163,16 @@ class Sinks:
             uploads = JournalUploads(url, self._journal, identity.node, state, self._log)
             uploads.start()
             return uploads
-        stop = threading.Event()
-        plan = replace(self._plan, start=start, identity=identity)
+        plan, options = replace(self._plan, start=start, identity=identity), self._options
+        sink = sink_of(url, options)
+        sink.close()
 
-        def create() -> Shipper:
-            return self._create(sink_of(url, self._options), plan, stop, self._log)
+        def create(stop: threading.Event) -> Shipper:
+            return self._create(sink_of(url, options), plan, stop, self._log)
 
-        def ship() -> None:
-            while not stop.is_set():
-                try:
-                    running.shipper.run()
-                except Exception as error:
-                    self._log(_fault(running.shipper.health().name, error))
-                    if not stop.wait(AGAIN_S):
-                        running.shipper = create()
-
-        running = _RunningSink(stop, threading.Thread(target=ship, name=f"ship {url}", daemon=True), create())
-        running.thread.start()
-        return running
+        return _RunningSink(
+            sink.name, create, self._log, self._ending.pop(sink.name, None), exports_page=sink.exports_page
+        )
 
 
 def check(urls: Iterable[str]) -> None:

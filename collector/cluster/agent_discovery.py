@@ -53,8 +53,11 @@ def _targets(groups: Any) -> Iterator[str]:
     if not isinstance(groups, list):
         raise TypeError("not a list")
     for group in groups:
-        scheme = group.get("labels", {}).get("__scheme__", "")
-        for target in group["targets"]:
+        scheme = (group.get("labels") or {}).get("__scheme__", "")
+        targets = group["targets"]
+        if not isinstance(targets, list):
+            raise TypeError("targets is not a list")
+        for target in targets:
             if not isinstance(target, str):
                 raise TypeError("a target is not text")
             yield f"{scheme}://{target}" if scheme else target

@@ -22,7 +22,7 @@ def tick_health_json(health: TickHealth) -> dict[str, Any]:
 def tick_health_from_json(content: Mapping[str, Any]) -> TickHealth:
     """Return the totals. Raises TypeError, ValueError or KeyError if they are malformed."""
     late, events = tuple(content["late"]), dict(content["events"])
-    sources = {name: SourceHealth(*source) for name, source in content["sources"].items()}
+    sources = {name: SourceHealth(*source) for name, source in dict(content["sources"]).items()}
     health = TickHealth(
         content["ticks"], content["missed"], content["late_s"], content["late_sum_s"], late, sources, events
     )

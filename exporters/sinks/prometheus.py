@@ -22,6 +22,7 @@ from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
 from exporters.sinks.sink import (
     PartialWriteError,
     RefusedError,
+    SinkUrlError,
     TooLargeError,
     UnavailableError,
 )
@@ -65,7 +66,7 @@ class RemoteWrite(PageSink):
         self._secrets, self._headers = authorization(target)
         self._headers |= {"Content-Encoding": "snappy", "User-Agent": f"casstat/{version('casstat')}"}
         if "tenant" in target.parameters:
-            self._headers[TENANT_HEADER] = target.parameters["tenant"]
+            self._headers[TENANT_HEADER] = _tenant(target)
         self._access = access_of(target)
         self._pools = [Pools(context_of(target, self._access)) for _ in range(self.shards)]
         self._requests_v2 = [RequestsV2(series_format.metadata) for _ in range(self.shards)]
@@ -160,6 +161,14 @@ class RemoteWrite(PageSink):
         except FAILURES as error:
             raise connection_error(error, self._host, self._access) from None
         return response.without(*self._secrets)
+
+
+def _tenant(target: Target) -> str:
+    """Return the tenant. Raises SinkUrlError if a header cannot contain it."""
+    tenant = target.parameters["tenant"]
+    if not (tenant.isascii() and tenant.isprintable()):
+        raise SinkUrlError(f"{target.name}: tenant={one_line(tenant)}: must be printable ASCII text")
+    return tenant
 
 
 def _written(response: "StoreResponse") -> int | None:

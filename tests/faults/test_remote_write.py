@@ -308,6 +308,8 @@ def test_headers_carry_the_tenant_and_credentials(node: Node, tmp_path: Path) ->
         ("?shards=x", "must be a number from 1 to 16"),
         ("?token_file=/a&basic_auth_file=/b", "exclude each other"),
         ("?label=env:prod", "did you mean labels?"),
+        ("?tenant=a%0AX-Admin:1", "must be printable ASCII text"),
+        ("?tenant=%E4%BD%A0", "must be printable ASCII text"),
     ],
 )
 def test_invalid_urls(parameters: str, message: str) -> None:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.beside
 # The number of ticks of the outage before and after the agent is killed, and after the outage.
 OUTAGE_TICKS, TICKS_AFTER, PATIENCE_S = 8, 5, 120.0
 # Self-metrics that are not in the journal, and the series that they affect.
-NOT_RECORDED = ("process_", "casstat_sink_", "casstat_journal_", "casstat_series", "casstat_run_")
+NOT_RECORDED = ("process_", "casstat_sink_", "casstat_journal_", "casstat_run_")
 Stored = dict[frozenset[tuple[str, str]], dict[int, float]]
 
 

@@ -2,7 +2,8 @@
 
 A scrape stores the latest values at the time of the scrape; here, they get the time of the tick. Values that are read
 less often than every tick are repeated until they are stale, as on the page. The page's self-metrics that the journal
-does not contain (the process, the sinks, the journal, the runs) are sent only with ticks that are still in memory.
+does not contain (the process, the sinks, the journal, the runs) are sent only with ticks that are still in memory, and
+are not counted in `casstat_series`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -116,11 +117,13 @@ class TickEncoder:
             UP,
             *tick_families(self._health),
             *agent_families(tick.header.writer, tick.identity.node, placement.machine, placement.network),
-            *tick.live(),
         )
         samples = self._own_renderer.families(own)
         for part in self._rendering.parts(current, common, samples.series):
             samples.add(part.body)
+        # These are not counted, so that a tick from the journal has the same series as from memory.
+        samples.add(self._own_renderer.families(tick.live()))
+        self._own_renderer.keep({})
         return samples
 
     def _ends(self, last: NodeTick, heads: Sequence[bytes], tick: NodeTick, current: Sequence[bytes]) -> list[bytes]:
@@ -139,9 +142,10 @@ class TickEncoder:
 
 
 def _start_ms(current: Mapping[Series, Value]) -> int | None:
-    """Return the start of Cassandra's JVM in milliseconds since the epoch; None if it is unknown."""
+    """Return the start of Cassandra's JVM in milliseconds since the epoch; None if it is unknown or impossible."""
     value = current.get((_START.name,))
-    return round(value * _START.scale * MS) if isinstance(value, int | float) and value > 0 else None
+    start_ms = value * _START.scale * MS if isinstance(value, int | float) else 0
+    return round(start_ms) if 0 < start_ms < END_MS else None
 
 
 def _follows(last: NodeTick, tick: NodeTick) -> bool:

@@ -11,7 +11,7 @@ from collector.cluster.agent_discovery import DiscoveryError, dns_addresses, fil
 GROUPS = [
     {"targets": ["10.0.0.1:17199", "10.0.0.2"], "labels": {"dc": "a"}},
     {"targets": ["db.example"], "labels": {"__scheme__": "https"}},
-    {"targets": []},
+    {"targets": [], "labels": None},
 ]
 
 
@@ -33,6 +33,8 @@ def test_json_and_yaml_files(tmp_path: Path) -> None:
         ("sd.json", "{}", "not a list"),
         ("sd.json", '[{"labels": {}}]', "targets"),
         ("sd.json", '[{"targets": [1]}]', "not text"),
+        ("sd.json", '[{"targets": "10.0.0.1"}]', "targets is not a list"),
+        ("sd.json", '[{"targets": null}]', "targets is not a list"),
         ("sd.json", '["10.0.0.1"]', "not a list of target groups"),
         ("sd.json", "[" * 100_000, "not a list of target groups"),
         ("sd.yml", "a: [", "not a list of target groups"),

@@ -1,8 +1,10 @@
 """OTLP carries the series of /metrics: translated to Prometheus, they have the names and values of a scrape."""
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +97,13 @@ def test_counters_of_cassandra_start_with_its_jvm() -> None:
             }
         )
     }
+
+
+@pytest.mark.parametrize("start", [0, -1, 1 << 63, 18_446_744_073_710_000_000, math.inf, math.nan])
+def test_an_impossible_start_of_the_jvm_is_left_out(start: float) -> None:
+    values: dict[Series, Value] = {**one_of_each(), ("cassandra_jvm_start_time_seconds",): start}
+    points = decode(request(encoder().encode(node_tick(0, values))))
+    assert {point.start_ms for point in points} == {0}
 
 
 def test_a_series_that_ends_has_no_recorded_value() -> None:

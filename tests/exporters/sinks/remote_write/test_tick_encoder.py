@@ -1,9 +1,11 @@
 """Remote write sends what a scrape of /metrics at every tick would store."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client.core import GaugeMetricFamily
 
 from collector.model.metric import Series, Value
 from exporters.prometheus.rendering import Options
@@ -45,6 +47,27 @@ def test_every_tick_has_the_series_of_the_page(readings: list[dict[Series, Value
         values = {key: value for key, value in stored(decoded).items() if value is not None}
         assert values == without_empty(page_of(ticks[:number]))
         assert {sample.time_ms for sample in decoded} == {round(tick.snapshot.tick.time_s * 1000)}
+
+
+def test_a_tick_from_memory_has_the_series_of_the_same_tick_from_the_journal() -> None:
+    """Also if the limit leaves metrics out: those that only a running agent has do not count."""
+    from_journal = [node_tick(number, one_of_each()) for number in range(2)]
+    everything = len(decode_v1(compressed(request_v1(encoder_of(Options()).encode(from_journal[0])))))
+    for limit in range(everything - 40, everything + 5):
+        options = Options(limit=limit)
+        journal, memory = encoder_of(options), encoder_of(options)
+        for tick in from_journal:
+            live = replace(
+                tick, live=lambda: [GaugeMetricFamily(f"live_{number}", "Live.", 1.0) for number in range(9)]
+            )
+            expected = decode_v1(compressed(request_v1(journal.encode(tick))))
+            decoded = decode_v1(compressed(request_v1(memory.encode(live))))
+            assert [sample for sample in decoded if not sample.name.startswith("live_")] == expected
+            assert len(decoded) == len(expected) + 9
+
+
+def encoder_of(options: Options) -> TickEncoder:
+    return TickEncoder(RemoteWriteFormat(), options, EXTERNAL)
 
 
 def test_2_0_carries_the_same_series_with_types_and_help() -> None:
