@@ -43,6 +43,8 @@ class TickEncoder:
         self._labels = labels
         self._session = ""
         self._health = TickHealth()
+        # The time of the last tick in the totals that were restored; None from the next tick on.
+        self._restored_s: float | None = None
         self._last: NodeTick | None = None
         # The heads of the series that were encoded last; None if they have not been determined.
         self._heads: list[bytes] | None = None
@@ -64,6 +66,9 @@ class TickEncoder:
         time_ms, last = _time_ms(tick), self._last
         if not 0 <= time_ms < END_MS:
             return []
+        if self._is_encoded(tick):
+            self.replay(tick)
+            return []
         heads = self._last_heads()
         if last is None or not _follows(last, tick):
             self._begin(tick)
@@ -83,12 +88,27 @@ class TickEncoder:
 
     def state(self) -> Mapping[str, Any]:
         """Return the totals of the session, which `replay` cannot restore."""
-        return {"session": self._session, "tick_health": tick_health_json(self._health)}
+        last_s = None if self._last is None else self._last.snapshot.tick.time_s
+        return {"session": self._session, "tick_health": tick_health_json(self._health), "time_s": last_s}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the totals. Raises TypeError, ValueError or KeyError."""
         if state:
             self._session, self._health = state["session"], tick_health_from_json(state["tick_health"])
+            restored_s = state.get("time_s")
+            self._restored_s = None if restored_s is None else float(restored_s)
+
+    def _is_encoded(self, tick: NodeTick) -> bool:
+        """Return whether the totals that were restored contain a tick.
+
+        After damage to the journal, ticks before the last one sent can be read a second time.
+        """
+        if self._restored_s is None or tick.header.session != self._session:
+            return False
+        if tick.snapshot.tick.time_s <= self._restored_s:
+            return True
+        self._restored_s = None
+        return False
 
     def _is_due(self, tick: NodeTick) -> bool:
         """Return whether a tick is the first in its interval."""

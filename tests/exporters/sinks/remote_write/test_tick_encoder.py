@@ -1,5 +1,6 @@
 """Remote write sends what a scrape of /metrics at every tick would store."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -64,6 +65,19 @@ def test_a_tick_from_memory_has_the_series_of_the_same_tick_from_the_journal() -
             decoded = decode_v1(compressed(request_v1(memory.encode(live))))
             assert [sample for sample in decoded if not sample.name.startswith("live_")] == expected
             assert len(decoded) == len(expected) + 9
+
+
+def test_ticks_that_are_read_again_after_damage_do_not_count_twice() -> None:
+    ticks = [node_tick(number, one_of_each()) for number in range(8)]
+    whole = encoder_of(Options())
+    points = [whole.encode(tick) for tick in ticks[:5]]
+    state = json.loads(json.dumps(whole.state()))
+    points += [whole.encode(tick) for tick in ticks[5:]]
+    restarted = encoder_of(Options())
+    restarted.restore(state)
+    assert [restarted.encode(tick) for tick in ticks[2:]] == [[], [], [], *points[5:]]
+    # Once a later tick was encoded, the clock may be set back.
+    assert restarted.encode(node_tick(9, one_of_each(), shift_s=-8.0)) != []
 
 
 def encoder_of(options: Options) -> TickEncoder:
