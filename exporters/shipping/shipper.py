@@ -22,6 +22,8 @@ from exporters.shipping.tick_queue import Journal, ShipTick, TickQueue
 from exporters.sink_health import SinkHealth
 from exporters.sinks.sink import LiveFamilies, Sink, UnavailableError
 
+# The maximum number of ticks per step: a sink may need few points of many ticks, and must stop and pause in between.
+MAX_TICKS = 200
 # How long to wait for new ticks at the end of the journal.
 POLL_S = 0.25
 # The pause after a failed read.
@@ -133,10 +135,13 @@ class Shipper:
     def step(self) -> bool:
         """Ship the next ticks; return whether there were any. Raises OSError if the journal cannot be read."""
         points: list[bytes] = []
-        last, tick, selected = None, None, 0
+        last, tick, selected, read = None, None, 0, 0
         try:
-            while len(points) < MAX_POINTS * self._sink.shards and (tick := self._ticks.next()) is not None:
-                last = tick
+            while len(points) < MAX_POINTS * self._sink.shards and read < MAX_TICKS:
+                tick = self._ticks.next()
+                if tick is None:
+                    break
+                last, read = tick, read + 1
                 self._shipped_until_s = tick.time_s if self._shipped_until_s is None else self._shipped_until_s
                 if self._plan.begin_s <= tick.time_s <= self._plan.end_s:
                     tick_points = self._sink.encode(tick.content)

@@ -16,9 +16,9 @@ from exporters.recent_ticks import RecentTicks
 from exporters.shipping import delivery
 from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
-from exporters.shipping.shipper import CPU_SHARE
+from exporters.shipping.shipper import CPU_SHARE, MAX_TICKS
 from exporters.shipping.tick_queue import RecordingReader
-from exporters.sinks.sink import RefusedError, UnavailableError
+from exporters.sinks.sink import NodeTick, RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of
 
 
@@ -375,4 +375,27 @@ def test_catching_up_uses_a_limited_share_of_a_core(node: Node) -> None:
     shipping.step()
     # According to the simulated clocks, each step takes a second of CPU time but no wall time.
     assert node.time.waits == [1 / CPU_SHARE, 1 / CPU_SHARE]
+    shipping.close()
+
+
+class SelectiveStore(Store):
+    """A store that needs no points of any tick."""
+
+    encoded = 0
+
+    def encode(self, tick: NodeTick) -> list[bytes]:
+        self.encoded += 1
+        return []
+
+
+def test_a_sink_that_needs_few_ticks_can_be_stopped_and_pauses(node: Node) -> None:
+    node.record(2000)
+    node.store = store = SelectiveStore()
+    node.time.cpu_s = lambda: 0.001 * store.encoded
+    shipping = node.shipping(cpu_share=0.5)
+    assert shipping.step()
+    assert store.encoded <= MAX_TICKS
+    assert node.time.waits == [pytest.approx(2 * 0.001 * store.encoded)]
+    drain(shipping)
+    assert store.encoded == 2000
     shipping.close()
