@@ -14,7 +14,9 @@ from collector.journal.segments import journal_files
 from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper
 from exporters.shipping.tick_queue import RecordingReader
+from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.remote_write.encoded_series import labels_of, sample_of
+from tests.exporters.shipping.shipped import BEGIN_S, Node, drain
 from tests.exporters.sinks.remote_write.sample_receiver import SampleReceiver
 from tests.faults.agents import RunningAgent
 from tests.real.conftest import StartNode
@@ -137,3 +139,25 @@ def test_an_outage_and_a_kill_lose_nothing(
     assert len({time_ms for values in wanted.values() for time_ms in values}) > 2 * OUTAGE_TICKS + TICKS_AFTER
     assert_same(until(in_victoria, last_ms), wanted)
     assert_same(until(in_prometheus, last_ms), wanted)
+
+
+def test_samples_that_prometheus_rejects_as_late_do_not_lose_the_others(tmp_path: Path, prometheus: Prometheus) -> None:
+    """It accepts samples up to an hour older than the newest one, and rolls back a request with a late one."""
+    late_ticks, ticks, hour_s = 60, 120, 3600
+    newest = Node(tmp_path / "newest")
+    older = Node(tmp_path / "older", step_s=ticks - 1 - hour_s - late_ticks)
+    for node, job in ((newest, "newest"), (older, "older")):
+        node.record(ticks)
+        node.store = sink_of(f"{prometheus.write_url}?labels=job:{job}")  # type: ignore[assignment]
+        shipping = node.shipping(state_folder=None)
+        drain(shipping)
+        shipping.close()
+        assert node.time.waits == []
+        node.journal.close()
+    first_s = BEGIN_S + older.step_s
+    (ticks_total,) = prometheus.query('casstat_ticks_total{job="older"}[3h]', BEGIN_S + ticks)
+    expected = {first_s + number: number + 1 for number in range(late_ticks, ticks)}
+    assert {at_s: float(value) for at_s, value in ticks_total["values"]} == expected
+    stored = sum(len(series["values"]) for series in prometheus.query('{job="older"}[3h]', BEGIN_S + ticks))
+    # The points include stale markers, which a query does not return.
+    assert stored <= shipping.health().points < 1.1 * stored
