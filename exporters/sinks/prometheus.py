@@ -120,7 +120,8 @@ class RemoteWrite(PageSink):
             # There are only native histograms.
             return
         response = self._post(shard, body, timeout_s, is_v2=False)
-        if response.status in STORED and not self._is_confirmed:
+        is_understood = response.status in STORED or store_responses.LATE.search(response.body) is not None
+        if is_understood and not response.is_page and not self._is_confirmed:
             self._is_v2 = False
         _check(response, len(points), None)
 
