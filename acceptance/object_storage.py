@@ -134,8 +134,8 @@ def main() -> int:
                     casstat(environ, "merge", source, "-i", "1", "-o", str(folder / output), *words)
                 differing = differences(folder / "local", folder / "stored")
                 rows = (folder / "local" / "rows.tsv").read_bytes().count(b"\n") - 1
-                what = "a minute of the outage" if words else "all ticks"
-                print(f"{what}: {rows} rows, files that differ: {', '.join(differing) or 'none'}")
+                time_range = "a minute of the outage" if words else "all ticks"
+                print(f"{time_range}: {rows} rows, files that differ: {', '.join(differing) or 'none'}")
                 failed |= bool(differing)
             objects = sum(1 for path in store.rglob("*.zst") if path.is_file())
             print(f"{objects} objects, {sum(path.stat().st_size for path in store.rglob('*.zst'))} bytes")

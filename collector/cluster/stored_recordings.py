@@ -33,7 +33,7 @@ def journal_folders(objects: Sequence[StoredObject]) -> list[str]:
 
 @dataclass(frozen=True)
 class StoredRecordings:
-    """The recordings at a URL, of which a time range is needed; `job` is a name that no other merge uses."""
+    """A time range of the recordings at a URL; `job` is a name that no other merge uses."""
 
     url: str
     job: str

@@ -1,4 +1,4 @@
-"""Uploads a node's journal in parts, each of which is at least five minutes long and consists of whole frames.
+"""Uploads a node's journal in parts of whole frames, each at least five minutes long.
 
 The part at the end of a growing file is uploaded as far as it is complete, and again when it has grown, under the
 same key. The boundaries depend only on the file's content, so uploading a part twice changes nothing.

@@ -89,7 +89,7 @@ class Delivery:
         Raises UnavailableError if the store refuses every point but has not yet done so for GIVE_UP_AFTER_S.
         """
         if error.late:
-            if self._isolates_late(points, error):
+            if self._split_late(points, error):
                 return
         elif not self._accepts_some:
             if not error.all_points and self._probe():
@@ -101,11 +101,11 @@ class Delivery:
         self._pending.popleft()
         self._write_dead_letters(points, error)
 
-    def _isolates_late(self, points: Points, error: RefusedError) -> bool:
-        """Split a request of which the store may have rolled back all points because one is late.
+    def _split_late(self, points: Points, error: RefusedError) -> bool:
+        """Split a request, because the store may have rolled back all its points if only one is late.
 
-        Returns False if all points must be given up: there is only one, or they are of one tick, and the store accepts
-        none of up to PROBES of them. Raises UnavailableError.
+        Returns False, and splits nothing, if all points must be given up: there is only one, or all belong to one tick
+        and the store accepts none of up to PROBES of them. Raises UnavailableError.
         """
         if len(points) == 1 or error.all_points:
             return False
