@@ -1,6 +1,7 @@
 """Determines which resource limited a run from the recordings of its nodes and client hosts."""
 
 from collections.abc import Mapping, Set
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def saturation_of(folder: Path, run: Run) -> Saturation | None:
     interval_s = max([*recorded, length_s / _MAX_INTERVALS], default=inf)
     grid = SpanGrid(interval_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
-        nodes, _ = merged(MergeSettings((folder,)), node_usage, NODE_NEEDS, grid=grid, quiet=True)
+        nodes, _ = merged(MergeSettings((folder,)), partial(node_usage, grid), NODE_NEEDS, grid=grid, quiet=True)
     except NoDataError:
         return None
     usage = {node.node: node.product for node in nodes.nodes}

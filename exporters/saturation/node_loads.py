@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import NodeRun
 from collector.host.process import ALLOWED_CPUS, cpu_numbers
 from collector.model.metric import Series
@@ -11,6 +12,7 @@ from exporters.files.merged_rows import Choice, Row, table_of
 from exporters.saturation.hot_table import TABLE_OPERATIONS, Operations, table_operations
 from exporters.saturation.network_load import NETWORK_SPEED, network_load
 from exporters.saturation.resources import QUEUED, Loads
+from exporters.saturation.silent_collections import silent_gc_shares
 
 _BY_PROCESSOR = "node_cpu_seconds_total"
 _PROCESS_CPU = ("casstat_process_user_seconds_total", "casstat_process_system_seconds_total")
@@ -31,6 +33,8 @@ _COLUMNS = {
 _PENDING = ("native_transport_pending", "read_stage_pending", "mutation_stage_pending")
 _AWAITS = ("disk_read_await_ms", "disk_write_await_ms")
 _IDLE = ("idle", "iowait")
+# A process that uses this much CPU time per second, in seconds, is neither stopped nor waiting for requests.
+_MIN_WORK = 0.1
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,10 @@ class NodeUsage:
     operations: Operations
 
 
-def node_usage(choice: Choice, node: NodeRun) -> dict[int, NodeUsage]:
+def node_usage(grid: SpanGrid, choice: Choice, node: NodeRun) -> dict[int, NodeUsage]:
     """Return a node's usage by interval."""
     usage: dict[int, NodeUsage] = {}
+    silent_gc = silent_gc_shares(grid, node)
     for index, row in table_of(choice).node_rows(node):
         sample = node.intervals[index].sample
         values = {
@@ -51,12 +56,17 @@ def node_usage(choice: Choice, node: NodeRun) -> dict[int, NodeUsage]:
             for measure, (column, factor) in _COLUMNS.items()
             if (value := _number(row, column)) is not None
         } | network_load(sample)
+        process_cpu = _process_cpu(sample)
         if node.head.sources:
             values["unanswered"] = float(not node.answered(sample))
+        if process_cpu is not None:
+            values["process_idle"] = float(process_cpu < _MIN_WORK)
+        if index in silent_gc:
+            values["gc_share"] = silent_gc[index]
         known = {
             "cpu_busy": _cpu_busy(sample),
             "disk_await_ms": max((await_ms for column in _AWAITS if (await_ms := _number(row, column))), default=None),
-            _CPU: _process_cpu(sample),
+            _CPU: process_cpu,
             QUEUED: _sum(_number(row, column) for column in _PENDING),
         }
         loads = values | {name: value for name, value in known.items() if value is not None}

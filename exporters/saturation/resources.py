@@ -65,7 +65,11 @@ _CPU = Limit("cpu_busy", 0.85, "{:.0%} of its processors busy")
 
 UNAVAILABLE = Resource(
     "unavailable node",
-    (Limit("unanswered", 1, "no answer in {:.0%} of the intervals", fmean),),
+    (
+        Limit("unanswered", 1, "no answer in {:.0%} of the intervals", fmean),
+        # A process that works is kept from answering by something else, such as garbage collection.
+        Limit("process_idle", 1, "its process idle in {:.0%}", fmean),
+    ),
 )
 NETWORK = Resource(
     "network",
@@ -106,3 +110,8 @@ RESOURCES = (GC, UNAVAILABLE, NETWORK, GENERATOR, DISK, HOT_NODE, CPU, COMPACTIO
 """All resources; those that cause the saturation of others come before them."""
 QUEUED = "queued"
 """The number of requests that wait in thread pools: a symptom, from which no resource can be named."""
+
+
+def is_unresponsive(loads: Loads) -> bool:
+    """Return whether a node does not answer although its process works: something keeps it from answering."""
+    return bool(loads.get("unanswered")) and loads.get("process_idle") == 0

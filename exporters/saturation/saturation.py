@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 
 from exporters.saturation.hot_table import HotTable, Operations, hot_table
-from exporters.saturation.resources import QUEUED, RESOURCES, Limit, Loads, Resource
+from exporters.saturation.resources import GC, QUEUED, RESOURCES, UNAVAILABLE, Limit, Loads, Resource, is_unresponsive
 
 WINDOW = 10
 """The number of intervals that are judged together, so that a short burst does not count."""
@@ -14,6 +14,8 @@ WINDOW = 10
 _SLACK = 2
 _MIN_INTERVALS = 5
 _MIN_QUEUED = 1.0
+# The causes of all others. While a node does not answer although its process works, they cannot be excluded.
+_BEFORE_SILENCE = (GC, UNAVAILABLE)
 
 
 @dataclass(frozen=True)
@@ -51,22 +53,25 @@ class Finding:
 class Saturation:
     """The result of the analysis.
 
-    first       the resource that was saturated first; None if none was.
-    findings    for each measured resource, its state on the node where it was saturated first or had the highest load.
-    unmeasured  the resources whose state is unknown on at least one of their hosts in at least one phase.
-    queued      the median number of requests waiting in thread pools of the node with the longest queue.
+    first         the resource that was saturated first; None if none was.
+    findings      for each measured resource, its state on the host where it was saturated first or highest.
+    unmeasured    the resources whose state is unknown on at least one of their hosts in at least one phase.
+    queued        the median number of requests waiting in thread pools of the node with the longest queue.
+    unresponsive  a node that did not answer in most intervals of a phase although its process worked; "" if there is
+                  none or if `first` explains it.
     """
 
     first: Finding | None
     findings: Sequence[Finding]
     unmeasured: Sequence[Resource]
     queued: float = 0.0
+    unresponsive: str = ""
 
     @property
     def is_undetermined(self) -> bool:
         """Whether a resource that was not measured may have limited the run."""
         unmeasured = any(not resource.unknown_text for resource in self.unmeasured)
-        return self.first is None and (unmeasured or self.has_queue)
+        return self.first is None and (unmeasured or self.has_queue or bool(self.unresponsive))
 
     @property
     def has_queue(self) -> bool:
@@ -96,16 +101,28 @@ def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts:
             unmeasured.append(resource)
     queued = max((_queued(intervals) for phase in phases for intervals in phase.values()), default=0.0)
     first = _first(findings, phases)
+    unresponsive = "" if first is not None and first.resource in _BEFORE_SILENCE else _unresponsive(phases)
+    if unresponsive:
+        first = None
     if first is not None:
         index = findings.index(first)
         first = findings[index] = _with_hot_table(first, phases)
-    return Saturation(first, findings, unmeasured, queued)
+    return Saturation(first, findings, unmeasured, queued, unresponsive)
 
 
 def _queued(intervals: Sequence[Interval]) -> float:
     """Return the median number of requests waiting in thread pools; 0 if it is unknown."""
     known = [interval.loads[QUEUED] for interval in intervals if QUEUED in interval.loads]
     return median(known) if known else 0.0
+
+
+def _unresponsive(phases: Sequence[Mapping[str, Sequence[Interval]]]) -> str:
+    """Return a host that was unresponsive in most intervals of a phase; "" if there is none."""
+    for phase in phases:
+        for host, intervals in phase.items():
+            if 2 * sum(is_unresponsive(interval.loads) for interval in intervals) > len(intervals):
+                return host
+    return ""
 
 
 def _order(finding: Finding) -> tuple[float, float]:

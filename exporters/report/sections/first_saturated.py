@@ -29,6 +29,8 @@ def saturation_text(saturation: Saturation, zone_s: int) -> str:
         return f"Nothing was saturated ({'; '.join(remarks)})." if remarks else "Nothing was saturated."
     unknown = [resource.name for resource in saturation.unmeasured if not resource.unknown_text]
     reasons = [f"not measured on all hosts: {list_text(unknown)}"] if unknown else []
+    if saturation.unresponsive:
+        reasons.insert(0, f"{shown(saturation.unresponsive)} was busy but did not answer")
     if saturation.has_queue:
         reasons.append(f"{saturation.queued:,.0f} requests were waiting in thread pools")
     reasons += remarks

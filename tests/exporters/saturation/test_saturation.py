@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporters.report.sections.first_saturated import saturation_text
 from exporters.saturation.hot_table import HotTable, Operations
 from exporters.saturation.resources import CPU, DISK, GC, GENERATOR, NETWORK, RESOURCES, UNAVAILABLE, Loads
 from exporters.saturation.saturation import WINDOW, Interval, Saturation, saturation
@@ -111,6 +112,31 @@ def test_a_node_that_does_not_answer_because_of_its_collections_is_limited_by_th
     result = judged([{"n1": intervals}])
     assert result.first is not None
     assert result.first.resource == GC
+
+
+def test_a_stopped_process_is_unavailable() -> None:
+    stopped = [Interval(interval.end_s, {"unanswered": 1.0, "process_idle": 1.0}) for interval in idle()]
+    result = judged([{"n1": phase(60, lambda _: BUSY_CPU), "n2": stopped}])
+    assert result.first is not None
+    assert (result.first.resource, result.first.host) == (UNAVAILABLE, "n2")
+    assert result.first.text == "no answer in 100% of the intervals, its process idle in 100%"
+
+
+def test_no_other_resource_is_named_while_a_busy_node_does_not_answer() -> None:
+    busy = phase(60, lambda _: BUSY_CPU)
+    silent = [Interval(interval.end_s, {"cpu_busy": 1.0, "unanswered": 1.0, "process_idle": 0.0}) for interval in busy]
+    result = judged([{"n1": busy, "n2": silent}])
+    assert result.first is None
+    assert result.is_undetermined
+    assert "n2 was busy but did not answer" in saturation_text(result, 0)
+
+
+def test_a_node_that_rarely_fails_to_answer_does_not_prevent_a_result() -> None:
+    result = judged(
+        [{"n1": phase(60, lambda second: {**BUSY_CPU, "unanswered": float(second % 3 == 0), "process_idle": 0.0})}]
+    )
+    assert result.first is not None
+    assert (result.first.resource, result.unresponsive) == (CPU, "")
 
 
 def test_a_resource_is_not_named_if_it_is_saturated_in_less_than_half_of_the_intervals() -> None:
