@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from cli.top.node_table import cluster_row, header, layout, node_row
+from cli.top.node_table import header, layout, merged_row, node_row
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import ASCII, plain
 from cli.top.view_state import ViewState
@@ -22,7 +22,7 @@ def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
     """Return a frame as plain text: a line with its time and node count, then the table."""
     context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
     chosen = layout(context)
-    lines = [header(context, chosen), cluster_row(context, chosen)]
+    lines = [header(context, chosen), merged_row(context, chosen)]
     lines += [node_row(context, chosen, node, pointed=False) for node in context.order]
     when = f"# {clock_time(frame.time_s, date=True)} {frame.counted} of {len(frame.nodes)} nodes"
     return "\n".join([when, *(plain(line).rstrip() for line in lines), ""])

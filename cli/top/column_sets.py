@@ -129,8 +129,11 @@ def columns(chosen: ColumnSet) -> list[Column]:
     return [COLUMNS[COLUMN_INDEX[name]] for name in chosen.columns]
 
 
-def wanted(number: int, more: Iterable[str] = (), node: int | None = None) -> Wanted:
-    """Return a request for a column set, the additional columns `more` and, unless `node` is None, a node's details."""
+def wanted(number: int, more: Iterable[str] = (), node: int | None = None, *, groups: bool = False) -> Wanted:
+    """Return a request for a column set and the additional columns `more`.
+
+    Unless `node` is None, the node's details are requested as well, and with `groups` the data centres and racks.
+    """
     chosen = SETS[number]
     names = {*BASE, *chosen.columns, *(name for name in more if name in COLUMN_INDEX)}
-    return Wanted(frozenset(names), ALL if chosen.is_tables else None, node)
+    return Wanted(frozenset(names), ALL if chosen.is_tables else None, node, groups)

@@ -1,6 +1,7 @@
 """The lines above the table (the title, then the cluster's values with their trends) and the footer."""
 
 from cli.top.column_sets import set_of
+from cli.top.groups import are_shown
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.severity import LEVEL_STYLES, cluster_level, level, worst
 from cli.top.sparkline import spark
@@ -121,7 +122,9 @@ def footer(context: RenderContext) -> Line:
     keys += [("/", f"{'not ' * view.inverse}{clean(view.filter, context.marks)}" if view.filter else "filter")]
     keys += [("f", "FAULTS ONLY" if view.faults else "faults"), ("s<>", view.sort or "worst first")]
     keys += [("space", "play" if view.at_s is not None and not view.playing else "pause"), ("[]", "step")]
-    keys += [("t", "transpose"), ("enter", "node"), ("esc", "back")]
+    has_groups = are_shown(context)
+    keys += [("t", "transpose"), ("enter", "nodes" if has_groups else "node"), ("esc", "back")]
+    keys += [("g", "all nodes" if has_groups else "racks")] if context.source == "live" else []
     for key, text in keys:
         hint = (Span(f" {key}", "bold"), Span(f" {text} ", "dim"))
         if width_of((*spans, *hint)) > context.width:

@@ -11,6 +11,7 @@ KEYS = (
     ("1 to 7", " ".join(f"{number}: {column_set.name}" for number, column_set in enumerate(SETS, 1))),
     ("up down pgup pgdn home end", "move; j and k too"),
     ("enter, esc", "open a node with all its values and tables; back"),
+    ("g", "data centres and racks, or all nodes; enter opens a group, esc closes it"),
     ("/ and /!", "show only nodes with this text in their name, location or state; hide them"),
     ("f", "show only nodes with a problem"),
     ("< > s r", "sort by the previous, next or named column; reverse the order"),

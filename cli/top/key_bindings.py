@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cli.parameters.time_types import TimeOfDay, duration_of, time_of
-from cli.top import screen, transposed
+from cli.top import transposed
 from cli.top.column_sets import SETS, columns, set_of
+from cli.top.groups import are_shown, group_order, selected_group
 from cli.top.render_context import RenderContext
+from cli.top.screen_rows import rows
 from cli.top.view_state import ViewState
 from exporters.live.live_columns import COLUMNS
 
@@ -42,6 +44,8 @@ def _back(view: ViewState) -> ViewState:
         return replace(view, node=None, first=0)
     if view.transposed:
         return replace(view, transposed=False, metric="", first=0)
+    if view.group is not None and not (view.filter or view.faults):
+        return replace(view, group=None, first=0)
     return replace(view, filter="", inverse=False, faults=False, first=0)
 
 
@@ -153,9 +157,18 @@ def _metric(by: int) -> Callable[[RenderContext, ViewState], ViewState]:
     return move
 
 
+def _groups(context: RenderContext, view: ViewState) -> ViewState:
+    if context.source != "live":
+        return replace(view, message="data centres and racks are shown only live")
+    return replace(view, grouped=not are_shown(context), group=None, first=0)
+
+
 def _enter(context: RenderContext, view: ViewState) -> ViewState:
     if view.node is not None or view.transposed or set_of(view).is_tables:
         return view
+    if are_shown(context):
+        group = selected_group(context)
+        return replace(view, group=group, group_cursor=group, cursor=None, first=0)
     nodes = context.order
     at = view.cursor if view.cursor in nodes else next(iter(nodes), None)
     return view if at is None else replace(view, node=at, cursor=at, first=0)
@@ -168,20 +181,23 @@ def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState]
     """
 
     def move(context: RenderContext, view: ViewState) -> ViewState:
-        room = screen.rows(context)
+        room = rows(context)
         if view.help or view.node is not None or set_of(view).is_tables or view.transposed:
             step = len(transposed.shown(context)) if view.transposed else room
             last = max(len(context.order) - step, 0) if view.transposed else MAX_CHARS
             goal = (0 if pages < 0 else last) if by is None else view.first + by + pages * step
             return replace(view, first=min(max(goal, 0), last))
-        nodes = context.order
-        if not nodes:
+        has_groups = are_shown(context)
+        keys, selected = (group_order(context), view.group_cursor) if has_groups else (context.order, view.cursor)
+        if not keys:
             return view
-        at = nodes.index(view.cursor) if view.cursor in nodes else 0
-        goal = (0 if pages < 0 else len(nodes) - 1) if by is None else at + by + pages * room
-        row = min(max(goal, 0), len(nodes) - 1)
+        at = keys.index(selected) if selected in keys else 0
+        goal = (0 if pages < 0 else len(keys) - 1) if by is None else at + by + pages * room
+        row = min(max(goal, 0), len(keys) - 1)
         first = min(max(view.first, row - room + 1), row)
-        return replace(view, cursor=nodes[row], first=first)
+        if has_groups:
+            return replace(view, group_cursor=group_order(context)[row], first=first)
+        return replace(view, cursor=context.order[row], first=first)
 
     return move
 
@@ -208,6 +224,7 @@ _KEYS: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
     "r": lambda _, view: replace(view, reverse=not view.reverse, first=0),
     "w": lambda _, view: replace(view, sort="", reverse=False, first=0),
     "f": lambda _, view: replace(view, faults=not view.faults, first=0),
+    "g": _groups,
     "t": _transpose,
     "m": _metric(1),
     "M": _metric(-1),

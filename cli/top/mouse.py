@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from cli.top import node_table, screen
+from cli.top import node_table, screen_rows
 from cli.top.column_sets import set_of
+from cli.top.groups import are_shown, group_order, selected_group
 from cli.top.key_bindings import pressed
 from cli.top.render_context import RenderContext
 from cli.top.view_state import ViewState
@@ -15,8 +16,8 @@ LEFT, RIGHT = 1, 3
 def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewState:
     """Return the view state after a click.
 
-    A click on a header sorts by that column, a click on a node selects it, and a click on the selected node opens its
-    page. The right button goes back, like Esc.
+    A click on a header sorts by that column, a click on a row selects it, and a click on the selected row opens it.
+    The right button goes back, like Esc.
     """
     view = replace(context.view, message="")
     if view.prompt or context.frame is None:
@@ -25,10 +26,10 @@ def clicked(context: RenderContext, x: int, y: int, button: int = LEFT) -> ViewS
         return pressed(context, "escape", "") or view
     if button != LEFT or view.node is not None or view.transposed or set_of(view).is_tables:
         return view
-    row = y - screen.head_lines(context)
+    row = y - screen_rows.head_lines(context)
     if row == 0:
         return _sorted_by(context, view, x)
-    return _selected(context, view, row - screen.TABLE_HEAD)
+    return _selected(context, view, row - screen_rows.TABLE_HEAD)
 
 
 def scrolled(context: RenderContext, direction: int) -> ViewState:
@@ -47,7 +48,14 @@ def _sorted_by(context: RenderContext, view: ViewState, x: int) -> ViewState:
 
 
 def _selected(context: RenderContext, view: ViewState, row: int) -> ViewState:
-    nodes = context.order[view.first : view.first + screen.rows(context)]
+    if are_shown(context):
+        groups = group_order(context)[view.first : view.first + screen_rows.rows(context)]
+        if not 0 <= row < len(groups):
+            return view
+        if groups[row] == selected_group(context):
+            return pressed(context, "enter", "") or view
+        return replace(view, group_cursor=groups[row])
+    nodes = context.order[view.first : view.first + screen_rows.rows(context)]
     if not 0 <= row < len(nodes):
         return view
     node = nodes[row]

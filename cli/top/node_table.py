@@ -1,19 +1,22 @@
 """The node table: a row for the cluster, then a row for each node."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cli.top.column_sets import columns, set_of
+from cli.top.groups import are_shown, worst_node
 from cli.top.render_context import RenderContext
 from cli.top.severity import LEVEL_STYLES, cluster_level, level, severity
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time
 from collector.cluster.live.cluster_interval import State
+from dashboards.thresholds import Severity
 from exporters.line.columns import Column
-from exporters.live.frame import NodeFrame
+from exporters.live.frame import GroupFrame, NodeFrame
 from exporters.live.live_columns import Cells, value
 
 MIN_COLUMN, MAX_NAME, MIN_NAME = 6, 28, 7
-TREND, MAX_TREND, TREND_KEEP, LOCATION_KEEP = 12, 120, 4, 3
+TREND, MAX_TREND, TREND_KEEP, LOCATION_KEEP, COUNT_KEEP = 12, 120, 4, 3, 9
 OF_STATE = {
     State.UP: "good",
     State.CHANGING: "warn",
@@ -22,6 +25,7 @@ OF_STATE = {
     State.NEW: "dim",
 }
 CLUSTER = "cluster"
+NO_LOCATION = "(unknown)"
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,19 @@ class Layout:
 def layout(context: RenderContext) -> Layout:
     """Return the columns that fit; hide the least important ones first, equally important ones from right to left."""
     frame, view = context.frame, context.view
-    names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
-    locations = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
+    has_groups = are_shown(context)
+    if frame and has_groups:
+        names = [len(group_name(context, location)) for location in frame.groups]
+        locations = [len(_count(group.counted, len(group.nodes))) for group in frame.groups.values()]
+    else:
+        names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
+        locations = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
     longest = min(MAX_NAME, max(MIN_NAME, context.width // 4))
     name = min(max([len(CLUSTER), *names]), longest)
     location_width = min(max([*locations, MIN_NAME if any(locations) else 0]), MAX_NAME)
     chosen = columns(set_of(view))
     kept = {column.name: (_keep(column, view.sort), -index) for index, column in enumerate(chosen)}
-    kept["location"] = LOCATION_KEEP, -len(chosen)
+    kept["location"] = (COUNT_KEEP if has_groups else LOCATION_KEEP), -len(chosen)
     if len(context.frames) > 1:
         kept["trend"] = TREND_KEEP, -len(chosen)
     widths = {column.name: max(len(column.header), MIN_COLUMN) + 1 for column in chosen}
@@ -66,9 +75,10 @@ def header(context: RenderContext, chosen: Layout) -> Line:
     """Return the header, with the sort column marked."""
     view = context.view
     mark = context.marks.up if view.reverse else context.marks.down
-    spans = [Span(f"   {fit('NODE', chosen.name, context.marks)}", "head")]
+    name, location = ("DC/RACK", "NODES") if are_shown(context) else ("NODE", "DC/RACK")
+    spans = [Span(f"   {fit(name, chosen.name, context.marks)}", "head")]
     if chosen.location:
-        spans.append(Span(f" {fit('DC/RACK', chosen.location, context.marks)}", "head"))
+        spans.append(Span(f" {fit(location, chosen.location, context.marks)}", "head"))
     for column, width in chosen.columns:
         is_sorted = column.name == view.sort
         text = f"{mark}{column.header}" if is_sorted else column.header
@@ -103,16 +113,57 @@ def trend_column(context: RenderContext) -> str:
     return context.view.sort if context.view.sort in chosen.columns else chosen.columns[0]
 
 
-def cluster_row(context: RenderContext, chosen: Layout) -> Line:
-    """Return the cluster's row; blank before the first frame."""
+def merged_row(context: RenderContext, chosen: Layout) -> Line:
+    """Return the row of all nodes or, if a group is open, of its nodes; blank before the first frame."""
+    frame, location = context.frame, context.view.group
+    if frame is None:
+        return cut((), context.width)
+    group = None if location is None else frame.groups.get(location)
+    if group is None or location is None:
+        whole = GroupFrame(tuple(range(len(frame.nodes))), frame.cluster, frame.counted)
+        name, trend = CLUSTER, context.trend(trend_column(context), None, chosen.trend)
+    else:
+        whole, name = group, clean(location, context.marks) or NO_LOCATION
+        trend = context.group_trend(trend_column(context), location, chosen.trend)
+    spans = [Span(f" = {fit(name, chosen.name, context.marks)}", "bold")]
+    return _merged_line(context, chosen, spans, whole, trend, "bold")
+
+
+def group_row(context: RenderContext, chosen: Layout, location: str, *, pointed: bool) -> Line:
+    """Return the row of a data centre or rack: its values, and on how many of its nodes Cassandra is answering."""
     frame = context.frame
     if frame is None:
         return cut((), context.width)
-    node_count = f"{frame.counted}/{len(frame.nodes)}"
-    spans = [Span(f" = {fit(CLUSTER, chosen.name, context.marks)}", "bold")]
+    group = frame.groups[location]
+    glyph, colour = glyph_of(worst_node(frame, group), context.marks)
+    spans = [
+        Span(">" if pointed and context.view.prompt == "" else " "),
+        Span(glyph, colour),
+        Span(f" {fit(group_name(context, location), chosen.name, context.marks)}", "" if group.counted else "dim"),
+    ]
+    trend = context.group_trend(trend_column(context), location, chosen.trend)
+    line = _merged_line(context, chosen, spans, group, trend, "")
+    return tuple(Span(span.text, f"cursor {span.style}".strip()) for span in line) if pointed else line
+
+
+def group_name(context: RenderContext, location: str) -> str:
+    """Return a data centre's name, or the indented name of a rack."""
+    dc, _, rack = location.partition("/")
+    return f"  {clean(rack, context.marks)}" if rack else clean(dc, context.marks) or NO_LOCATION
+
+
+def _merged_line(
+    context: RenderContext, chosen: Layout, spans: list[Span], group: GroupFrame, trend: list[float], usual: str
+) -> Line:
     if chosen.location:
-        spans.append(Span(f" {fit(node_count, chosen.location, context.marks)}"))
-    return cut((*spans, *_numbers(context, chosen, frame.cluster, None, "bold")), context.width)
+        spans.append(Span(f" {fit(_count(group.counted, len(group.nodes)), chosen.location, context.marks)}"))
+    return cut(
+        (*spans, *_numbers(chosen, group.cells, cluster_level, usual), *_trend(context, chosen, trend)), context.width
+    )
+
+
+def _count(counted: int, nodes: int) -> str:
+    return f"{counted}/{nodes}"
 
 
 def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool) -> Line:
@@ -133,7 +184,8 @@ def node_row(context: RenderContext, chosen: Layout, node: int, *, pointed: bool
     if chosen.location:
         spans.append(Span(f" {fit(clean(row.location, context.marks), chosen.location, context.marks)}", "dim"))
     if is_known:
-        spans += _numbers(context, chosen, row.cells, node, "")
+        spans += _numbers(chosen, row.cells, level, "")
+        spans += _trend(context, chosen, context.trend(trend_column(context), node, chosen.trend))
     else:
         spans.append(Span(f" {why_not(row, context.marks)}", "dim"))
     line = cut(tuple(spans), context.width)
@@ -161,14 +213,14 @@ def glyph_of(node: NodeFrame, marks: Marks) -> tuple[str, str]:
     return marks.states[node.state], OF_STATE[node.state]
 
 
-def _numbers(context: RenderContext, chosen: Layout, cells: Cells, node: int | None, usual: str) -> list[Span]:
+def _numbers(chosen: Layout, cells: Cells, level_of: Callable[[str, float | None], Severity], usual: str) -> list[Span]:
     spans = []
     for column, width in chosen.columns:
         cell = value(cells, column.name)
         text = f"{number(cell, column.digits, width - 1):>{width}}"
-        bad = (cluster_level if node is None else level)(column.name, cell)
-        spans.append(Span(text, LEVEL_STYLES[bad] or ("dim" if cell is None else usual)))
-    if chosen.trend:
-        trend = context.trend(trend_column(context), node, chosen.trend)
-        spans.append(Span(f" {spark(trend, chosen.trend, context.marks.spark)}", "spark"))
+        spans.append(Span(text, LEVEL_STYLES[level_of(column.name, cell)] or ("dim" if cell is None else usual)))
     return spans
+
+
+def _trend(context: RenderContext, chosen: Layout, values: list[float]) -> list[Span]:
+    return [Span(f" {spark(values, chosen.trend, context.marks.spark)}", "spark")] if chosen.trend else []

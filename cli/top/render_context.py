@@ -58,6 +58,12 @@ class RenderContext:
         nan = float("nan")
         return [frame.nodes[node].cells[column_index] if node < len(frame.nodes) else nan for frame in shown]
 
+    def group_trend(self, column: str, location: str, width: int) -> list[float]:
+        """Return a column's last `width` values of a data centre or rack; NaN where the frames do not contain it."""
+        column_index, last = COLUMN_INDEX[column], self.frame_index + 1
+        groups = [frame.groups.get(location) for frame in self.frames[max(0, last - width) : last]]
+        return [float("nan") if group is None else group.cells[column_index] for group in groups]
+
 
 def clock_time(time_s: float, *, date: bool = False) -> str:
     """Return a time as the local time of day, preceded by the date if `date` is true."""

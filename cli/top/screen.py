@@ -2,44 +2,20 @@
 
 from cli.top import charts, header_lines, help_page, node_page, node_table, tables_page, transposed
 from cli.top.column_sets import set_of
+from cli.top.groups import are_shown, group_order, selected_group
 from cli.top.render_context import RenderContext, clock_time
+from cli.top.screen_rows import event_lines, is_table, rows, summary_lines
 from cli.top.styled_text import Line, Span, clean, cut
 from collector.cluster.live.cluster_interval import ClusterEvent
-
-# Pairs of a minimum screen height and the number of lines for events, including their heading.
-EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))
-TABLE_HEAD = 2
-"""Number of table lines above the nodes: the header and the cluster's row."""
-# Pairs of a minimum screen height and the number of lines for the cluster's values.
-SUMMARY = ((18, 3), (14, 2), (10, 1))
 
 
 def screen(context: RenderContext) -> list[Line]:
     """Return the screen: `context.height` lines, each `context.width` cells wide."""
-    above = [header_lines.title(context), *header_lines.summary(context, _of(SUMMARY, context.height))]
-    below = [header_lines.footer(context)]
-    if not context.view.help:
-        below = [*_events(context, _of(EVENTS, context.height)), *below]
+    above = [header_lines.title(context), *header_lines.summary(context, summary_lines(context))]
+    below = [*_events(context, event_lines(context)), header_lines.footer(context)]
     room = max(context.height - len(above) - len(below), 0)
     lines = [*above, *_body(context, room), *below]
     return [cut(line, context.width) for line in lines[: context.height]]
-
-
-def head_lines(context: RenderContext) -> int:
-    """Return the number of lines above the table or page."""
-    return 1 + _of(SUMMARY, context.height)
-
-
-def rows(context: RenderContext) -> int:
-    """Return the number of node rows, or lines of a page, that fit on the screen."""
-    fixed = head_lines(context) + 1 + (0 if context.view.help else _of(EVENTS, context.height))
-    table_head = TABLE_HEAD if _is_table(context) else 0
-    return max(context.height - fixed - table_head, 1)
-
-
-def _is_table(context: RenderContext) -> bool:
-    view = context.view
-    return not view.help and view.node is None and not view.transposed
 
 
 def _body(context: RenderContext, room: int) -> list[Line]:
@@ -61,7 +37,12 @@ def _nodes(context: RenderContext, room: int) -> list[Line]:
     if context.frame is None:
         return []
     chosen = node_table.layout(context)
-    made = [node_table.header(context, chosen), node_table.cluster_row(context, chosen)]
+    made = [node_table.header(context, chosen), node_table.merged_row(context, chosen)]
+    if are_shown(context):
+        groups = group_order(context)[context.view.first :][: max(room - len(made), 0)]
+        selected = selected_group(context)
+        made += [node_table.group_row(context, chosen, group, pointed=group == selected) for group in groups]
+        return made + charts.lines(context, room - len(made))
     nodes = context.order
     pointed = context.view.cursor if context.view.cursor in nodes else next(iter(nodes), None)
     shown = nodes[context.view.first : context.view.first + max(room - len(made), 0)]
@@ -89,11 +70,13 @@ def _events(context: RenderContext, room: int) -> list[Line]:
 
 
 def _rule(context: RenderContext) -> Line:
-    nodes = len(context.order)
+    has_groups = are_shown(context)
+    count = len(group_order(context) if has_groups else context.order)
     room = rows(context)
     text = " events"
-    if _is_table(context) and nodes > room:
-        text += f"   (nodes {context.view.first + 1} to {min(context.view.first + room, nodes)} of {nodes})"
+    if is_table(context) and count > room:
+        kind = "groups" if has_groups else "nodes"
+        text += f"   ({kind} {context.view.first + 1} to {min(context.view.first + room, count)} of {count})"
     hidden = _hidden(context)
     if hidden:
         verb = "does" if hidden == 1 else "do"
@@ -103,7 +86,7 @@ def _rule(context: RenderContext) -> Line:
 
 def _hidden(context: RenderContext) -> int:
     """Return the number of the set's columns that do not fit into the table."""
-    if not _is_table(context) or set_of(context.view).is_tables:
+    if not is_table(context) or set_of(context.view).is_tables:
         return 0
     return len(set_of(context.view).columns) - len(node_table.layout(context).columns)
 
@@ -122,7 +105,3 @@ def _event(context: RenderContext, event: ClusterEvent) -> Line:
         ),
         context.width,
     )
-
-
-def _of(steps: tuple[tuple[int, int], ...], height: int) -> int:
-    return next((lines for least, lines in steps if height >= least), 0)

@@ -7,7 +7,7 @@ from cli.top.column_sets import BASE, set_of
 from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import State
 from dashboards.thresholds import THRESHOLDS, Severity
-from exporters.live.frame import Frame, NodeFrame
+from exporters.live.frame import Frame, NodeFrame, locations_of
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, SUMMED, Cells, value
 
 MS, PCT = 1000, 100
@@ -76,24 +76,29 @@ def order(frame: Frame, view: ViewState) -> list[int]:
         return sorted(visible, key=lambda index: frame.nodes[index].name, reverse=view.reverse)
     if view.sort in COLUMN_INDEX:
         column = COLUMN_INDEX[view.sort]
-        return sorted(visible, key=lambda index: _key(frame.nodes[index], (frame.nodes[index].cells[column],), sign))
+        return sorted(
+            visible, key=lambda index: by_values(frame.nodes[index].name, (frame.nodes[index].cells[column],), sign)
+        )
     columns = [COLUMN_INDEX[name] for name in set_of(view).worst]
     return sorted(
         visible,
         key=lambda index: (
             sign * severity(frame.nodes[index]),
-            *_key(frame.nodes[index], [frame.nodes[index].cells[c] for c in columns], sign),
+            *by_values(frame.nodes[index].name, [frame.nodes[index].cells[c] for c in columns], sign),
         ),
     )
 
 
-def _key(node: NodeFrame, values: Sequence[float], sign: int) -> tuple[bool, float, str]:
+def by_values(name: str, values: Sequence[float], sign: int) -> tuple[bool, float, str]:
+    """Return a sort key: by the largest value, absent ones last, then by name; `sign` is -1 to sort descending."""
     most = max((number for number in values if number == number), default=None)
-    return most is None, sign * (most or 0.0), node.name
+    return most is None, sign * (most or 0.0), name
 
 
 def _is_shown(node: NodeFrame, view: ViewState) -> bool:
     if view.faults and not severity(node):
+        return False
+    if view.group is not None and view.group not in locations_of(node.location):
         return False
     if not view.filter:
         return True

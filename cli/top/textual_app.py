@@ -15,6 +15,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from cli.top import groups
 from cli.top.column_sets import wanted
 from cli.top.key_bindings import pressed
 from cli.top.mouse import clicked, scrolled
@@ -117,7 +118,6 @@ class Top(App[None], inherit_bindings=False):
     def _change(self, view: ViewState) -> None:
         """Apply a new view state."""
         self.view = view
-        self._source.want(wanted(view.chosen, (*view.picked, view.metric, view.sort), view.node))
         self._draw()
 
     def _poll(self) -> None:
@@ -154,7 +154,9 @@ class Top(App[None], inherit_bindings=False):
 
     def _draw(self) -> None:
         self._drawn, self._drawn_s = self._source.history.number, time.monotonic()
-        context = self._render_context()
+        context, view = self._render_context(), self.view
+        more = (*view.picked, view.metric, view.sort)
+        self._source.want(wanted(view.chosen, more, view.node, groups=groups.are_wanted(context)))
         if context.width and context.height:
             self._view.show(screen(context))
 

@@ -11,16 +11,19 @@ from exporters.live.frame import Frame
 class ViewState:
     """The view state of `casstat top`.
 
-    chosen      index of the selected column set.
-    picked      names of the columns shown instead of a set; () for none.
-    sort        column to sort by; "" for worst first.
-    at_s        time of the selected tick, in seconds since the epoch; None for the newest one.
-    playing     whether a recording is advancing, by `speed` seconds per second.
-    cursor      index of the selected node; None for the node in the first row.
-    first       index of the first visible row, page line or node column.
-    node        index of the node whose page is open; None for none.
-    prompt      the open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
-    message     message in the footer; "" for none.
+    chosen        index of the selected column set.
+    picked        names of the columns shown instead of a set; () for none.
+    sort          column to sort by; "" for worst first.
+    at_s          time of the selected tick, in seconds since the epoch; None for the newest one.
+    playing       whether a recording is advancing, by `speed` seconds per second.
+    cursor        index of the selected node; None for the node in the first row.
+    first         index of the first visible row, page line or node column.
+    node          index of the node whose page is open; None for none.
+    grouped       whether to show data centres and racks; None to show them if there are more nodes than lines.
+    group         location of the group whose nodes are shown; None for all nodes.
+    group_cursor  location of the selected group; None for the one in the first row.
+    prompt        the open prompt: "/" for a filter, "s" for a column, "S" for a time; "" for none. `typed` is its text.
+    message       message in the footer; "" for none.
     """
 
     chosen: int = 0
@@ -38,6 +41,9 @@ class ViewState:
     cursor: int | None = None
     first: int = 0
     node: int | None = None
+    grouped: bool | None = None
+    group: str | None = None
+    group_cursor: str | None = None
     help: bool = False
     prompt: str = ""
     typed: str = ""

@@ -33,12 +33,26 @@ class NodeFrame:
 
 
 @dataclass(frozen=True)
+class GroupFrame:
+    """The row of a data centre or of a rack.
+
+    nodes    the indices of its nodes.
+    counted  number of nodes whose values the row includes.
+    """
+
+    nodes: tuple[int, ...]
+    cells: Cells
+    counted: int
+
+
+@dataclass(frozen=True)
 class Frame:
     """One interval. A node has the same index in `nodes` in every frame.
 
     counted  number of nodes whose values the cluster's row includes.
     tables   rows of `exporters.line.table_rows`, keyed by node index or ALL; only those requested.
     running  the running compactions, with the same keys.
+    groups   the data centres and racks, only if requested; keyed by `dc` or `dc/rack`, or by "" if they are unknown.
     """
 
     time_s: float
@@ -50,3 +64,10 @@ class Frame:
     events: tuple[ClusterEvent, ...] = ()
     tables: Mapping[int, Rows] = field(default_factory=dict)
     running: Mapping[int, Rows] = field(default_factory=dict)
+    groups: Mapping[str, GroupFrame] = field(default_factory=dict)
+
+
+def locations_of(location: str) -> tuple[str, ...]:
+    """Return the groups that a node belongs to, given its location: its data centre and, if known, its rack."""
+    dc = location.partition("/")[0]
+    return (dc,) if dc == location else (dc, location)

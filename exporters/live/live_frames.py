@@ -1,12 +1,15 @@
 """Frames of a live cluster: the metrics to request from the nodes, and the rows computed from their samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collector.cluster.live.cluster_interval import ClusterInterval, NodeStatus
+from collector.cluster.live.counted_node import CountedNode, merged_sample
 from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
+from collector.model.sample import Sample
 from exporters.line.table_rows import joint_tables, tables
 from exporters.line.view import running
-from exporters.live.frame import ALL, Frame, NodeFrame, Rows
+from exporters.live.frame import ALL, Frame, GroupFrame, NodeFrame, Rows, locations_of
 from exporters.live.history import History
 from exporters.live.live_columns import (
     COLUMNS,
@@ -33,11 +36,13 @@ class Wanted:
     columns  names of the columns to show.
     tables   index of the node for which tables are shown, or ALL; None to show no tables.
     node     index of the node that is shown with all its columns; None if there is none.
+    groups   whether to show data centres and racks.
     """
 
     columns: frozenset[str]
     tables: int | None = None
     node: int | None = None
+    groups: bool = False
 
 
 class LiveFrames:
@@ -58,8 +63,8 @@ class LiveFrames:
 
     def want(self, wanted: Wanted) -> None:
         """Replace the selection; may be called from any thread."""
-        if wanted != self._wanted:
-            self._wanted = wanted
+        before, self._wanted = self._wanted, wanted
+        if request_of(wanted) != request_of(before):
             self._cluster.request(request_of(wanted))
 
     def _add(self, interval: ClusterInterval) -> None:
@@ -81,17 +86,51 @@ def frame_of(interval: ClusterInterval, wanted: Wanted) -> Frame:
     """Return the frame of an interval, with the wanted columns and tables."""
     names = EVERY if wanted.node is not None else shown_by(needs(wanted.columns))
     table_rows, compactions = _details(interval, wanted.tables if wanted.node is None else wanted.node)
+    everyone = tuple(range(len(interval.nodes)))
+    cluster = _merged_row(interval, everyone, interval.counted_nodes, interval.cluster, names)
     return Frame(
         interval.end_s,
         interval.interval_s,
         interval.name,
         tuple(_row(node, names) for node in interval.nodes),
-        cells_of(interval.cluster, local=interval.local, names=names),
-        interval.counted,
+        cluster.cells,
+        cluster.counted,
         interval.events,
         table_rows,
         compactions,
+        _groups(interval, cluster, names) if wanted.groups else {},
     )
+
+
+def _groups(interval: ClusterInterval, cluster: GroupFrame, names: frozenset[str]) -> dict[str, GroupFrame]:
+    """Return the rows of the data centres and racks; `cluster` is the row of all nodes."""
+    indices_by_location: dict[str, list[int]] = {}
+    for index, node in enumerate(interval.nodes):
+        for location in locations_of(node.info.location):
+            indices_by_location.setdefault(location, []).append(index)
+    groups: dict[str, GroupFrame] = {}
+    # Groups of the same nodes, such as a data centre and its only rack, are merged once.
+    by_nodes = {cluster.nodes: cluster}
+    for location, indices in indices_by_location.items():
+        nodes = tuple(indices)
+        if nodes not in by_nodes:
+            members = frozenset(indices)
+            counted = [node for node in interval.counted_nodes if node.index in members]
+            by_nodes[nodes] = _merged_row(interval, nodes, counted, merged_sample(counted, interval.end_s), names)
+        groups[location] = by_nodes[nodes]
+    return groups
+
+
+def _merged_row(
+    interval: ClusterInterval,
+    nodes: tuple[int, ...],
+    counted: Sequence[CountedNode],
+    sample: Sample,
+    names: frozenset[str],
+) -> GroupFrame:
+    """Return the row of several nodes; `sample` is merged from those that are counted."""
+    cells = cells_of(sample, local=bool(counted) and all(node.local for node in counted), names=names)
+    return GroupFrame(nodes, cells, interval.answering(counted))
 
 
 def _row(node: NodeStatus, names: frozenset[str]) -> NodeFrame:

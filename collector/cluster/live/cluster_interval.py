@@ -1,10 +1,12 @@
 """One interval of a live cluster: the state, properties and sample of each node, and the events."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from collector.cluster.aggregation import Placement
+from collector.cluster.live.counted_node import CountedNode
 from collector.model.sample import Sample
 
 
@@ -87,10 +89,9 @@ class NodeStatus:
 class ClusterInterval:
     """One interval of a cluster. A node has the same index in `nodes` in every interval.
 
-    name     the cluster's name; "" if it is unknown or the nodes disagree.
-    cluster  the nodes' samples, merged into one.
-    counted  number of nodes in `cluster` on which Cassandra is answering.
-    local    whether all nodes in `cluster` provide only local reads and writes.
+    name           the cluster's name; "" if it is unknown or the nodes disagree.
+    cluster        the nodes' samples, merged into one.
+    counted_nodes  the nodes whose samples `cluster` contains.
     """
 
     end_s: float
@@ -98,6 +99,14 @@ class ClusterInterval:
     name: str
     nodes: tuple[NodeStatus, ...]
     cluster: Sample
-    counted: int
-    local: bool
+    counted_nodes: tuple[CountedNode, ...]
     events: tuple[ClusterEvent, ...] = ()
+
+    @property
+    def counted(self) -> int:
+        """The number of nodes in `cluster` on which Cassandra is answering."""
+        return self.answering(self.counted_nodes)
+
+    def answering(self, nodes: Iterable[CountedNode]) -> int:
+        """Return on how many of these nodes Cassandra is answering."""
+        return sum(self.nodes[node.index].state in (State.UP, State.CHANGING) for node in nodes)

@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from collector.catalogue import CATALOGUE
-from collector.cluster import aggregation
 from collector.cluster.grid import Grid
 from collector.cluster.live.cluster_interval import ClusterEvent, ClusterInterval, NodeInfo, NodeStatus, State
+from collector.cluster.live.counted_node import CountedNode, merged_sample
 from collector.cluster.live.sanitise import (
     MAX_EVENTS,
     MAX_NAME_CHARS,
@@ -24,7 +23,6 @@ from collector.cluster.live.sanitise import (
 from collector.model.metric import Series
 from collector.model.rates import Summary
 from collector.model.sample import Sample
-from collector.model.snapshot import Tick
 from collector.printable import one_line
 
 # The shortest delay among the last DELAYS samples serves as the estimate of a node's clock offset.
@@ -187,18 +185,19 @@ class IntervalAssembler:
         samples = [self._take(node, index) for node in nodes]
         self._find_duplicates()
         rows = tuple(self._row(node, sample, now_s, end_s) for node, sample in zip(nodes, samples, strict=True))
-        parts = [
-            (node, sample) for node, sample in zip(nodes, samples, strict=True) if sample and not node.duplicate_of
-        ]
+        counted = tuple(
+            CountedNode(index, node.info.placement, node.info.local, sample, node.missing_gauges(sample))
+            for index, (node, sample) in enumerate(zip(nodes, map(_with_last_gauges, samples), strict=True))
+            if sample and not node.duplicate_of
+        )
         names = {node.info.cluster for node in nodes if node.info.cluster}
         return ClusterInterval(
             end_s,
             self._interval_s,
             next(iter(names)) if len(names) == 1 else "",
             rows,
-            _merged(parts, Tick(end_s)),
-            sum(node.state in (State.UP, State.CHANGING) for node, _ in parts),
-            bool(parts) and all(node.info.local for node, _ in parts),
+            merged_sample(counted, end_s),
+            counted,
             self._take_events(),
         )
 
@@ -257,15 +256,8 @@ class IntervalAssembler:
         return tuple(sorted(events, key=lambda event: event.time_s))
 
 
-def _merged(nodes: Sequence[tuple[_Node, Sample]], tick: Tick) -> Sample:
-    """Return the nodes' samples merged into one; series that nodes share are counted once."""
-    parts = [(node, _with_last_gauges(sample)) for node, sample in nodes]
-    missing = frozenset[Series]().union(*(node.missing_gauges(sample) for node, sample in parts))
-    once = aggregation.counted_once(CATALOGUE, ((node.info.placement, sample) for node, sample in parts))
-    return aggregation.merged(CATALOGUE, once, tick, missing)
-
-
-def _with_last_gauges(sample: Sample) -> Sample:
+def _with_last_gauges(sample: Sample | None) -> Sample | None:
     """Return the sample with the last known gauges from sources that do not report on every tick."""
-    gauges = {series: value for series, value in sample.last_known.items() if isinstance(value, float)}
-    return replace(sample, values={**gauges, **sample.values}) if gauges else sample
+    last_known = {} if sample is None else sample.last_known
+    gauges = {series: value for series, value in last_known.items() if isinstance(value, float)}
+    return replace(sample, values={**gauges, **sample.values}) if sample and gauges else sample

@@ -46,7 +46,8 @@ def typed(*words: str) -> list[str]:
 
 @given(
     st.lists(
-        st.sampled_from([*KEY_NAMES, *"?hq/sSwfrtTmM<>[]{}+-jk1234567!x0:"]).filter(lambda key: key != "q"), max_size=25
+        st.sampled_from([*KEY_NAMES, *"?hgq/sSwfrtTmM<>[]{}+-jk1234567!x0:"]).filter(lambda key: key != "q"),
+        max_size=25,
     ),
     st.sampled_from([FRAMES, FRAMES[:1], []]),
     st.sampled_from(["live", "recording"]),

@@ -1,6 +1,8 @@
 """Generates the frames of a simulated cluster."""
 
-from collector.cluster.live.cluster_interval import ClusterInterval
+from collections.abc import Mapping
+
+from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.model.snapshot import Event
 from exporters.live.frame import Frame
 from exporters.live.live_columns import EVERY
@@ -9,6 +11,7 @@ from tests.collector.cluster.live.node_samples import INDEX, assembler_of, sampl
 from tests.exporters.samples import TIME_S
 
 ALL_COLUMNS = Wanted(EVERY)
+GROUPS = Wanted(EVERY, groups=True)
 
 
 def frame(interval: ClusterInterval, wanted: Wanted = ALL_COLUMNS) -> Frame:
@@ -35,3 +38,13 @@ def frames(count: int = 20, nodes: int = 6) -> list[Frame]:
                 assembler.add_sample(name, sample, time_s + 0.2)
         result.append(frame(assembler.close(INDEX + tick, time_s + 0.5)))
     return result
+
+
+def grouped_frame(locations: Mapping[str, str], silent: tuple[str, ...] = (), wanted: Wanted = GROUPS) -> Frame:
+    """Return the frame of nodes at these locations; each has its own number of reads and its own bucket."""
+    assembler = assembler_of(*locations)
+    for number, (node, location) in enumerate(locations.items()):
+        assembler.set_info(node, NodeInfo(location=location, interval_s=1.0))
+        sample = silent_sample(node) if node in silent else sample_of(node, reads=100 + number, bucket=20 + number % 40)
+        assembler.add_sample(node, sample, TIME_S + 0.1)
+    return frame(assembler.close(INDEX, TIME_S + 0.5), wanted)
