@@ -14,7 +14,7 @@ from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.self_cost import resident_mib
 from cli.top.view_state import ViewState
-from collector.cluster.live.cluster_interval import NodeInfo
+from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.cluster.live.interval_assembler import IntervalAssembler
 from collector.model.sample import Sample
 from collector.model.sample_json import decoded
@@ -35,18 +35,22 @@ def run() -> Iterator[Figure]:
     bodies = ResponseBodies()
     history = History()
     assembler = IntervalAssembler(1.0, SUMMED)
-    for node in nodes:
+    for index, node in enumerate(nodes):
         assembler.add_node(node, node)
-        assembler.set_info(node, NodeInfo("simulated", "dc1/rack1", interval_s=1.0))
+        assembler.set_info(node, NodeInfo("simulated", f"dc{index % 3}/rack{index % 9}", interval_s=1.0))
     patterns = request_of(wanted(0)).patterns
-    decoding_s = closing_s = 0.0
+    decoding_s = closing_s = grouping_s = 0.0
     for tick in range(TICKS):
         time_s = float(FIRST_S + tick)
         texts = [(node, bodies.of(node, time_s, patterns)) for node in nodes]
         decoding_s += _cpu_s(partial(_add_samples, assembler, texts, time_s + 0.1))
-        closing_s += _cpu_s(partial(_close, assembler, history, time_s))
+        intervals: list[ClusterInterval] = []
+        closing_s += _cpu_s(partial(_close, assembler, time_s, intervals, history))
+        grouping_s += _cpu_s(partial(frame_of, intervals[0], wanted(0, groups=True)))
+        grouping_s -= _cpu_s(partial(frame_of, intervals[0], wanted(0)))
     yield Figure(f"{NODES} nodes: CPU of decoding the samples of a tick", 1000 * decoding_s / TICKS, "ms")
     yield Figure(f"{NODES} nodes: CPU of merging them into rows", 1000 * closing_s / TICKS, "ms")
+    yield Figure(f"{NODES} nodes: CPU of merging them by data centre and by rack", 1000 * grouping_s / TICKS, "ms")
     for width, height in SIZES:
         for view in (
             ViewState(),
@@ -79,8 +83,9 @@ def _add_samples(assembler: IntervalAssembler, texts: list[tuple[str, str]], now
         assembler.add_sample(node, decode(text), now_s)
 
 
-def _close(assembler: IntervalAssembler, history: History, time_s: float) -> None:
-    history.add(frame_of(assembler.close(int(time_s) - 1, time_s + 0.2), wanted(0)))
+def _close(assembler: IntervalAssembler, time_s: float, intervals: list[ClusterInterval], history: History) -> None:
+    intervals.append(assembler.close(int(time_s) - 1, time_s + 0.2))
+    history.add(frame_of(intervals[0], wanted(0)))
 
 
 def _memory(history: History) -> Iterator[Figure]:

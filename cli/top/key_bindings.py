@@ -1,6 +1,6 @@
 """Key bindings, as pure functions that map a view state to the next one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cli.parameters.time_types import TimeOfDay, duration_of, time_of
@@ -187,17 +187,18 @@ def _move(by: int | None, pages: int = 0) -> Callable[[RenderContext, ViewState]
             last = max(len(context.order) - step, 0) if view.transposed else MAX_CHARS
             goal = (0 if pages < 0 else last) if by is None else view.first + by + pages * step
             return replace(view, first=min(max(goal, 0), last))
-        has_groups = are_shown(context)
-        keys, selected = (group_order(context), view.group_cursor) if has_groups else (context.order, view.cursor)
+        groups, nodes = (group_order(context), []) if are_shown(context) else ([], context.order)
+        keys: Sequence[object] = groups or nodes
         if not keys:
             return view
+        selected = view.group_cursor if groups else view.cursor
         at = keys.index(selected) if selected in keys else 0
         goal = (0 if pages < 0 else len(keys) - 1) if by is None else at + by + pages * room
         row = min(max(goal, 0), len(keys) - 1)
         first = min(max(view.first, row - room + 1), row)
-        if has_groups:
-            return replace(view, group_cursor=group_order(context)[row], first=first)
-        return replace(view, cursor=context.order[row], first=first)
+        if groups:
+            return replace(view, group_cursor=groups[row], first=first)
+        return replace(view, cursor=nodes[row], first=first)
 
     return move
 
