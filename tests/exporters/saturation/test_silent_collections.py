@@ -7,7 +7,8 @@ import pytest
 from collector.cluster.grid import NodeInterval, SpanGrid
 from collector.cluster.merge_job import NodeRun
 from collector.journal.header import Header
-from collector.model.sample import Rate, Sample
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 from exporters.saturation.silent_collections import silent_gc_shares
 
@@ -20,7 +21,7 @@ SOURCE = "node"
 def interval(number: int, rate: Rate | None = None, *events: Event, answers: bool = True) -> NodeInterval:
     """Return the interval with this number in GRID; with an answer, it contains `rate`."""
     tick = Tick(BEGIN_S + number + 1)
-    values = {GC_TIME: rate} if rate is not None else {}
+    values: dict[Series, Derived] = {GC_TIME: rate} if rate is not None else {}
     elapsed = {SOURCE: 1.0 if rate is None else rate.elapsed_s} if answers else {}
     return NodeInterval(Sample("n1", tick, values, elapsed, events=events), 1)
 
