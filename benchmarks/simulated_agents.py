@@ -90,7 +90,10 @@ class Agents:
                 query = parse_qs(url.query)
                 if url.path == "/api/v1/node":
                     peers = self._nodes if node == self._nodes[0] else []
-                    self._send(writer, json.dumps({"node": node, "address": node, "peers": peers, **_NODE}))
+                    number = self._nodes.index(node)
+                    location = {"dc": f"dc{number % 3}", "rack": f"rack{number % 9}"}
+                    content = {"node": node, "address": node, "peers": peers, **location, **_NODE}
+                    self._send(writer, json.dumps(content))
                 elif "text/event-stream" in head:
                     await self._stream(node, writer, tuple(query.get("metric", ())))
                 else:
@@ -113,7 +116,7 @@ class Agents:
             await writer.drain()
 
 
-_NODE = {"cluster": "simulated", "dc": "dc1", "rack": "rack1", "interval_s": 1.0, "source": "jolokia"}
+_NODE = {"cluster": "simulated", "interval_s": 1.0, "source": "jolokia"}
 
 if __name__ == "__main__":
     asyncio.run(Agents(addresses(int(sys.argv[1]))).serve())
