@@ -44,7 +44,7 @@ def layout(context: RenderContext) -> Layout:
     has_groups = are_shown(context)
     if frame and has_groups:
         names = [len(group_name(context, location)) for location in frame.groups]
-        locations = [len(_count(group.counted, len(group.nodes))) for group in frame.groups.values()]
+        locations = [len(_count(frame.counted, len(frame.nodes)))]
     else:
         names = [len(context.name(node)) for node in range(len(frame.nodes))] if frame else []
         locations = [len(clean(node.location, context.marks)) for node in frame.nodes] if frame else []
