@@ -78,7 +78,14 @@ def cluster(folder: Path, plan: Plan = PLAN) -> Iterator[list[Node]]:
     try:
         with ExitStack() as stack:
             for node in nodes:
-                options = ("--jolokia", node.spec.jolokia_url, "-m", str(node.spec.jmx_port))
+                options = (
+                    "--jolokia",
+                    node.spec.jolokia_url,
+                    "-m",
+                    str(node.spec.jmx_port),
+                    "--log",
+                    str(node.spec.log),
+                )
                 listen = f"{node.spec.address}:17199"
                 stack.enter_context(
                     RunningAgent(folder / node.spec.address, *options, listen=listen)
