@@ -24,6 +24,7 @@ _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
 _PARTS = re.compile(r"(?P<amount>[\d.,]{1,30})(?P<unit>\D+)")
 _ID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 _PEER = re.compile(rf"(?:[^/]*/)?(?P<address>\[.*\]|[^/:]+):(?:{'|'.join(STORAGE_PORTS)})")
+_COLLECTION = re.compile(r" (\d+) ms$")
 _TABLE = re.compile(r"/(?P<keyspace>[^/]+)/(?P<table>[^/]+?)(?:-[0-9a-f]{32})?(?:/\.(?P<index>[^/]+))?/[^/]+$")
 
 
@@ -50,6 +51,12 @@ def event_of(message: str) -> tuple[str, str] | None:
             text = row.describe(match)
             return (row.kind, one_line(text)) if text else None
     return None
+
+
+def collection_s(kind: str, text: str) -> float | None:
+    """Return the duration of the garbage collection that an event reports, in seconds; None for other events."""
+    match = _COLLECTION.search(text) if kind == "gc" else None
+    return int(match[1]) / 1000 if match else None
 
 
 def table_of(path: str) -> str | None:

@@ -1,17 +1,14 @@
 """Garbage collection in the intervals in which a node did not answer."""
 
-import re
 from collections.abc import Iterable, Mapping
 
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import NodeRun
+from collector.log.log_events import collection_s
 from collector.model.sample import Rate
 from collector.model.snapshot import Event
 
 _GC_TIME = "cassandra_jvm_gc_seconds_total"
-# The text of an event of the kind "gc" ends with the length of the pause.
-_PAUSE = re.compile(r" (\d+) ms$")
-_MS = 1000
 Span = tuple[float, float]
 
 
@@ -19,12 +16,12 @@ def silent_gc_shares(grid: SpanGrid, node: NodeRun) -> dict[int, float]:
     """Return the share of the time in garbage collection, for the intervals without an answer in which it is known.
 
     The collectors' times at the next answer cover the time since the previous one. Before the last answer, they are
-    complete; after it, only the pauses in the node's log are known.
+    complete; after it, only the collections in the node's log are known.
     """
     spans = {index: _span(grid, index) for index in sorted(node.intervals)}
     silent = [index for index in spans if not node.answered(node.intervals[index].sample)]
-    pauses = [pause for interval in node.intervals.values() for pause in _pauses(interval.sample.events)]
-    shares = {index: _overlap_s(spans[index], pauses) / _length_s(spans[index]) for index in silent} if pauses else {}
+    logged = [span for interval in node.intervals.values() for span in _collections(interval.sample.events)]
+    shares = {index: _overlap_s(spans[index], logged) / _length_s(spans[index]) for index in silent} if logged else {}
     for index, (_, end_s) in spans.items():
         rates = _gc_rates(node, index)
         elapsed_s = max((rate.elapsed_s for rate in rates), default=0.0)
@@ -50,16 +47,12 @@ def _gc_rates(node: NodeRun, index: int) -> list[Rate]:
     return [rate for series, rate in values.items() if series[0] == _GC_TIME and isinstance(rate, Rate)]
 
 
-def _pauses(events: Iterable[Event]) -> list[Span]:
-    """Return the beginnings and ends of the pauses in a node's log."""
-    pauses = []
-    for event in events:
-        match = _PAUSE.search(event.text) if event.kind == "gc" else None
-        if match and event.time_s is not None:
-            pauses.append((event.time_s - int(match[1]) / _MS, event.time_s))
-    return pauses
+def _collections(events: Iterable[Event]) -> list[Span]:
+    """Return the beginnings and ends of the collections in a node's log."""
+    durations = ((event.time_s, collection_s(event.kind, event.text)) for event in events)
+    return [(end_s - length_s, end_s) for end_s, length_s in durations if end_s is not None and length_s is not None]
 
 
-def _overlap_s(span: Span, pauses: Iterable[Span]) -> float:
-    total_s = sum(max(min(span[1], end_s) - max(span[0], begin_s), 0.0) for begin_s, end_s in pauses)
+def _overlap_s(span: Span, collections: Iterable[Span]) -> float:
+    total_s = sum(max(min(span[1], end_s) - max(span[0], begin_s), 0.0) for begin_s, end_s in collections)
     return min(total_s, _length_s(span))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.log.log_events import ROWS, event_of, table_of
+from collector.log.log_events import ROWS, collection_s, event_of, table_of
 from collector.log.logback import DEFAULT_PATTERN, parse
 from tests.collector.captures import FOLDER
 
@@ -88,6 +88,16 @@ def test_before_4_0_flushes_and_compactions_are_logged_only_in_debug_log() -> No
 )
 def test_tables_are_identified_by_their_directory(path: str, table: str | None) -> None:
     assert table_of(path) == table
+
+
+def test_the_event_of_a_collection_has_its_duration() -> None:
+    event = event_of("G1 Old Generation GC in 1312ms.  G1 Old Gen: 1 -> 0; ")
+    assert event is not None
+    assert collection_s(*event) == 1.312
+
+
+def test_other_events_have_no_duration_of_a_collection() -> None:
+    assert collection_s("repair", "finished in 12 ms") is None
 
 
 def compacted(sizes: str, duration: str, paths: int = 1) -> str:
