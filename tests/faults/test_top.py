@@ -254,7 +254,7 @@ def test_sigterm_restores_the_terminal(pair: FakeAgents) -> None:
         screen.until(lambda text: "1 of 1 nodes" in text)
         # Once a key press has an effect, the signal handlers have been installed, too.
         screen.press("?")
-        screen.until(lambda text: "states" in text)
+        screen.until(lambda text: "up down pgup" in text)
         os.kill(screen.pid, signal.SIGTERM)
         text = screen.until(lambda text: "left with 0" in text)
         assert "casstat top" not in text
