@@ -44,8 +44,7 @@ def command(pattern: str, output: str) -> None:
     """List all metrics with kind, unit, labels and description
 
     PATTERN restricts the list to metrics whose name contains it. After the description come the {labels}, then
-    [slow] for metrics read once a minute, or [hourly] for metrics that are not read by default, because they make the
-    node read its disk.
+    [slow] for metrics read once a minute.
     """
     metrics = [metric for name, metric in sorted(CATALOGUE.items()) if pattern.lower() in name.lower()]
     if output == "json":

@@ -67,14 +67,14 @@ def examine(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
 
 
 def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[AnsweredRequest]:
-    """Request one MBean of each kind in the catalogue, with the first known labels; skip metrics that read the disk."""
+    """Request one MBean of each kind in the catalogue, with the first known labels."""
 
     def first(bean: MBean) -> list[Labels]:
         return list((known[bean.search_key] if bean.search else bean.labels(()))[:1])
 
-    def scrape_interval(bean: MBean, _labels: Labels) -> ScrapeInterval | None:
-        # Read all metrics at once, as if each were due on every tick, but omit those that read the node's disk.
-        return None if bean.metric.scrape_interval is ScrapeInterval.HOURLY else ScrapeInterval.TICK
+    def scrape_interval(_bean: MBean, _labels: Labels) -> ScrapeInterval:
+        # Read all metrics at once, as if each were due on every tick.
+        return ScrapeInterval.TICK
 
     requests = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
     answers = jolokia.post([request.body for request in requests], TIMEOUT_S)

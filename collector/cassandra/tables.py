@@ -169,14 +169,6 @@ BEANS = (
         Aggregation.MEAN,
     ),
     gauge(
-        "cassandra_table_snapshots_bytes",
-        "Disk space used only by snapshots, in bytes.",
-        _TABLE + "SnapshotsSize",
-        unit="bytes",
-        scrape_interval=ScrapeInterval.HOURLY,
-        across=Aggregation.SUM,
-    ),
-    gauge(
         "cassandra_table_compression_ratio",
         "Ratio of compressed to uncompressed size.",
         _TABLE + "CompressionRatio",
@@ -200,12 +192,5 @@ BEANS = (
         scale=0.01,
         scrape_interval=ScrapeInterval.SLOW,
         across=Aggregation.MEAN,
-    ),
-    gauge(
-        "cassandra_table_partitions",
-        "Estimated number of partitions.",
-        _TABLE + "EstimatedPartitionCount",
-        scrape_interval=ScrapeInterval.HOURLY,
-        across=Aggregation.SUM,
     ),
 )

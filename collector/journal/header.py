@@ -11,6 +11,8 @@ from collector.model.metric import Kind, Metric, ScrapeInterval
 
 MAX_INTEGER = 1 << 63
 DAY_S = 86400
+# A scrape interval that the headers of earlier versions contain.
+FORMER_INTERVAL_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,8 @@ def _metric(row: Sequence[Any]) -> Metric:
     name, kind, unit, labels, scale, scrape_interval, count, total, *_ = row
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
         raise ValueError("header with a malformed metric")
-    metric = Metric(name, Kind(kind), unit, "", tuple(labels), ScrapeInterval(scrape_interval), scale, count, total)
+    interval = ScrapeInterval.SLOW if scrape_interval == FORMER_INTERVAL_S else ScrapeInterval(scrape_interval)
+    metric = Metric(name, Kind(kind), unit, "", tuple(labels), interval, scale, count, total)
     known = CATALOGUE.get(name, metric)
     # Aggregation rules are not recorded; they are taken from the current catalogue.
     return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric

@@ -8,16 +8,8 @@ from pathlib import Path
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
 from collector.journal.header import FileStart, Header, file_start_of, header_of
+from collector.journal.look_back import look_back_s
 from collector.journal.raw_records import RawRecord, RecordPosition, raw_records
-
-# A rate needs two readings. Those of a slow source, such as nodetool, are up to LOOK_BACK_S apart.
-LOOK_BACK_S = 150.0
-LOOK_BACK_INTERVALS = 2
-
-
-def look_back_s(interval_s: float) -> float:
-    """Return how long before a time range to start keeping ticks, so that its first tick has rates."""
-    return max(LOOK_BACK_S, LOOK_BACK_INTERVALS * interval_s)
 
 
 @dataclass

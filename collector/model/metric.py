@@ -30,8 +30,6 @@ class ScrapeInterval(Enum):
     """For keyspace counters, because the cost of computing them grows with the number of tables."""
     SLOW = 60.0
     """For sizes, capacities and versions."""
-    HOURLY = 3600.0
-    """For metrics that make the node read its disk; they are not read by default."""
 
 
 class Aggregation(Enum):

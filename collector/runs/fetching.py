@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from collector.cluster.live.agent_connection import AgentError
-from collector.journal.trim_extent import Extent, TickSpan, look_back_s
+from collector.journal.look_back import look_back_s
+from collector.journal.trim_extent import Extent, TickSpan
 from collector.journal.writer import folder_name
 from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.runs.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError

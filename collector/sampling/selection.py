@@ -41,14 +41,12 @@ class Selection:
     keyspace  keyspace name, or a pattern such as `ks*`; "" for all except system keyspaces.
     table     table name or pattern within these keyspaces; matching tables are read at each metric's scrape interval.
     tables    number of tables to read in addition: those with the most reads and writes.
-    hourly    whether to read, once an hour, the metrics that make the node read its disk.
     """
 
     metrics: frozenset[str] | None = None
     keyspace: str = ""
     table: str = ""
     tables: int = 0
-    hourly: bool = False
 
     def includes(self, keyspace: str) -> bool:
         return fnmatchcase(keyspace, self.keyspace) if self.keyspace else not is_system_keyspace(keyspace)
@@ -66,8 +64,6 @@ class Selection:
         """
         scrape_interval = bean.metric.scrape_interval
         if self.metrics is not None and bean.metric.name not in self.metrics:
-            return None
-        if scrape_interval is ScrapeInterval.HOURLY and not self.hourly:
             return None
         keyspace, table = labels.get("keyspace"), labels.get("table")
         if keyspace is None:

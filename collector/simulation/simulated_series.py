@@ -138,7 +138,7 @@ def _cassandra_series(tables: int) -> Iterator[SimulatedSeries]:
     for bean in BEANS:
         metric = bean.metric
         interval = slowest_interval(metric)
-        unused = metric.name in DECAYED or "id" in metric.labels or interval is ScrapeInterval.HOURLY
+        unused = metric.name in DECAYED or "id" in metric.labels
         if unused or (metric.name,) in IDENTITY_LABELS:
             continue
         for labels in _label_values(bean, [*weights]):

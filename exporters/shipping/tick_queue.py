@@ -10,6 +10,7 @@ from typing import Protocol
 from collector.cluster.node_intervals import placement
 from collector.journal.follower import Removed
 from collector.journal.header import Header
+from collector.journal.look_back import look_back_s
 from collector.journal.read_limits import SeriesLimit
 from collector.journal.reader import Entry, read
 from collector.journal.tick_order import Finding, RepeatedTicks, TickOrder
@@ -20,10 +21,6 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 from exporters.shipping.checkpoint import Checkpoint
 from exporters.shipping.gaps import Gaps
 from exporters.sinks.sink import LiveFamilies, NodeTick
-
-# Reading resumes at least LOOK_BACK_S before the last tick sent, because a rate needs two readings, and those of a slow
-# source, such as nodetool, are up to LOOK_BACK_S apart.
-LOOK_BACK_S = 150.0
 
 
 class Journal(Protocol):
@@ -104,7 +101,7 @@ class RestartPositions:
     def add(self, position: Position, interval_s: float) -> Position:
         """Add a tick, given the position of its frame; return the position from which to resume reading after it."""
         # Count ticks, not seconds: the clock may be adjusted.
-        needed = ceil(LOOK_BACK_S / interval_s)
+        needed = ceil(look_back_s(interval_s) / interval_s)
         if not self._frames or self._frames[-1][1] != position:
             self._frames.append((self._count, position))
         self._count += 1

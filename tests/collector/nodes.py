@@ -28,7 +28,6 @@ ACTIVE = gauge("pool_active", "Text.", POOL + "ActiveTasks")
 SSTABLES = gauge("table_sstables", "Text.", TABLE + "LiveSSTableCount")
 READS = counter("keyspace_reads_total", "Text.", KEYSPACE + "ReadLatency")
 SIZE = gauge("table_bytes", "Text.", TABLE + "LiveDiskSpaceUsed", "Count", scrape_interval=ScrapeInterval.SLOW)
-SNAPSHOTS = gauge("table_snapshots_bytes", "Text.", TABLE + "SnapshotsSize", scrape_interval=ScrapeInterval.HOURLY)
 COMPACTIONS = gauge("compaction_pending", "Text.", PENDING)
 
 Beans = dict[str, dict[str, Any]]

@@ -4,7 +4,7 @@ from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.jolokia.mbean import MBean
-from collector.model.metric import Kind, ScrapeInterval
+from collector.model.metric import Kind
 from collector.model.rates import Readings, rates, update_readings
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
@@ -55,9 +55,8 @@ def test_every_metric_is_read_or_listed_as_absent(jolokia_node: Node) -> None:
         assert [event for event in sample.events if event.kind != "missed"] == []
         if number == 4:
             break
-    hourly = {name for name, metric in CATALOGUE.items() if metric.scrape_interval is ScrapeInterval.HOURLY}
     old = SINCE_4_1 if jolokia_node.spec.version.startswith("4.0") else set()
-    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - UNKNOWN_CAPACITY - KERNEL - OTHER_SOURCES == hourly | old
+    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - UNKNOWN_CAPACITY - KERNEL - OTHER_SOURCES == old
     # Only keyspace and table metrics may lack rates, because they may be read less often than every tick.
     slow = {bean.metric.name for bean in BEANS if is_slow(bean)}
     assert read - derived <= slow

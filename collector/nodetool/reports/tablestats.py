@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collector.cassandra.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS
-from collector.model.metric import Aggregation, Kind, Metric, Value
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Value
 from collector.nodetool.reports.report import Draft, Report, decimal, milliseconds, objects, parted, shown, size, whole
 from collector.sampling.selection import is_pattern
 
@@ -19,7 +19,26 @@ _DECAYED = Metric(
     scale=1e-3,
     across=Aggregation.MEAN,
 )
-METRICS = (_DECAYED,)
+# Through JMX, each of these values would make the node read its disk, so nodetool alone provides them.
+_SNAPSHOTS = Metric(
+    "cassandra_table_snapshots_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Disk space used only by snapshots, in bytes (reported by nodetool only).",
+    ("keyspace", "table"),
+    ScrapeInterval.SLOW,
+    across=Aggregation.SUM,
+)
+_PARTITIONS = Metric(
+    "cassandra_table_partitions",
+    Kind.GAUGE,
+    "1",
+    "Estimated number of partitions (reported by nodetool only).",
+    ("keyspace", "table"),
+    ScrapeInterval.SLOW,
+    across=Aggregation.SUM,
+)
+METRICS = (_DECAYED, _SNAPSHOTS, _PARTITIONS)
 ARGUMENTS = ("tablestats", "-F", "json")
 FILLS = frozenset(
     {

@@ -11,7 +11,6 @@ from cli.simulate.simulated_journal import NodeHistory, SimulatedJournal
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.host.busy_processes import METRICS as CLIENT_PROCESSES
-from collector.model.metric import ScrapeInterval
 from collector.model.snapshot import Tick
 from collector.simulation.lifecycle import CALM, Disturbances
 from collector.simulation.simulated_cluster import header_of, simulated_cluster
@@ -23,12 +22,11 @@ BEGIN_S = 1_795_000_000.0
 TICKS = 200
 FAMILY = re.compile(r"# TYPE (\S+)")
 # Metrics that no agent with Jolokia exports by default: those that nodetool alone reports, those that are read only if
-# bucket counts are unavailable, those that make the node read its disk, and those of client hosts.
+# bucket counts are unavailable, and those of client hosts.
 READ_BY_DEFAULT = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
 NOT_BY_DEFAULT = {
     *(CATALOGUE.keys() - READ_BY_DEFAULT),
     *DECAYED,
-    *(metric.name for metric in CATALOGUE.values() if metric.scrape_interval is ScrapeInterval.HOURLY),
     *(metric.name for metric in CLIENT_PROCESSES),
 }
 # Self-metrics of an agent without sinks, runs or too many series.

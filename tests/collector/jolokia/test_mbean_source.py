@@ -8,7 +8,6 @@ import pytest
 from collector.cassandra import storage, tables
 from collector.jolokia.mbean_source import RARE_PER_TICK
 from collector.jolokia.table_budget import OTHERS
-from collector.model.metric import ScrapeInterval
 from collector.model.snapshot import SourceError
 from collector.sampling.selection import Selection
 from tests.collector.nodes import (
@@ -22,7 +21,6 @@ from tests.collector.nodes import (
     REQUESTS,
     SERVICE,
     SIZE,
-    SNAPSHOTS,
     SSTABLES,
     TABLE,
     Node,
@@ -252,14 +250,6 @@ def test_operations_during_a_slow_response_are_counted_once(slow: int) -> None:
         others.append(node.tick().values.get(("cassandra_table_operations_total", "ks", OTHERS, "Read")))
     # One operation took place before the busy table was found, so it belongs to the remainder.
     assert [count for count in others if count is not None] == [0, 1, 1, 1]
-
-
-def test_hourly_metrics_are_not_read_by_default() -> None:
-    node = Node([SNAPSHOTS, SSTABLES], table("ks", "t1"))
-    assert SNAPSHOTS.metric.scrape_interval is ScrapeInterval.HOURLY
-    node.tick()
-    assert not node.source.provides("table_snapshots_bytes")
-    assert node.source.provides("table_sstables")
 
 
 def test_names_are_searched_for_again_after_a_restart() -> None:

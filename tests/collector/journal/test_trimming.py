@@ -14,14 +14,15 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.journal import frame_range, trim_extent, writer
+from collector.journal import frame_range, look_back, writer
 from collector.journal.footer import last_footer
 from collector.journal.frames import MAGIC, Damage
 from collector.journal.header import Header
+from collector.journal.look_back import SLOWEST_S, look_back_s
 from collector.journal.reader import Entry, entries, read, read_lines
 from collector.journal.record_lines import sealed
 from collector.journal.tick_order import Integrity, TickOrder
-from collector.journal.trim_extent import LOOK_BACK_S, Extent, TickSpan, extent_of, look_back_s
+from collector.journal.trim_extent import Extent, TickSpan, extent_of
 from collector.journal.trimming import trimmed
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Metric
@@ -110,7 +111,7 @@ def test_a_trimmed_file_is_complete_and_has_every_tick_in_the_range(
     assert wanted <= after.keys()
     assert (integrity(to), extent.damaged) == (Integrity(), 0)
     if after:
-        assert from_s - LOOK_BACK_S <= times_s[max(after)] <= from_s + length_s
+        assert from_s - SLOWEST_S <= times_s[max(after)] <= from_s + length_s
     if wanted:
         assert span.begin_s == BEGIN_S + min(times_s[number] for number in wanted)
 
@@ -133,7 +134,7 @@ def test_the_frames_that_may_have_ticks_of_a_range_are_sufficient(
     length_s: float,
 ) -> None:
     # In a real journal, a frame spans more time than is kept before a range.
-    monkeypatch.setattr(trim_extent, "LOOK_BACK_S", 0.0)
+    monkeypatch.setattr(look_back, "SLOWEST_S", 0.0)
     times_s = [100_000 + time_s for time_s in accumulate([0.0, *chain.from_iterable(frames)])]
     file = recorded(tmp_path_factory.mktemp("node"), times_s)
     for time_s in times_s:
@@ -155,7 +156,7 @@ def test_damage_is_the_same_in_the_frames_that_may_have_ticks_of_a_range(
 def test_a_part_is_little_larger_than_the_time_range(tmp_path: Path) -> None:
     file = recorded(tmp_path, [float(second) for second in range(3000)])
     part = part_of(file, 2000, 2002)
-    assert part.stat().st_size < file.stat().st_size * (LOOK_BACK_S + 30) / 3000
+    assert part.stat().st_size < file.stat().st_size * (SLOWEST_S + 30) / 3000
 
 
 def test_the_part_of_a_file_without_readable_times_is_the_whole_file(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_the_part_of_a_file_without_readable_times_is_the_whole_file(tmp_path: P
 
 def test_rates_are_known_from_the_first_tick_of_the_range_on(tmp_path: Path) -> None:
     to, _ = cut(recorded(tmp_path, [float(second) for second in range(1000)]), 500, 510)
-    assert min(ticks(to)) == pytest.approx(500 - LOOK_BACK_S, abs=3)
+    assert min(ticks(to)) == pytest.approx(500 - SLOWEST_S, abs=3)
 
 
 def test_a_range_without_ticks_yields_nothing(tmp_path: Path) -> None:

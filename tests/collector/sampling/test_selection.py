@@ -1,8 +1,6 @@
 """The selection of metrics, keyspaces and tables."""
 
 from collections.abc import Iterable
-from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
@@ -127,21 +125,6 @@ def test_patterns_select_keyspaces_and_tables(keyspace: str, table_name: str, ex
 
 def test_a_system_keyspace_is_read_when_selected() -> None:
     assert read(node(Selection(keyspace="system_auth", tables=1))) >= of_table("system_auth", "roles")
-
-
-def test_hourly_metrics_are_read_only_on_demand() -> None:
-    name = nodes.TABLE.format(keyspace="ks", table="t1") + "SnapshotsSize"
-    for selection in (Selection(keyspace="ks", table="t1"), Selection(tables=9)):
-        assert selection_times(selection, name) == []
-        times = selection_times(replace(selection, hourly=True), name)
-        assert times[0] == 0
-        assert all(1800 <= later - earlier <= 3601 for earlier, later in pairwise(times))
-        assert len(times) >= 3
-
-
-def selection_times(selection: Selection, mbean: str) -> list[float]:
-    watched = Node([nodes.SNAPSHOTS], table("ks", "t1"), selection=selection)
-    return watched.read_times(mbean, 180, interval_s=60.0)
 
 
 def test_only_selected_metrics_are_read() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector import catalogue
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape
 from exporters.prometheus.latest_values import FIRST_S, FORGET_S, MAX_PERIOD_S, PERIODS, STALL_S, LatestValues
@@ -192,3 +193,12 @@ def test_current_values_were_read_since_the_restart_and_recently(ticks: list[Gen
             if at_s - times[-1] <= PERIODS * period_s:
                 expected[series] = readings[-1][1]
         assert latest.current() == expected
+
+
+@pytest.mark.parametrize("name", ["cassandra_table_partitions", "cassandra_table_snapshots_bytes"])
+def test_the_values_of_a_dropped_table_in_nodetools_reports_become_stale(name: str) -> None:
+    latest = LatestValues(catalogue.CATALOGUE)
+    series, other = (name, "ks", "dropped"), (name, "ks", "kept")
+    for minute in range(6):
+        latest.add(snapshot(scrape(60.0 * minute, {other: 1, **({series: 1} if minute < 3 else {})})))
+    assert latest.current() == {other: 1}

@@ -17,7 +17,7 @@ from exporters.shipping import delivery
 from exporters.shipping import shipper as loop
 from exporters.shipping.checkpoint import checkpoint_path
 from exporters.shipping.shipper import CPU_SHARE, MAX_TICKS
-from exporters.shipping.tick_queue import RecordingReader
+from exporters.shipping.tick_queue import RecordingReader, RestartPositions
 from exporters.sinks.sink import NodeTick, RefusedError, UnavailableError
 from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of
 
@@ -185,6 +185,15 @@ def test_live_ticks_are_read_from_memory_and_match_the_journal(tmp_path: Path, m
     assert sorted(node.store.taken) == sorted(all_points(node))
     shipping.close()
     node.journal.close()
+
+
+@pytest.mark.parametrize("interval_s", [1.0, 60.0, 200.0, 3600.0])
+def test_reading_resumes_before_the_previous_reading_of_the_slowest_source(interval_s: float) -> None:
+    restarts = RestartPositions()
+    for number in range(400):
+        resumed = restarts.add(Position("file", number), interval_s).offset
+    # A source that answers on every second tick needs two ticks; one that answers every 150 s needs those of 150 s.
+    assert number - resumed >= max(2, 150 / interval_s) - 1
 
 
 def test_without_a_checkpoint_shipping_begins_at_the_given_position(node: Node) -> None:
