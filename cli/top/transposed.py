@@ -34,20 +34,19 @@ def lines(context: RenderContext, room: int) -> list[Line]:
         return [cut((), context.width)] * max(room, 0)
     name = metric_of(context)
     column = COLUMNS[COLUMN_INDEX[name]]
-    nodes = shown(context)
+    nodes, width = shown(context), width_of_node(context)
     more = len(context.order) - len(nodes) - context.view.first
     beyond = f"pgdn: {more} more" if more > 0 else ""
     heads = [
         cut((Span(f" {column.header}  {name}  ", "bold"), Span(f"m: next column  {beyond}", "dim")), context.width),
-        _heads(context, nodes),
+        _heads(context, nodes, width),
     ]
     last = context.frame_index + 1
     frames = context.frames[max(0, last - max(room - len(heads), 0)) : last]
-    return [*heads, *(_line(context, index, nodes) for index in range(last - len(frames), last))][:room]
+    return [*heads, *(_line(context, index, nodes, width) for index in range(last - len(frames), last))][:room]
 
 
-def _heads(context: RenderContext, nodes: list[int]) -> Line:
-    width = width_of_node(context)
+def _heads(context: RenderContext, nodes: list[int], width: int) -> Line:
     names = "".join(f" {_end(context, node, width - 1):>{width - 1}}" for node in nodes)
     return cut(
         (Span(f" {fit('TIME', TIME - 1, context.marks)}{'cluster':>{WIDTH}}{names}{' ' * context.width}", "head"),),
@@ -61,11 +60,10 @@ def _end(context: RenderContext, node: int, width: int) -> str:
     return name if len(name) <= width else f"{context.marks.ellipsis}{name[-(width - 1) :]}"
 
 
-def _line(context: RenderContext, index: int, nodes: list[int]) -> Line:
+def _line(context: RenderContext, index: int, nodes: list[int], width: int) -> Line:
     frame, name = context.frames[index], metric_of(context)
     column = COLUMN_INDEX[name]
     spans = [Span(f" {clock_time(frame.time_s)[: TIME - 1]}", "dim")]
-    width = width_of_node(context)
     for node in (None, *nodes):
         cells = frame.cluster if node is None else frame.nodes[node].cells if node < len(frame.nodes) else None
         cell = None if cells is None or cells[column] != cells[column] else cells[column]
