@@ -7,26 +7,21 @@ of them. Needs Go to build the server.
 import filecmp
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from acceptance.outage import CASSTAT, NODES, agents_through_an_outage, cluster
 from cli.demo.demo_cluster import cache_folder
 from tests.ports import free_port
 from tests.waiting import eventually
 
 VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@latest"
-NODES = ("127.0.186.1", "127.0.186.2", "127.0.186.3")
 BUCKET = "loadtests"
-# The times with the server, without it, and after its return.
-BEFORE_S, OUTAGE_S, AFTER_S = 40.0, 120.0, 60.0
-PATIENCE_S = 90.0
-CASSTAT = (sys.executable, "-m", "cli")
 
 
 def server_program() -> Path:
@@ -54,23 +49,6 @@ def s3_server(folder: Path, port: int, environ: Mapping[str, str]) -> Iterator[N
             process.terminate()
 
 
-@contextmanager
-def cluster(folder: Path) -> Iterator[None]:
-    """Run a demo cluster of three nodes under load."""
-    command = [*CASSTAT, "demo", "up", "--nodes", str(len(NODES)), "--load", "200", "--heap", "400M"]
-    subprocess.run([*command, "--address", NODES[0], "--dir", str(folder)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run([*CASSTAT, "demo", "down", "--dir", str(folder)], check=True)
-
-
-def started(node: str, journal: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start the agent of a node."""
-    words = ("--jolokia", f"http://{node}:8778/jolokia", "--listen", f"{node}:17199", "--to", f"s3://{BUCKET}/journals")
-    return subprocess.Popen([*CASSTAT, "agent", "--journal-dir", str(journal), *words], env=dict(environ))
-
-
 def casstat(environ: Mapping[str, str], *words: str) -> None:
     subprocess.run([*CASSTAT, *words], check=True, env=dict(environ))
 
@@ -82,32 +60,6 @@ def differences(first: Path, second: Path) -> Sequence[str]:
     }
     _, mismatches, errors = filecmp.cmpfiles(first, second, sorted(names), shallow=False)
     return mismatches + errors
-
-
-def agents_through_an_outage(folder: Path, store: Path, port: int, environ: Mapping[str, str]) -> float:
-    """Run the agents; return a time at which the server was down."""
-    journals = {node: folder / "journals" / node for node in NODES}
-    with ExitStack() as stack:
-        server = stack.enter_context(ExitStack())
-        server.enter_context(s3_server(store, port, environ))
-        agents = {node: started(node, journal, environ) for node, journal in journals.items()}
-        time.sleep(BEFORE_S)
-        server.close()
-        time.sleep(OUTAGE_S / 2)
-        down_s = time.time()
-        killed = agents[NODES[0]]
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-        agents[NODES[0]] = started(NODES[0], journals[NODES[0]], environ)
-        time.sleep(OUTAGE_S / 2)
-        server.enter_context(s3_server(store, port, environ))
-        time.sleep(AFTER_S)
-        for agent in agents.values():
-            agent.terminate()
-        codes = [agent.wait(PATIENCE_S) for agent in agents.values()]
-    if any(codes):
-        raise SystemExit(f"agents ended with {codes}")
-    return down_s
 
 
 def main() -> int:
@@ -123,7 +75,9 @@ def main() -> int:
             "AWS_SECRET_ACCESS_KEY": "acceptance",
             "AWS_DEFAULT_REGION": "us-east-1",
         }
-        down_s = agents_through_an_outage(folder, store, port, environ)
+        journals = {node: folder / "journals" / node for node in NODES}
+        url = f"s3://{BUCKET}/journals"
+        down_s = agents_through_an_outage(journals, url, partial(s3_server, store, port, environ), environ)
         with s3_server(store, port, environ):
             eventually(lambda: subprocess.run([*CASSTAT, "runs", f"s3://{BUCKET}"], env=environ).returncode == 0)
             failed = False

@@ -15,7 +15,13 @@ Result = list[dict[str, Any]]
 class Prometheus(StoreProcess):
     """A Prometheus that scrapes its jobs every second, and accepts remote write."""
 
-    def __init__(self, folder: Path, jobs: Mapping[str, Mapping[str, Any]] = {}, rules: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        jobs: Mapping[str, Mapping[str, Any]] = {},
+        rules: Sequence[Path] = (),
+        options: Sequence[str] = (),
+    ) -> None:
         """`jobs` maps scrape job names to their settings in Prometheus's configuration; `rules` are rule files."""
         self.address = f"http://{HOST}:{free_port(HOST)}"
         self.write_url = f"prometheus+{self.address}/api/v1/write"
@@ -27,6 +33,7 @@ class Prometheus(StoreProcess):
             f"--storage.tsdb.path={folder}/data",
             "--web.enable-remote-write-receiver",
             f"--web.listen-address={self.address.removeprefix('http://')}",
+            *options,
         ]
         super().__init__(command, folder / "log", lambda: fetched(f"{self.address}/-/ready") != b"")
 

@@ -79,7 +79,7 @@ class StoreProcess:
 class InfluxDB(StoreProcess):
     """A single-node InfluxDB 1.8."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more_settings: Mapping[str, str] = {}) -> None:
         self._port = free_port(HOST)
         self.address = f"http://{HOST}:{self._port}"
         self.url = f"influxdb+{self.address}/db/autogen"
@@ -93,6 +93,7 @@ class InfluxDB(StoreProcess):
             "INFLUXDB_HTTP_BIND_ADDRESS": f"{HOST}:{self._port}",
             "INFLUXDB_HTTP_LOG_ENABLED": "false",
             "INFLUXDB_MONITOR_STORE_ENABLED": "false",
+            **more_settings,
         }
         environ = [f"{name}={value}" for name, value in settings.items()]
         command: list[str | Path] = ["/usr/bin/env", *environ, influxd(), "run", "-config", "/dev/null"]
