@@ -1,5 +1,6 @@
 """A report as one HTML page that works without a network, under a strict content security policy."""
 
+import re
 from base64 import b64encode
 from hashlib import sha256
 from html import escape
@@ -9,6 +10,9 @@ from exporters.report.page_script import SCRIPT
 from exporters.report.page_style import style_sheet
 from exporters.report.report_blocks import Block, Command, Report, Section, Table
 from exporters.report.svg_chart import escaped, figure
+
+# Words of this length, such as paths, may be broken in narrow columns.
+_LONG_WORD = re.compile(r"(\S{25,})")
 
 
 def html_report(report: Report) -> str:
@@ -69,8 +73,12 @@ def _header_cell(table: Table, column: int, text: str) -> str:
 
 def _cell(table: Table, column: int, text: str) -> str:
     if column == 0:
-        return f'<th scope="row"{_style(table, column)}>{escaped(text)}</th>'
-    return f"<td{_style(table, column)}>{escaped(text)}</td>"
+        return f'<th scope="row"{_style(table, column)}>{_cell_text(text)}</th>'
+    return f"<td{_style(table, column)}>{_cell_text(text)}</td>"
+
+
+def _cell_text(text: str) -> str:
+    return _LONG_WORD.sub(r'<span class="long">\1</span>', escaped(text))
 
 
 def _style(table: Table, column: int) -> str:

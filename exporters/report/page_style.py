@@ -24,7 +24,8 @@ caption{text-align:left;font-weight:600;padding:.2rem 0}
 th,td{padding:.2rem .6rem;border-bottom:1px solid var(--grid);text-align:right;vertical-align:top;
 overflow-wrap:normal}
 th{font-weight:600}
-.text{text-align:left;overflow-wrap:anywhere;min-width:4rem}
+.text{text-align:left;min-width:4rem}
+.long{overflow-wrap:anywhere}
 figure{margin:1rem 0;break-inside:avoid}
 .panel{display:grid;grid-template-columns:3.5rem minmax(0,1fr)}
 .legend{grid-column:2;font-size:.8125rem;margin:.4rem 0 .1rem}

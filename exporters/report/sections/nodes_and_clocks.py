@@ -47,4 +47,6 @@ def _clock_text(node: RunNode) -> str:
         return "-"
     clock = node.clocks[-1]
     measured = count_text(len(node.clocks), "measurement")
-    return f"{1000 * clock.offset_s:+.1f} ms ± {1000 * clock.error_s:.1f} ms ({measured})"
+    # Adding zero removes the sign of a negative zero.
+    offset_ms = round(1000 * clock.offset_s, 1) + 0.0
+    return f"{offset_ms:+.1f} ms ± {1000 * clock.error_s:.1f} ms ({measured})"

@@ -3,14 +3,19 @@
 import json
 import re
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
 
+from collector.runs.run import NodeClock
+from exporters.comparison.run_settings import RunSettings
 from exporters.report.html_report import html_report
+from exporters.report.report_blocks import Report, Section, Table
 from exporters.report.report_content import report_of
+from exporters.report.sections.nodes_and_clocks import nodes_and_clocks
 from tests.exporters.report.hostile_report import HOSTILE, facts, without_values
 
 VOID = {"meta"}
@@ -68,6 +73,23 @@ def test_external_text_is_never_markup(page: str) -> None:
     # The texts themselves are shown.
     assert "</script><img src=" in "".join(elements.text)
     assert HOSTILE not in page
+
+
+def test_only_words_too_long_for_a_column_are_broken() -> None:
+    path = "/var/lib/cassandra/" + 30 * "x"
+    table = Table("Table", ("a", "b"), [[f"{path} {path}", "coordinated omission possible"]], 2)
+    page = html_report(Report("title", "subtitle", [Section("section", [table])]))
+    assert f'<span class="long">{path}</span> <span class="long">{path}</span></th>' in page
+    assert ">coordinated omission possible</td>" in page
+
+
+def test_a_clock_offset_of_zero_has_no_minus_sign() -> None:
+    data = without_values()
+    node = replace(data.run.nodes[0], clocks=(NodeClock(0.0, -0.00004, 0.0001),))
+    section = nodes_and_clocks(replace(data, settings=RunSettings(replace(data.run, nodes=(node,)))))
+    (table,) = section.blocks
+    assert isinstance(table, Table)
+    assert "+0.0 ms ± 0.1 ms (1 measurement)" in table.rows[0]
 
 
 def test_the_policy_allows_only_the_script_and_the_style_of_the_page(page: str) -> None:
