@@ -78,7 +78,7 @@ MAIN = dedent("""\
             BuildInfo:              component.BuildInfo{Command: "otelcol"},
             Factories:              factories,
             ConfigProviderSettings: otelcol.ConfigProviderSettings{
-                ResolverSettings: confmap.ResolverSettings{ProviderFactories: providers},
+                ResolverSettings: confmap.ResolverSettings{ProviderFactories: providers, DefaultScheme: "file"},
             },
         }
         if err := otelcol.NewCommand(settings).Execute(); err != nil {
@@ -134,7 +134,7 @@ def collector(folder: Path, port: int, forward_to: str) -> Iterator[None]:
     }
     # JSON is valid YAML.
     (folder / "collector.yml").write_text(json.dumps(settings))
-    command = [str(collector_program()), "--config", f"file:{folder}/collector.yml"]
+    command = [str(collector_program()), "--config", f"{folder}/collector.yml"]
     with (folder / "collector.log").open("ab") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             yield
