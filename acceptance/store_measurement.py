@@ -35,6 +35,8 @@ INFLUXDB_COMPACTS = {
     "INFLUXDB_DATA_COMPACT_FULL_WRITE_COLD_DURATION": "5s",
 }
 COMPACTION_S = 300.0
+# The unit of `st_blocks`.
+BLOCK_BYTES = 512
 
 Rows = list[dict[str, Any]]
 
@@ -128,11 +130,11 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 def _size_bytes(folder: Path) -> int:
-    """Return the size of the files in a directory, whose files may be deleted meanwhile."""
+    """Return the space that the files in a directory occupy; they may be deleted meanwhile."""
     size_bytes = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
-            size_bytes += path.stat().st_size if path.is_file() else 0
+            size_bytes += BLOCK_BYTES * path.stat().st_blocks if path.is_file() else 0
     return size_bytes
 
 
