@@ -3,7 +3,6 @@
 The loop over the lines only appends each line's changes to long lists; numpy then processes each list as a whole.
 """
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from collector.cluster.columnar.arrays import Ints, integers
+from collector.cluster.columnar.arrays import Bytes, Ints, integers
 from collector.journal import delta_codec
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
@@ -35,10 +34,9 @@ from collector.journal.validation import (
 from collector.model.metric import Series
 from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
-FIRST_DIGIT = ord("a")
-_NUMBER = re.compile(r"-?\d+,")
-_DIGITS = len(delta_codec.LETTERS)
-_PLACEHOLDER = chr(FIRST_DIGIT + _DIGITS)
+FIRST_LETTER, LAST_LETTER = ord(delta_codec.LETTERS[0]), ord(delta_codec.LETTERS[-1])
+ZERO, COMMA, MINUS = map(ord, "0,-")
+POWERS = 10 ** np.arange(18, dtype=np.int64)
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 
@@ -180,7 +178,7 @@ class Block:
         order = np.argsort(numbers, kind="stable")
         encoded = [self.histograms.values[index] for index in order.tolist()]
         first = integers([first for first, _ in encoded])
-        sizes, increase = _decode_increases([text for _, text in encoded])
+        sizes, increase = decode_increases([text for _, text in encoded])
         if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > MAX_SUM:
             raise CodingError("impossible bucket index or sum")
         changed = np.nonzero(increase)[0]
@@ -189,21 +187,42 @@ class Block:
         return lines[order][entry], numbers[order][entry], bucket, increase[changed]
 
 
-def _decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
+def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the number of increases in each string, and all increases; see `delta_codec`. Raises CodingError."""
-    parts, numbers = [], list[str]()
-    for text in texts:
-        # Replace each decimal number with a placeholder; the numbers are filled in below.
-        if not text.isalpha():
-            numbers += _NUMBER.findall(text)
-            text = _NUMBER.sub(_PLACEHOLDER, text)
-        parts.append(text)
-    increase = np.frombuffer("".join(parts).encode(), np.uint8).astype(np.int64) - FIRST_DIGIT
-    placeholders = np.nonzero(increase == _DIGITS)[0]
-    if len(placeholders) != len(numbers) or (increase < 0).any() or (increase > _DIGITS).any():
+    ends = np.cumsum([0, *map(len, texts)])
+    letters = np.frombuffer("".join(texts).encode(), np.uint8)
+    if len(letters) != ends[-1]:
         raise CodingError("malformed bucket increase")
-    increase[placeholders] = integers([int(number[:-1]) for number in numbers])
-    return np.asarray([len(part) for part in parts], np.int64), increase
+    is_digit = (letters >= ZERO) & (letters < ZERO + 10)
+    is_comma, is_minus = letters == COMMA, letters == MINUS
+    # Every increase ends with a letter or, if it is a decimal number, with a comma.
+    is_end = (letters >= FIRST_LETTER) & (letters <= LAST_LETTER) | is_comma
+    before_digit, before_comma = np.append(is_digit[1:], False), np.append(is_comma[1:], False)
+    after_digit = np.append(False, is_digit[:-1])
+    is_valid = is_end & (~is_comma | after_digit) | is_digit & (before_digit | before_comma) | is_minus & before_digit
+    is_last = np.zeros(len(letters), bool)
+    is_last[ends[1:][np.diff(ends) > 0] - 1] = True
+    if not (is_valid & (is_end | ~is_last)).all():
+        raise CodingError("malformed bucket increase")
+    positions = np.nonzero(is_end)[0]
+    increase = letters[positions].astype(np.int64) - FIRST_LETTER
+    increase[is_comma[positions]] = _numbers(letters, np.nonzero(is_digit)[0], np.nonzero(is_comma)[0])
+    return np.diff(np.searchsorted(positions, ends)), increase
+
+
+def _numbers(letters: Bytes, digits: Ints, commas: Ints) -> Ints:
+    """Return the decimal numbers with digits and commas at these positions. Raises CodingError if one is too long."""
+    if not len(commas):
+        return commas
+    number = np.searchsorted(commas, digits)
+    exponent = commas[number] - digits - 1
+    if exponent.max() >= len(POWERS):
+        raise CodingError("impossible bucket increase")
+    firsts = np.nonzero(np.diff(number, prepend=-1))[0]
+    values = np.add.reduceat((letters[digits].astype(np.int64) - ZERO) * POWERS[exponent], firsts)
+    before = digits[firsts] - 1
+    is_negative = (before >= 0) & (letters[np.maximum(before, 0)] == MINUS)
+    return np.where(is_negative, -values, values)
 
 
 def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
