@@ -5,7 +5,7 @@ from math import log
 
 MIN_POINTS = 5
 MIN_RISE = 2.0
-"""A curve whose highest latency is less than this many times the lowest has no knee."""
+"""Beyond a knee, the latency rises to at least this many times that at the knee."""
 
 
 def knee_of(points: Sequence[tuple[float, float]]) -> float | None:
@@ -17,12 +17,12 @@ def knee_of(points: Sequence[tuple[float, float]]) -> float | None:
     """
     ordered = sorted(points)
     latencies = [latency for _, latency in ordered]
-    if len(ordered) < MIN_POINTS or min(latencies) <= 0 or max(latencies) < MIN_RISE * min(latencies):
+    if len(ordered) < MIN_POINTS or not 0 < min(latencies) < max(latencies):
         return None
     first, last = ordered[0][0], ordered[-1][0]
     low, high = log(min(latencies)), log(max(latencies))
-    distances = [
-        ((rate - first) / (last - first) - (log(latency) - low) / (high - low), rate) for rate, latency in ordered
-    ]
-    distance, rate = max(distances)
-    return rate if distance > 0 else None
+    distances = [(rate - first) / (last - first) - (log(latency) - low) / (high - low) for rate, latency in ordered]
+    knee = distances.index(max(distances))
+    # At the lowest rate, the latency may be high because the nodes are not warm.
+    has_risen = max(latencies[knee:]) >= MIN_RISE * latencies[knee]
+    return ordered[knee][0] if distances[knee] > 0 and has_risen else None

@@ -21,3 +21,8 @@ def test_a_flat_or_short_curve_has_no_knee(latencies: tuple[float, ...]) -> None
 
 def test_a_curve_that_only_bends_down_has_no_knee() -> None:
     assert knee_of([(1.0, 1.0), (2.0, 8.0), (3.0, 9.0), (4.0, 9.5), (5.0, 10.0)]) is None
+
+
+def test_a_high_latency_at_the_lowest_rate_is_not_a_knee() -> None:
+    """The first requests to a node are slow; at the highest rates, the load generator was the limit."""
+    assert knee_of([(4000.0, 9.0), (8000.0, 3.0), (16000.0, 2.1), (32000.0, 2.3), (64000.0, 2.8)]) is None
