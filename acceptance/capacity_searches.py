@@ -22,7 +22,8 @@ from acceptance.saturation import GENERATOR_CPU, TASKSET, pin, wait_until_idle
 from tests.real.programs import program
 
 NODE = replace(PLAN, nodes=1)
-RATES, OBJECTIVES = "500..32000", ("client_p99_ms < 20", "error_share < 0.001")
+# On a small machine, single garbage collections decide the p99 of a step.
+RATES, OBJECTIVES = "500..32000", ("client_p95_ms < 20", "error_share < 0.001")
 # An overloaded node must exceed the objective before the load generator has all requests under way.
 STEP, CONFIRMATION, CONCURRENCY, NODES_WARM_UP_S = "20s", "60s", 512, 60
 # A read of a whole partition that returns one number costs the node far more than the load generator.
