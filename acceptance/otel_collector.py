@@ -88,7 +88,7 @@ MAIN = dedent("""\
 """)
 HOST = "127.0.62.9"
 # Self-metrics that are not in the journal.
-NOT_RECORDED = ("process.", "casstat.sink_", "casstat.journal_", "casstat.run_")
+NOT_RECORDED = ("process.", "casstat.sink_", "casstat.journal", "casstat.run_")
 
 
 class PointKey(NamedTuple):
@@ -180,6 +180,7 @@ def compare(node: str, journal: Path, received: Mapping[PointKey, object]) -> bo
     ticks = len({key.time_ms for key in wanted})
     different = [key for key in wanted.keys() | stored.keys() if wanted.get(key) != stored.get(key)]
     print(f"{node}: {ticks} ticks, {len(wanted)} data points, {len(different)} of them different", flush=True)
+    print(f"  {', '.join(sorted({key.name for key in different})) or 'none'}")
     for key in different[:5]:
         print(f"  {key}: {stored.get(key)} instead of {wanted.get(key)}")
     return not different and ticks > OUTAGE_S
