@@ -1,4 +1,4 @@
-"""How long before a time range reading a journal must start, so that the range's first tick has rates."""
+"""How far before a time range a reader of a journal must begin, so that the first tick of the range has rates."""
 
 # A rate needs two readings. Those of a slow source, such as nodetool, are up to SLOWEST_S apart.
 SLOWEST_S = 150.0
