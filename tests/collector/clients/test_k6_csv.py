@@ -1,6 +1,6 @@
 """k6's CSV output has the same counts as its JSON output of the same run.
 
-k6 itself could not be installed: the files follow its documentation, see k6_output.
+k6 itself cannot be used here: the files have the form of published ones, see k6_output.
 """
 
 from dataclasses import replace
@@ -52,6 +52,17 @@ def test_older_columns_and_quoted_fields_are_read(tmp_path: Path) -> None:
     (operation,) = result.operations
     assert (operation.name, operation.intervals[0].errors) == ("GET /", {"error code 1212": 1})
     assert result.notes == ()
+
+
+def test_a_request_without_a_response_failed_even_if_k6_expected_it(tmp_path: Path) -> None:
+    # A body that timed out, as published by a run of k6 in 2021.
+    tags = {"expected_response": "true", "error": "context deadline exceeded", "error_code": "1000", "proto": "-"}
+    samples = [replace(sample, tags=tags | {"name": "read", "status": "0"}) for sample in request(0, 59_359.546)]
+    counted = [replace(sample, value=0.0) if sample.metric == "http_req_failed" else sample for sample in samples]
+    (operation,) = (result := result_of(tmp_path / "k6.csv", csv_text(counted))).operations
+    (interval,) = operation.intervals
+    assert (interval.completed, interval.errors) == (0, {"error code 1000": 1})
+    assert result.notes == ("k6 counts 0 failed HTTP requests (http_req_failed), by their tags 1 failed",)
 
 
 def test_files_that_were_concatenated_may_have_different_columns(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """k6's JSON output is counted by operation and by the second in which each request ended.
 
-k6 itself could not be installed: the files follow its documentation, see k6_output.
+k6 itself cannot be used here: the files have the form of published ones, see k6_output.
 """
 
 from pathlib import Path
