@@ -58,6 +58,14 @@ def client_points(results: Iterable[ClientResult], begin_s: float, end_s: float,
     return [_point(operations, *chunk) for chunk in _chunks(complete, step_s)]
 
 
+def without_rests(points: Iterable[ClientPoint], step_s: float) -> list[ClientPoint]:
+    """Return the points without those that a gap makes shorter than half of `step_s`.
+
+    In a chart, the few operations of such a point would have the same weight as those of a complete one.
+    """
+    return [point for point in points if point.end_s - point.begin_s >= step_s / 2]
+
+
 def with_breaks(points: Iterable[ClientPoint]) -> list[ClientPoint]:
     """Return the points with a point without values at the end of each gap, which interrupts a line there."""
     joined: list[ClientPoint] = []

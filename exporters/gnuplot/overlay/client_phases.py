@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from collector.clients.client_result import ClientInterval, ClientResult
 from exporters.gnuplot.data_files import Values, present
 from exporters.gnuplot.plot_data import ClientSeries
-from exporters.summary.client_points import ClientPoint, client_points, with_breaks
+from exporters.summary.client_points import ClientPoint, client_points, with_breaks, without_rests
 from exporters.summary.client_values import LATENCY_KINDS, latency_of_kind, total_within
 
 
@@ -27,7 +27,7 @@ def phase_client(results: Iterable[ClientResult], begin_s: float, end_s: float, 
     known = list(results)
     totals = [total_within(operation, begin_s, end_s) for result in known for operation in result.operations]
     return PhaseClient(
-        [_shifted(point, -begin_s) for point in client_points(known, begin_s, end_s, step_s)],
+        [_shifted(point, -begin_s) for point in without_rests(client_points(known, begin_s, end_s, step_s), step_s)],
         [total for total in totals if total],
     )
 

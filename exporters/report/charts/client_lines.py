@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from collector.clients.client_result import ClientResult
 from exporters.report.charts.time_chart import MS, OPERATIONS_PER_S, TimeLine
-from exporters.summary.client_points import client_points, with_breaks
+from exporters.summary.client_points import client_points, with_breaks, without_rests
 
 
 def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
     """Return the client's throughput and p99 in a time range; [] if no result has intervals in it.
 
-    The points are those of `client_points`. The p99 is that of the response time or, if this is unknown throughout,
-    of the service time.
+    The points are those of `client_points`, without short ones. The p99 is that of the response time or, if this is
+    unknown throughout, of the service time.
     """
-    points = with_breaks(client_points(results, begin_s, end_s, step_s))
+    points = with_breaks(without_rests(client_points(results, begin_s, end_s, step_s), step_s))
     if not points:
         return []
     times = [point.end_s for point in points]

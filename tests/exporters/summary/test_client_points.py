@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from exporters.summary.client_points import ClientPoint, client_points, with_breaks
+from exporters.summary.client_points import ClientPoint, client_points, with_breaks, without_rests
 from exporters.summary.client_values import LATENCY_KINDS
 
 MS_NS = 1_000_000
@@ -89,6 +89,16 @@ def test_an_interval_without_operations_is_zero_and_has_no_latency() -> None:
 def test_a_time_without_intervals_is_not_zero() -> None:
     results = [result(100.0, 1.0, [10]), result(105.0, 1.0, [10])]
     assert rates(with_breaks(client_points(results, 0, 1000, 1.0))) == [10.0, None, 10.0]
+
+
+def test_a_line_has_no_point_for_a_short_rest() -> None:
+    intervals = (
+        *result(100.0, 1.0, [10, 10]).operations[0].intervals,
+        *result(102.0, 0.25, [1]).operations[0].intervals,
+    )
+    points = client_points([ClientResult("csv", "tool", "file", (Operation("get", intervals),))], 0, 1000, 1.0)
+    assert [point.end_s for point in points] == [101.0, 102.0, 102.25]
+    assert without_rests(points, 1.0) == points[:2]
 
 
 def test_intervals_must_lie_in_the_time_range() -> None:
