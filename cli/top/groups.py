@@ -3,8 +3,8 @@
 from cli.top.column_sets import set_of
 from cli.top.render_context import RenderContext
 from cli.top.screen_rows import rows
-from cli.top.severity import by_values, severity
-from exporters.live.frame import Frame, GroupFrame, NodeFrame, locations_of
+from cli.top.severity import by_values
+from exporters.live.frame import GroupFrame, locations_of
 from exporters.live.live_columns import COLUMN_INDEX
 
 
@@ -33,16 +33,16 @@ def group_order(context: RenderContext) -> list[str]:
         if view.sort in COLUMN_INDEX:
             return by_values(location, [group.cells[COLUMN_INDEX[view.sort]]], sign)
         values = [group.cells[COLUMN_INDEX[name]] for name in set_of(view).worst]
-        return (sign * severity(worst_node(frame, group)), *by_values(location, values, sign))
+        return (sign * context.severities[worst_index(context, group)], *by_values(location, values, sign))
 
     in_order = sorted(frame.groups, key=key, reverse=view.sort == "node" and view.reverse)
     dcs = [location for location in in_order if locations_of(location)[0] == location]
     return [location for dc in dcs for location in (dc, *(rack for rack in in_order if _is_rack_of(rack, dc)))]
 
 
-def worst_node(frame: Frame, group: GroupFrame) -> NodeFrame:
-    """Return the group's node with the worst problem."""
-    return max((frame.nodes[index] for index in group.nodes), key=severity)
+def worst_index(context: RenderContext, group: GroupFrame) -> int:
+    """Return the index of the group's node with the worst problem."""
+    return max(group.nodes, key=context.severities.__getitem__)
 
 
 def selected_group(context: RenderContext) -> str | None:

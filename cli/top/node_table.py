@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cli.top.column_sets import columns, set_of
-from cli.top.groups import are_shown, worst_node
+from cli.top.groups import are_shown, worst_index
 from cli.top.render_context import RenderContext
 from cli.top.severity import LEVEL_STYLES, cluster_level, level, severity
 from cli.top.sparkline import spark
@@ -135,7 +135,7 @@ def group_row(context: RenderContext, chosen: Layout, location: str, *, pointed:
     if frame is None:
         return cut((), context.width)
     group = frame.groups[location]
-    glyph, colour = glyph_of(worst_node(frame, group), context.marks)
+    glyph, colour = glyph_of(frame.nodes[worst_index(context, group)], context.marks)
     spans = [
         Span(">" if pointed and context.view.prompt == "" else " "),
         Span(glyph, colour),

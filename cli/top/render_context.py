@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 
-from cli.top.severity import order
+from cli.top.severity import order, severity
 from cli.top.styled_text import FINE, Marks, clean
 from cli.top.view_state import ViewState, position
 from exporters.live.frame import Frame
@@ -32,15 +33,20 @@ class RenderContext:
         """The index of the selected frame; -1 if there is none."""
         return position(self.frames, self.view.at_s)
 
-    @property
+    @cached_property
     def frame(self) -> Frame | None:
         """The selected frame; None if there is none."""
         return self.frames[self.frame_index] if self.frames else None
 
-    @property
+    @cached_property
     def order(self) -> list[int]:
         """The indices of the visible nodes, in display order."""
         return order(self.frame, self.view) if self.frame else []
+
+    @cached_property
+    def severities(self) -> list[int]:
+        """The severity of each node."""
+        return [severity(node) for node in self.frame.nodes] if self.frame else []
 
     def name(self, node: int) -> str:
         return clean(self.frame.nodes[node].name, self.marks) if self.frame else ""

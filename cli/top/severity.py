@@ -36,6 +36,8 @@ SIGNALS = {
 }
 # Columns whose cluster value is a sum; thresholds for a single node do not apply to it.
 OF_NODES = frozenset(column.name for column in COLUMNS if len(column.needs) == 1 and column.needs <= SUMMED)
+# The columns that are always read and have a severity: index, threshold and factor.
+_RANKED = [(COLUMN_INDEX[name], THRESHOLDS[SIGNALS[name][0]], SIGNALS[name][1]) for name in BASE if name in SIGNALS]
 _OF_STATE = {State.UP: 0, State.NEW: 3, State.CHANGING: 4, State.SILENT: 5, State.GONE: 6}
 
 LEVEL_STYLES = ("", "warn", "bad")
@@ -57,7 +59,8 @@ def cluster_level(name: str, number: float | None) -> Severity:
 
 def worst_level(cells: Cells) -> Severity:
     """Return the highest severity of the values in the columns that are always read."""
-    return max(level(name, value(cells, name)) for name in BASE)
+    # Comparisons with NaN, which stands for an absent value, are false.
+    return max(threshold.severity(cells[index] / factor) for index, threshold, factor in _RANKED)
 
 
 def severity(node: NodeFrame) -> int:

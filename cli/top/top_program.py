@@ -32,6 +32,7 @@ from collector.cluster.agent_discovery import DiscoveryError, dns_addresses, fil
 from collector.cluster.live.cluster_interval import State
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.garbage_collection import gc_rarely
 from collector.journal.read_limits import MAX_MEMORY_BYTES, MAX_SERIES
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
@@ -83,14 +84,15 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
     if not _has_nodes(settings):
         raise click.UsageError("no node given (hint: run 'casstat top 10.0.0.7', or use --seed NODE or --replay PATH)")
     live = LiveFrames(plan_of(settings, environ), wanted(view.chosen, view.picked))
-    live.start()
-    try:
-        if _is_screen(settings, environ):
-            _show(live, view, "live", settings, environ)
-        else:
-            _print_live(live, view, settings)
-    finally:
-        live.stop()
+    with gc_rarely():
+        live.start()
+        try:
+            if _is_screen(settings, environ):
+                _show(live, view, "live", settings, environ)
+            else:
+                _print_live(live, view, settings)
+        finally:
+            live.stop()
 
 
 def _has_nodes(settings: TopSettings) -> bool:

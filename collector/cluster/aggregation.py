@@ -4,9 +4,10 @@ Each metric defines how the values of several nodes are aggregated (`Metric.aggr
 machine share the values (`Metric.owner`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from collector.model import histogram
 from collector.model.histogram import Buckets
@@ -48,9 +49,15 @@ NOWHERE = Placement()
 
 def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placement, Sample]]) -> list[Sample]:
     """Return the samples without duplicates: a shared series stays only in the first sample that contains it."""
+    nodes = list(nodes)
+    node_counts = Counter(placement.machine for placement, _ in nodes)
     seen: set[Series] = set()
     samples = []
     for placement, sample in nodes:
+        if not placement.machine or node_counts[placement.machine] == 1:
+            # Only nodes on the same machine share series.
+            samples.append(sample)
+            continue
         shared = {series: placement.shared(catalogue.get(series[0]), series) for series in sample.values}
         reported = {series for series, key in shared.items() if key in seen}
         seen.update(key for key in shared.values() if key)
@@ -71,26 +78,28 @@ def merged(
     incomplete  gauges that at least one node did not report in this interval; their sums are omitted, because they
                 would appear to have dropped.
     """
-    by_series: dict[Series, list[tuple[Sample, Derived]]] = {}
+    by_series: defaultdict[Series, list[Derived]] = defaultdict(list)
     elapsed: dict[str, float] = {}
     for sample in samples:
         for series, value in sample.values.items():
-            by_series.setdefault(series, []).append((sample, value))
+            by_series[series].append(value)
         for source, elapsed_s in sample.elapsed_s.items():
             elapsed[source] = max(elapsed_s, elapsed.get(source, 0.0))
-    nodes = Counter(name for sample in samples for name in {series[0] for series in sample.values})
+    nodes = Counter(chain.from_iterable({series[0] for series in sample.values} for sample in samples))
     values: dict[Series, Derived] = {}
     spread: dict[Series, tuple[float, float]] = {}
     for series, reported in by_series.items():
         metric = catalogue.get(series[0])
-        aggregate = _aggregated(metric, [value for _, value in reported], nodes[series[0]])
+        aggregate = _aggregated(metric, reported, nodes[series[0]])
         if aggregate is None or (isinstance(aggregate, Buckets) and not _complete(metric, series, samples)):
             continue
         if isinstance(aggregate, float):
             if is_summed_over_nodes(metric) and series in incomplete:
                 continue
             ranges = [
-                sample.spread.get(series, (value, value)) for sample, value in reported if isinstance(value, float)
+                sample.spread.get(series, (gauge, gauge))
+                for sample in samples
+                if isinstance(gauge := sample.values.get(series), float)
             ]
             spread[series] = min(low for low, _ in ranges), max(high for _, high in ranges)
         values[series] = aggregate

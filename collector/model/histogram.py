@@ -168,9 +168,10 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
     """
     if not parts:
         raise ValueError("no histograms to merge")
-    if len({(part.upper_bounds, part.low) for part in parts}) == 1:
+    first = parts[0]
+    if all(part.upper_bounds == first.upper_bounds and part.low == first.low for part in parts):
         counts = tuple(map(sum, zip(*(part.counts for part in parts), strict=True)))
-        return Buckets(parts[0].upper_bounds, counts, parts[0].low)
+        return Buckets(first.upper_bounds, counts, first.low)
     low = min(part.low for part in parts)
     bounds = {bound for part in parts for bound in part.upper_bounds}
     upper_bounds = tuple(sorted(bounds | {part.low for part in parts if part.low > low}))

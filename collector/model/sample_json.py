@@ -27,6 +27,8 @@ from collector.model.snapshot import Event, Tick
 MAX_BUCKETS = 512
 """The maximum number of buckets of a histogram; more are implausible."""
 _SECONDS, _COUNT = "seconds", "1"
+# bool is not one of them, although it is a subclass of int.
+_NUMBERS = frozenset({int, float})
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": inf, "-Infinity": -inf}
 
 
@@ -131,22 +133,22 @@ def _decoded_event(event: Mapping[str, Any]) -> Event:
 def _ungrouped(groups: Mapping[str, Any]) -> Iterable[tuple[Series, Any]]:
     for name, rows in groups.items():
         for *labels, value in rows:
-            yield (_text(name), *map(_text, labels)), value
+            for label in (name, *labels):
+                _text(label)
+            yield (name, *labels), value
 
 
 def _derived(value: Any) -> Derived:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
+    if isinstance(value, list):
+        if len(value) == 1:
+            return _NOT_FINITE[value[0]]
+        increase, elapsed_s, *aggregated = map(_finite, value)
+        if elapsed_s <= 0 or len(aggregated) > 1:
+            raise MalformedSampleError("has an invalid rate")
+        return Rate(increase, elapsed_s, *aggregated)
+    if isinstance(value, dict):
         return _buckets(value)
-    if not isinstance(value, list):
-        return _finite(value)
-    if len(value) == 1:
-        return _NOT_FINITE[value[0]]
-    increase, elapsed_s, *aggregated = map(_finite, value)
-    if elapsed_s <= 0 or len(aggregated) > 1:
-        raise MalformedSampleError("has an invalid rate")
-    return Rate(increase, elapsed_s, *aggregated)
+    return value if isinstance(value, str) else _finite(value)
 
 
 def _buckets(content: Mapping[str, Any]) -> Buckets:
@@ -157,8 +159,10 @@ def _buckets(content: Mapping[str, Any]) -> Buckets:
     else:
         upper_bounds, low = _layout(content["unit"], content["length"]), 0.0
     counts: list[float] = [0] * len(upper_bounds)
+    length = len(counts)
     for index, count in content["filled"]:
-        if type(index) is not int or not 0 <= index < len(counts) or counts[index] or _finite(count) <= 0:
+        is_valid = type(index) is int and 0 <= index < length and type(count) in _NUMBERS and 0 < count < inf
+        if not is_valid or counts[index]:
             raise MalformedSampleError("has a histogram with an invalid bucket")
         counts[index] = count
     return Buckets(upper_bounds, tuple(counts), low)
@@ -179,7 +183,7 @@ def _pair(value: Any) -> tuple[float, float]:
 
 
 def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if type(value) not in _NUMBERS or not isfinite(value):
         raise MalformedSampleError(f"has {str(value)[:20]!r} instead of a number")
     return float(value)
 

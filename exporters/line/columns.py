@@ -6,6 +6,7 @@ come from the metric definitions (`Metric.columns`).
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import compress
 
 from collector.model.metric import Kind, Metric, Series, WideColumn
 from collector.model.sample import Rate, Sample
@@ -74,18 +75,20 @@ def number(sample: Sample, series: Series) -> float | None:
 
 _CPU = "casstat_cpu_seconds_total"
 _CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
+_CPU_SERIES = tuple((_CPU, mode) for mode in _CPU_MODES)
 
 
 def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
     """Return a column with the percentage of CPU time spent in these modes."""
+    is_included = [mode in modes for mode in _CPU_MODES]
 
     def share(sample: Sample) -> Cell:
-        rates = {mode: sample.values.get((_CPU, mode)) for mode in _CPU_MODES}
-        seconds = {mode: rate.increase for mode, rate in rates.items() if isinstance(rate, Rate)}
-        total_s = sum(seconds.values())
-        if len(seconds) < len(_CPU_MODES) or not total_s:
+        rates = [sample.values.get(series) for series in _CPU_SERIES]
+        seconds = [rate.increase for rate in rates if isinstance(rate, Rate)]
+        total_s = sum(seconds)
+        if len(seconds) < len(_CPU_SERIES) or not total_s:
             return None
-        return 100 * sum(seconds[mode] for mode in modes) / total_s
+        return 100 * sum(compress(seconds, is_included)) / total_s
 
     text = text or f"CPU time in {name} mode, %"
     return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
