@@ -128,6 +128,7 @@ class Block:
             self._sources = sources_of(line["b"])
         self.nodes += texts_of([get("n", self.nodes[-1] if self.nodes else "")])
         self.ticks.append(tick_of(line))
+        # The costs are not needed, but a record in which they are not numbers is malformed.
         sum(line["c"] if self._sources else ())
         if self._sources:
             first, *later = array("q", line["a"])
