@@ -89,7 +89,7 @@ def main() -> int:
             if None in interval:
                 problems.append("a search has no interval")
             elif interval[1] < MIN_SHARE * LIMIT_PER_S or interval[0] > LIMIT_PER_S:
-                problems.append(f"the node cannot take more than {LIMIT_PER_S:g} operations per second")
+                problems.append(f"the capacity is not just below {LIMIT_PER_S:g} operations per second")
         if not problems and max(low for low, _ in intervals) > min(high for _, high in intervals):
             problems.append("the intervals do not overlap")
         if output := os.environ.get("OUTPUT"):

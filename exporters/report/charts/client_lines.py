@@ -10,7 +10,7 @@ from exporters.summary.client_points import client_points, with_breaks, without_
 def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, step_s: float) -> list[TimeLine]:
     """Return the client's throughput and p99 in a time range; [] if no result has intervals in it.
 
-    The points are those of `client_points`, without short ones. The p99 is that of the response time or, if this is
+    The points are those of `client_points` that no gap shortens. The p99 is that of the response time or, if this is
     unknown throughout, of the service time.
     """
     points = with_breaks(without_rests(client_points(results, begin_s, end_s, step_s), step_s))
