@@ -16,6 +16,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 
 HOST, ROWS = "127.0.0.1", 10_000
+# Its status is 404, and it causes no CQL read.
+MISSING_PAGE = "missing"
 READ = "SELECT id FROM latte.numbers WHERE id = ?"
 
 
@@ -43,8 +45,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: FrontEnd
 
     def do_GET(self) -> None:
-        content = str(self.server.read()).encode()
-        self.send_response(HTTPStatus.OK)
+        is_missing = self.path.endswith(MISSING_PAGE)
+        content = b"" if is_missing else str(self.server.read()).encode()
+        self.send_response(HTTPStatus.NOT_FOUND if is_missing else HTTPStatus.OK)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -1,11 +1,12 @@
 """Record load generators on a real cluster, and compare the imported results with what each generator reports.
 
 A cluster of three nodes runs with an agent per node. Under `casstat record` run: latte (reads at a fixed rate), JMeter
-(reads and writes through Cassandra's Java driver) and wrk (through an HTTP server that sends a CQL read per request).
+(reads and writes through Cassandra's Java driver) and, through an HTTP server that sends a CQL read per request, wrk
+and Vegeta. One of 20 requests of Vegeta is for a missing page, and its results are imported as the generic CSV.
 Imported counts and percentiles must be those that the generator states, the client's throughput must be within 1% of
 the server's, and in no phase may the server's p99 exceed the client's by more than one of Cassandra's buckets.
 Arguments select generators. With CAPTURES in the environment, their outputs are copied to that directory. Takes about
-nine minutes, and longer if latte is not installed.
+eleven minutes, and longer if latte or Vegeta is not installed.
 """
 
 import json
@@ -16,14 +17,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from cassandra.cluster import Cluster
 
-from acceptance import http_front_end
+from acceptance import http_front_end, vegeta
 from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
 from cli.runs.client_results import results_in
 from collector.clients.client_result import ClientInterval
@@ -42,6 +44,11 @@ TOLERANCE = 0.01
 MS_PER_S = 1000.0
 PERCENTAGES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 WRK_CONNECTIONS = 4
+VEGETA_RATE = 80
+# One of that many requests of Vegeta is for a missing page.
+VEGETA_TARGETS = 20
+# Vegeta estimates percentiles with a t-digest.
+VEGETA_TOLERANCE = 0.01
 # About three minutes: the JVM starts and ends within the recorded phase, which must take less than 1% of it.
 JMETER_LOOPS = 10_000
 _WRK_PERCENTILE = re.compile(r" +(\d+)% +([\d.]+)(us|ms|s)")
@@ -68,14 +75,16 @@ def wrong_count(name: str, total: ClientInterval, stated: int) -> Iterator[str]:
         yield f"{name}: {imported} operations instead of {stated}"
 
 
-def wrong_percentiles(name: str, total: ClientInterval, stated_ms: Mapping[float, float]) -> Iterator[str]:
-    """Compare imported percentiles with the stated ones, which have three significant digits."""
+def wrong_percentiles(
+    name: str, total: ClientInterval, stated_ms: Mapping[float, float], tolerance: float = 0.001
+) -> Iterator[str]:
+    """Compare imported percentiles with the stated ones, which by default have three significant digits."""
     latency = total.response or total.service
     assert latency is not None
     for (percentage, value_ms), value_s in zip(stated_ms.items(), latency.percentiles_s(list(stated_ms)), strict=True):
         imported_ms = value_s and value_s * MS_PER_S
         print(f"  {name} p{percentage:g}: {imported_ms} ms imported, {value_ms} ms stated")
-        if imported_ms is None or abs(imported_ms / value_ms - 1) > 0.001:
+        if imported_ms is None or abs(imported_ms / value_ms - 1) > tolerance:
             yield f"{name}: p{percentage:g} is {imported_ms} ms instead of {value_ms} ms"
 
 
@@ -138,21 +147,27 @@ def jmeter_run(folder: Path) -> Iterator[str]:
     yield from disagreements(folder / "jmeter", {"client_read": "read", "client_write": "write"})
 
 
+@contextmanager
+def front_end() -> Iterator[str]:
+    """Run the HTTP server; yield its URL."""
+    port = free_port(http_front_end.HOST)
+    server = http_front_end.start(port, PLAN.addresses())
+    try:
+        eventually(lambda: http_front_end.is_serving(port))
+        yield f"http://{http_front_end.HOST}:{port}/"
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
 def wrk_run(folder: Path) -> Iterator[str]:
     """Record wrk, and yield what is wrong."""
     wrk = shutil.which("wrk") or "wrk"
-    port = free_port(http_front_end.HOST)
-    server = http_front_end.start(port, PLAN.addresses())
-    url = f"http://{http_front_end.HOST}:{port}/"
-    try:
-        eventually(lambda: http_front_end.is_serving(port))
+    with front_end() as url:
         command = [wrk, "-t", "1", "-c", str(WRK_CONNECTIONS), "--latency", url, "-d"]
         # wrk states only a total, so there is no warm-up to exclude, and the first requests of a server are slow.
         subprocess.run([*command, WARM_UP], check=True, stdout=subprocess.DEVNULL)
         recorded(folder / "wrk", [*command, f"{WRK_DURATION_S}s"])
-    finally:
-        server.terminate()
-        server.wait(60)
     printed = (folder / "wrk" / "command.log").read_text()
     ((name, total),) = totals(folder / "wrk").items()
     (stated,) = _WRK_REQUESTS.findall(printed)
@@ -165,8 +180,42 @@ def wrk_run(folder: Path) -> Iterator[str]:
     yield from disagreements(folder / "wrk", {"client": "read"})
 
 
-RUNS: dict[str, Callable[[Path], Iterator[str]]] = {"latte": latte_run, "jmeter": jmeter_run, "wrk": wrk_run}
-OUTPUTS = {"latte": "latte.json", "jmeter": "jmeter.jtl", "wrk": "wrk/command.log"}
+def vegeta_run(folder: Path) -> Iterator[str]:
+    """Record Vegeta, import its results into the run, and yield what is wrong."""
+    run, results, imported = folder / "vegeta", folder / "vegeta.bin", folder / "vegeta.csv"
+    targets = folder / "vegeta-targets.txt"
+    with front_end() as url:
+        pages = [""] * (VEGETA_TARGETS - 1) + [http_front_end.MISSING_PAGE]
+        targets.write_text("".join(f"GET {url}{page}\n" for page in pages))
+        command = vegeta.attack_command(targets, results, VEGETA_RATE, DURATION_S)
+        recorded(run, command, "--warm-up", WARM_UP)
+    rows = vegeta.rows_of(results)
+    vegeta.write_generic_csv(rows, imported)
+    subprocess.run(program("import", str(run), str(imported)), check=True, stdout=subprocess.DEVNULL)
+    ((name, total),) = totals(run).items()
+    report = vegeta.report_of(rows)
+    yield from wrong_count(name, total, report["requests"])
+    statuses = {vegeta.OK: total.completed, **{status: count for status, count in total.errors.items() if count}}
+    print(f"  status codes: {statuses} imported, {report['status_codes']} stated")
+    if statuses != report["status_codes"]:
+        yield "the status codes differ"
+    succeeded = [row for row in rows if row[1] == vegeta.OK]
+    latencies_ms = sorted(map(vegeta.latency_ms, succeeded))
+    exact = {percentage: latencies_ms[ceil(percentage * len(latencies_ms) / 100) - 1] for percentage in PERCENTAGES}
+    yield from wrong_percentiles(f"{name} (from all requests)", total, exact)
+    stated = vegeta.report_of(succeeded)["latencies"]
+    estimated = {percentage: stated[f"{percentage:g}th"] / vegeta.NS_PER_MS for percentage in (50.0, 90.0, 95.0, 99.0)}
+    yield from wrong_percentiles(f"{name} (from Vegeta's report)", total, estimated, VEGETA_TOLERANCE)
+    yield from disagreements(run, {"client": "read"})
+
+
+RUNS: dict[str, Callable[[Path], Iterator[str]]] = {
+    "latte": latte_run,
+    "jmeter": jmeter_run,
+    "wrk": wrk_run,
+    "vegeta": vegeta_run,
+}
+OUTPUTS = {"latte": "latte.json", "jmeter": "jmeter.jtl", "wrk": "wrk/command.log", "vegeta": "vegeta.csv"}
 
 
 def main() -> int:
