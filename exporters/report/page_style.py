@@ -32,7 +32,9 @@ figure{margin:1rem 0;break-inside:avoid}
 .key{white-space:nowrap;margin-left:.8rem}
 .key svg{vertical-align:middle;margin-right:.25rem}
 svg{display:block;overflow:visible}
-.name{overflow:hidden}
+.name{display:flex;flex-wrap:wrap;height:18px;overflow:hidden;font-size:12px;line-height:18px}
+.name::before{content:"";height:18px}
+.name span{flex:1 0 2em;min-width:0;padding-left:3px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .key svg{display:inline-block}
 .axis{width:3.5rem}
 .plot,.strip{width:100%}

@@ -41,13 +41,13 @@ def _row(content: str) -> str:
 
 
 def _phase_strip(chart: Chart) -> str:
-    """Return the names of the phases; a name that does not fit is cut off."""
+    """Return the names of the phases; a name that does not fit ends with an ellipsis or is not shown."""
     named = [span for span in chart.spans if span.name]
     if not named:
         return ""
     texts = "".join(
-        f'<svg class="name" x="{_percent(span.begin)}" width="{_percent(span.end - span.begin)}" height="{_STRIP_PX}"'
-        f' overflow="hidden"><title>{escaped(span.name)}</title><text x="3" y="13">{escaped(span.name)}</text></svg>'
+        f'<foreignObject x="{_percent(span.begin)}" width="{_percent(span.end - span.begin)}" height="{_STRIP_PX}">'
+        f'<div class="name" title="{escaped(span.name)}"><span>{escaped(span.name)}</span></div></foreignObject>'
         for span in named
         if span.style != "alarm"
     )

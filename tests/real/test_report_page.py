@@ -1,6 +1,7 @@
 """A report in a real browser: it loads nothing, executes no external text, draws every chart, and is accessible."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from shutil import which
@@ -10,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from exporters.gnuplot.plot_data import Phase
 from exporters.report.html_report import html_report
 from exporters.report.report_content import report_of
 from tests.exporters.gnuplot.runs import BEGIN_S
@@ -33,6 +35,14 @@ SHAPES = """
   });
 })
 """
+# For each phase above a chart: its width in pixels, and whether its name is visible.
+PHASE_NAMES = """
+[...document.querySelectorAll("figure .name")].map((name) => {
+  const outer = name.getBoundingClientRect(), text = name.querySelector("span").getBoundingClientRect();
+  return [outer.width, text.top < outer.bottom && text.width > 0];
+})
+"""
+MIN_NAME_PX = 30
 OpenReport = Callable[..., Page]
 
 
@@ -47,7 +57,11 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
-    data = {"full": facts(SECONDS), "empty": without_values()}
+    full = facts(SECONDS)
+    end_s = BEGIN_S + SECONDS
+    phases = (Phase(BEGIN_S, end_s - 1, "main"), Phase(end_s - 1, end_s, "cool-down", warm_up=True))
+    short_phase = replace(full, merged=replace(full.merged, phases=phases))
+    data = {"full": full, "short phase": short_phase, "empty": without_values()}
     for name, content in data.items():
         (folder / f"{name}.html").write_text(html_report(report_of(content)))
     return {name: folder / f"{name}.html" for name in data}
@@ -84,6 +98,13 @@ def test_every_chart_is_drawn(open_report: OpenReport, scheme: str, width_px: in
     assert all(panel and all(panel) for panel in panels)
     # Nothing is wider than the screen.
     assert page.evaluate("document.documentElement.scrollWidth") <= width_px
+
+
+@pytest.mark.parametrize("width_px", WIDTHS_PX)
+def test_the_name_of_a_phase_is_shown_only_if_there_is_room(open_report: OpenReport, width_px: int) -> None:
+    names = open_report("short phase", width_px=width_px).evaluate(PHASE_NAMES)
+    assert {is_shown for _, is_shown in names} == {True, False}
+    assert all(is_shown == (width >= MIN_NAME_PX) for width, is_shown in names)
 
 
 @pytest.mark.parametrize(("name", "scheme", "width_px"), [*product(("full", "empty"), SCHEMES, WIDTHS_PX)])
