@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,11 @@ def report_of(rows: Iterable[Row]) -> dict[str, Any]:
     printed = subprocess.run(words, check=True, capture_output=True, text=True, input=text.getvalue()).stdout
     report: dict[str, Any] = json.loads(printed)
     return report
+
+
+def percentiles_ns(report: Mapping[str, Any]) -> dict[float, int]:
+    """Return the percentiles of a report, in nanoseconds, by percentage."""
+    return {percentage: report["latencies"][f"{percentage:g}th"] for percentage in (50.0, 90.0, 95.0, 99.0)}
 
 
 def latency_ms(row: Row) -> float:

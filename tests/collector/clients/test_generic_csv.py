@@ -14,6 +14,7 @@ from collector.clients.format_registry import recognised_format
 from collector.clients.formats import generic_csv
 from tests.collector.clients.mutations import damaged
 
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 T = 1_795_000_000
 
@@ -45,6 +46,18 @@ def test_rows_are_counted_by_the_second_in_which_they_ended(tmp_path: Path) -> N
     assert read.intervals[0].service.percentile_s(99) == pytest.approx(0.0015, rel=0.001)
     assert read.intervals[0].response.percentiles_s((50, 99)) == pytest.approx([0.0025, 0.0035], rel=0.001)
     assert result.notes == ("ignored columns: thread",)
+
+
+def test_requests_of_vegeta_are_counted_as_it_prints_them() -> None:
+    """The capture is from Vegeta 12.13.0, which printed "Requests 4800" and "Status Codes 200:4560 404:240"."""
+    (operation,) = recognised_format(CAPTURES / "vegeta.csv").read(CAPTURES / "vegeta.csv", TIMES).operations
+    assert operation.summary is not None
+    assert operation.summary.completed == 4560
+    assert operation.summary.errors == {"404": 240}
+    assert operation.summary.service is not None
+    # From the requests with status 200.
+    expected_s = [0.046731056, 0.05170833, 0.058593962, 0.086059633]
+    assert operation.summary.service.percentiles_s((50, 90, 95, 99)) == pytest.approx(expected_s, rel=0.001)
 
 
 @pytest.mark.parametrize(("column", "value"), [("latency_us", "1500"), ("latency_ms", "1.5"), ("latency_s", "1.5e-3")])
