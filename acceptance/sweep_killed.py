@@ -20,7 +20,7 @@ from collector.runs.sweep_file import read_sweep
 from tests.real.programs import program
 from tests.waiting import eventually
 
-PARAMETERS, RUNS = ("concurrency=1,4,16", "rate=40,80"), 12
+PARAMETERS, RUNS = ("concurrency=4,16,64", "rate=40,80"), 12
 DURATION_S, WARM_UP_S, NODES_WARM_UP_S, MAX_KILL_S, PATIENCE_S = 12, 4, 60, 20.0, 600
 KILLS, SEED, TOLERANCE = 2, 1, 0.02
 COLUMNS = ("parameters", "runs", "failed", "missing", "errors")
