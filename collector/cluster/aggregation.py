@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import itemgetter
+from typing import TypeVar, cast
 
 from collector.model import histogram
 from collector.model.histogram import Buckets
@@ -18,6 +20,7 @@ from collector.model.snapshot import Tick
 NAME = "cluster"
 WATCHED = "watched"
 """The label that replaces the names of a node's watched disk and interface, which differ between machines."""
+Kind = TypeVar("Kind", float, Rate, Buckets)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def merged(
             by_series[series].append(value)
         for source, elapsed_s in sample.elapsed_s.items():
             elapsed[source] = max(elapsed_s, elapsed.get(source, 0.0))
-    nodes = Counter(chain.from_iterable({series[0] for series in sample.values} for sample in samples))
+    nodes = Counter(chain.from_iterable(set(map(itemgetter(0), sample.values)) for sample in samples))
+    have_spread = any(sample.spread for sample in samples)
     values: dict[Series, Derived] = {}
     spread: dict[Series, tuple[float, float]] = {}
     for series, reported in by_series.items():
@@ -96,14 +100,23 @@ def merged(
         if isinstance(aggregate, float):
             if is_summed_over_nodes(metric) and series in incomplete:
                 continue
-            ranges = [
-                sample.spread.get(series, (gauge, gauge))
-                for sample in samples
-                if isinstance(gauge := sample.values.get(series), float)
-            ]
-            spread[series] = min(low for low, _ in ranges), max(high for _, high in ranges)
+            spread[series] = _spread(series, samples) if have_spread else _range(_of_type(float, reported))
         values[series] = aggregate
     return Sample(NAME, tick, values, elapsed, spread=spread)
+
+
+def _spread(series: Series, samples: Sequence[Sample]) -> tuple[float, float]:
+    """Return the lowest and highest value of a gauge; a sample may already be the aggregate of several nodes."""
+    ranges = [
+        sample.spread.get(series, (gauge, gauge))
+        for sample in samples
+        if isinstance(gauge := sample.values.get(series), float)
+    ]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _range(gauges: Sequence[float]) -> tuple[float, float]:
+    return min(gauges), max(gauges)
 
 
 def is_summed_over_nodes(metric: Metric | None) -> bool:
@@ -125,16 +138,24 @@ _GAUGES: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
 
 def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) -> Derived | None:
     """Return the cluster's value for a series; None if its texts differ. `nodes` counts the nodes with its metric."""
-    rates = [value for value in values if isinstance(value, Rate)]
-    if rates:
+    if rates := _of_type(Rate, values):
         return _rate(metric, rates, nodes)
-    buckets = [value for value in values if isinstance(value, Buckets)]
-    if buckets:
+    if buckets := _of_type(Buckets, values):
         return histogram.merge(buckets)
-    gauges = [value for value in values if isinstance(value, float)]
-    if gauges:
-        return _GAUGES[metric.aggregation if metric else Aggregation.MEAN](gauges)
+    aggregation = metric.aggregation if metric else Aggregation.MEAN
+    if aggregation in _GAUGES and (gauges := _of_type(float, values)):
+        return _GAUGES[aggregation](gauges)
     return values[0] if len(set(values)) == 1 else None
+
+
+def _of_type(kind: type[Kind], values: Sequence[Derived]) -> Sequence[Kind]:
+    """Return the values of a type. Usually, all values are, or none is; both are found without a loop in Python."""
+    types = set(map(type, values))
+    if types == {kind}:
+        return cast(Sequence[Kind], values)
+    if not any(issubclass(value_type, kind) for value_type in types):
+        return ()
+    return [value for value in values if isinstance(value, kind)]
 
 
 def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:

@@ -169,7 +169,7 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
     if not parts:
         raise ValueError("no histograms to merge")
     first = parts[0]
-    if all(part.upper_bounds == first.upper_bounds and part.low == first.low for part in parts):
+    if all(_have_equal_layouts(part, first) for part in parts):
         counts = tuple(map(sum, zip(*(part.counts for part in parts), strict=True)))
         return Buckets(first.upper_bounds, counts, first.low)
     low = min(part.low for part in parts)
@@ -177,6 +177,12 @@ def merge(parts: Sequence[Buckets]) -> Buckets:
     upper_bounds = tuple(sorted(bounds | {part.low for part in parts if part.low > low}))
     spread = [_spread(part, upper_bounds, low) for part in parts]
     return Buckets(upper_bounds, tuple(map(sum, zip(*spread, strict=True))), low)
+
+
+def _have_equal_layouts(one: Buckets, other: Buckets) -> bool:
+    # Nodes with the same layout usually share the tuple of bounds (see `upper_bounds_of`).
+    bounds_are_equal = one.upper_bounds is other.upper_bounds or one.upper_bounds == other.upper_bounds
+    return bounds_are_equal and one.low == other.low
 
 
 def _spread(part: Buckets, upper_bounds: tuple[float, ...], low: float) -> list[float]:

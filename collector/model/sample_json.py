@@ -132,8 +132,9 @@ def _decoded_event(event: Mapping[str, Any]) -> Event:
 
 def _ungrouped(groups: Mapping[str, Any]) -> Iterable[tuple[Series, Any]]:
     for name, rows in groups.items():
+        _text(name)
         for *labels, value in rows:
-            for label in (name, *labels):
+            for label in labels:
                 _text(label)
             yield (name, *labels), value
 

@@ -119,3 +119,11 @@ def test_a_machine_value_may_come_from_any_of_its_nodes() -> None:
 def test_a_text_is_present_if_all_nodes_agree() -> None:
     samples = [sample({("version",): "5.0", ("name",): name}) for name in ("a", "b")]
     assert merged(METRICS, samples, TICK).values == {("version",): "5.0"}
+
+
+@pytest.mark.parametrize("other", [5.0, "5.0.8"])
+def test_a_number_in_place_of_a_text_is_absent_unless_all_nodes_have_it(other: Derived) -> None:
+    catalogue = {"version": Metric("version", Kind.TEXT, "", "")}
+    samples = [sample({("version",): version}) for version in (5.0, other)]
+    expected = {("version",): 5.0} if other == 5.0 else {}
+    assert merged(catalogue, samples, TICK).values == expected
