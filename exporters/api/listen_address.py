@@ -58,6 +58,25 @@ def bind(listen: str) -> socket.socket:
 
     Raises ListenError.
     """
+    bound = _bound(listen)
+    try:
+        bound.listen(BACKLOG)
+    except OSError as error:
+        _release(bound)
+        raise _listen_error(listen, error) from None
+    return bound
+
+
+def check_address(listen: str) -> None:
+    """Raise ListenError if `bind` would.
+
+    The check accepts no connections, because a client that connects to the agent would take it for ready.
+    """
+    _release(_bound(listen))
+
+
+def _bound(listen: str) -> socket.socket:
+    """Return a socket that is bound but does not listen yet. Raises ListenError."""
     path = unix_path(listen)
     if path is not None:
         return _unix_socket(listen, path)
@@ -76,37 +95,36 @@ def bind(listen: str) -> socket.socket:
         raise ListenError(f"{listen}: {host} cannot be resolved (hint: use an IP address)") from None
     for family, address in addresses[:-1]:
         try:
-            return _listening_socket(family, address)
+            return _tcp_socket(family, address)
         except OSError as error:
             if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
                 raise _listen_error(listen, error) from None
     try:
-        return _listening_socket(*addresses[-1])
+        return _tcp_socket(*addresses[-1])
     except OSError as error:
         raise _listen_error(listen, error) from None
 
 
-def release(listener: socket.socket) -> None:
-    """Close a listening socket; the file of a UNIX socket is deleted."""
-    name = listener.getsockname()
-    listener.close()
+def _release(bound: socket.socket) -> None:
+    """Close a socket; the file of a UNIX socket is deleted."""
+    name = bound.getsockname()
+    bound.close()
     if isinstance(name, str):
         Path(name).unlink(missing_ok=True)
 
 
 def _unix_socket(listen: str, path: Path) -> socket.socket:
     _remove_stale(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(str(path))
+        bound.bind(str(path))
         # Connections are refused until `listen` is called, so set the mode first.
         path.chmod(UNIX_MODE)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
+        bound.setblocking(False)
     except OSError as error:
-        listener.close()
+        bound.close()
         raise ListenError(f"{listen}: {error.strerror}") from None
-    return listener
+    return bound
 
 
 def _remove_stale(path: Path) -> None:
@@ -120,16 +138,15 @@ def _listen_error(listen: str, error: OSError) -> ListenError:
     return ListenError(f"{listen}: {_ERRORS.get(error.errno or 0, error.strerror)}")
 
 
-def _listening_socket(family: socket.AddressFamily, address: Any) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
+def _tcp_socket(family: socket.AddressFamily, address: Any) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
-        listener.bind(address)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
+        bound.bind(address)
+        bound.setblocking(False)
     except OSError:
-        listener.close()
+        bound.close()
         raise
-    return listener
+    return bound

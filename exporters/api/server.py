@@ -20,7 +20,7 @@ from exporters.api.client_addresses import is_loopback
 from exporters.api.connections import HEAD_S, IDLE_S, MAX_CONNECTIONS, ClientConnection, Connections
 from exporters.api.credentials import Passwords
 from exporters.api.host_header import Hosts
-from exporters.api.listen_address import bind, parse_address, release, unix_path
+from exporters.api.listen_address import bind, check_address, parse_address, unix_path
 from exporters.api.request_limits import BoundedProtocol
 from exporters.rate_limited_logger import RateLimitedLogger
 
@@ -38,7 +38,7 @@ Log = Callable[[str], None]
 def check(listen: str, web_config: Path | None) -> None:
     """Check that a server could start, leaving nothing open. Raises ListenError or WebConfigError if it could not."""
     WebConfigReloader(web_config, lambda _: None)
-    release(bind(listen))
+    check_address(listen)
 
 
 class Server:

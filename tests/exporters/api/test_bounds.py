@@ -1,12 +1,14 @@
 """The API's connection limits and its listen addresses."""
 
 import socket
+import threading
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from exporters.api.connections import BODY_S, HEAD_S, IDLE_S, STALLED_S, ClientConnection, Connections
-from exporters.api.listen_address import ListenError, bind, parse_address
+from exporters.api.listen_address import ListenError, bind, check_address, parse_address
 
 
 def expires_at(connection: ClientConnection) -> float:
@@ -90,6 +92,34 @@ def test_an_address_that_cannot_be_bound_is_reported_with_its_cause() -> None:
         bind("192.0.2.1:0")
     with pytest.raises(ListenError, match="cannot be resolved"):
         bind(f"{'x' * 64}.invalid:0")
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_checking_an_address_never_accepts_a_connection(kind: str, tmp_path: Path) -> None:
+    family = socket.AF_INET if kind == "tcp" else socket.AF_UNIX
+    if kind == "tcp":
+        with bind("127.0.63.1:0") as free:
+            address = free.getsockname()
+        listen = "{}:{}".format(*address)
+    else:
+        address, listen = str(tmp_path / "socket"), f"unix:{tmp_path / 'socket'}"
+    checked, accepted = threading.Event(), threading.Event()
+
+    def connect() -> None:
+        """Connect repeatedly, until a connection is accepted or all checks have been made."""
+        while not checked.is_set():
+            with socket.socket(family, socket.SOCK_STREAM) as client:
+                if client.connect_ex(address) == 0:
+                    accepted.set()
+                    return
+
+    client = threading.Thread(target=connect)
+    client.start()
+    for _ in range(1000):
+        check_address(listen)
+    checked.set()
+    client.join()
+    assert not accepted.is_set()
 
 
 def has_ipv6() -> bool:
