@@ -64,7 +64,8 @@ class Job(Generic[Product]):
     """The parameters of a merge.
 
     clocks      the corrections of the nodes' clocks; a node without one uses the reference clock.
-    wanted      the metrics, and individual series of other metrics, that `make` needs.
+    wanted      the metrics, and individual series of other metrics, that `make` needs. The cluster's samples have at
+                least these.
     make        builds one node's product; may be called in another process.
     max_series  the maximum number of series per node.
     """

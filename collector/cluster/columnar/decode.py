@@ -3,15 +3,15 @@
 The loop over the lines only appends each line's changes to long lists; numpy then processes each list as a whole.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import orjson
 
-from collector.cluster.columnar.arrays import Bytes, Ints, integers
+from collector.cluster.columnar.arrays import Bools, Bytes, Floats, Ints, integers
 from collector.journal import delta_codec
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
@@ -39,6 +39,8 @@ ZERO, COMMA, MINUS = map(ord, "0,-")
 POWERS = 10 ** np.arange(18, dtype=np.int64)
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
+# The largest time, in units of 1 / TIME_UNITS_PER_S, that a float represents exactly.
+MAX_TIME = 1 << 53
 
 
 class UnsupportedError(Exception):
@@ -90,10 +92,13 @@ class Block:
     start      the file's identity; None in format 1.
     first      the sequence number of the first line; 0 in format 1.
     series     source and series, indexed by series number.
-    at         for each line, the completion time of each source, in seconds.
+    at         for each line, the completion times of the sources, as in the record.
+    sources    the sources from a line on: line, sources; they hold until the next entry.
     origins    new origins of sources: line, source, origin.
     others     changed values that are not integers: line, series number, value.
     lengths    new histograms and new layouts: line, series number, number of buckets.
+    histograms     the encoded bucket increases of the changed histograms.
+    first_buckets  for each changed histogram, the bucket of its first increase.
     events     for each line, the recorded events, without those that are derived from values.
     """
 
@@ -103,16 +108,16 @@ class Block:
     nodes: list[str] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
     series: list[tuple[str, Series]] = field(default_factory=list)
-    at: list[dict[str, float]] = field(default_factory=list)
+    at: list[Sequence[int]] = field(default_factory=list)
+    sources: list[tuple[int, list[str]]] = field(default_factory=list)
     origins: list[tuple[int, str, str]] = field(default_factory=list)
     presence: Changes = field(default_factory=Changes)
     integers: Changes = field(default_factory=Changes)
     others: list[tuple[int, int, Any]] = field(default_factory=list)
     lengths: list[tuple[int, int, int]] = field(default_factory=list)
     histograms: Changes = field(default_factory=Changes)
+    first_buckets: list[int] = field(default_factory=list)
     events: list[list[Event]] = field(default_factory=list)
-    _sources: list[str] = field(default_factory=list)
-    _at: int = 0
 
     def add(self, line: dict[str, Any]) -> None:
         """Add the next line. Raises one of the MALFORMED exceptions if it is malformed."""
@@ -125,20 +130,15 @@ class Block:
         if "s" in line:
             self.series += series_of(line["s"])
         if "b" in line:
-            self._sources = sources_of(line["b"])
-        self.nodes += texts_of([get("n", self.nodes[-1] if self.nodes else "")])
+            self.sources.append((number, sources_of(line["b"])))
+        self.nodes += texts_of([line["n"]]) if "n" in line else self.nodes[-1:] or [""]
         self.ticks.append(tick_of(line))
-        # The costs are not needed, but a record in which they are not numbers is malformed.
-        sum(line["c"] if self._sources else ())
-        if self._sources:
-            first, *later = array("q", line["a"])
-            self._at += first
-            completion_times = [self._at, *(self._at + time for time in later)]
-            self.at.append(
-                {source: time / TIME_UNITS_PER_S for source, time in zip(self._sources, completion_times, strict=True)}
-            )
+        if self.sources and self.sources[-1][1]:
+            # The costs are not needed, but a record in which they are not numbers is malformed.
+            sum(line["c"])
+            self.at.append(line["a"])
         else:
-            self.at.append({})
+            self.at.append(())
         if "o" in line:
             texts_of(line["o"].values())
             self.origins += [(number, source, origin) for source, origin in line["o"].items()]
@@ -153,16 +153,45 @@ class Block:
             if index < 0 or not 0 <= length <= MAX_BUCKETS:
                 raise CodingError(f"histogram with an impossible number of buckets: {length}")
             self.lengths.append((number, index, length))
-        self.histograms.add(get("k", ()), list(zip(get("g", ()), get("h", ()), strict=True)))
+        self.histograms.add(get("k", ()), get("h", ()))
+        first_buckets = get("g", ())
+        if len(first_buckets) != self.histograms.counts[-1]:
+            raise CodingError("the number of first buckets differs from the number of histograms")
+        self.first_buckets += first_buckets
         self.events.append(self._events_of(line))
 
     def _events_of(self, line: dict[str, Any]) -> list[Event]:
         if "e" not in line and "p" not in line:
             return []
-        problems, events = problems_of(line, len(self._sources)), events_of(line, len(self._sources))
+        sources = self.sources[-1][1] if self.sources else []
+        problems, events = problems_of(line, len(sources)), events_of(line, len(sources))
         for index, problem in problems.items():
-            events[index].append(Event("no_answer", f"{self._sources[index]}: {problem}"))
+            events[index].append(Event("no_answer", f"{sources[index]}: {problem}"))
         return [event for source_events in events for event in source_events]
+
+    def completion_times(self) -> dict[str, Floats]:
+        """Return each source's completion times in seconds, one per line; NaN where the source is absent.
+
+        Raises CodingError, and TypeError and OverflowError for times that are not integers of 64 bits.
+        """
+        times_s: dict[str, Floats] = {}
+        last = 0
+        for (begin, sources), (end, _) in pairwise([*self.sources, (len(self.at), [])]):
+            if not sources:
+                continue
+            rows = self.at[begin:end]
+            if any(len(row) != len(sources) for row in rows):
+                raise CodingError("the number of completion times differs from the number of sources")
+            times = integers(list(chain.from_iterable(rows))).reshape(-1, len(sources)).copy()
+            # The first time is relative to the first one on the previous line, and the others to the first.
+            if abs(last) + np.abs(times.astype(np.float64)).sum() > MAX_TIME:
+                raise CodingError("impossible completion time")
+            times[:, 0] = last + np.cumsum(times[:, 0])
+            times[:, 1:] += times[:, :1]
+            last = int(times[-1, 0]) if len(times) else last
+            for source, column in zip(sources, times.T, strict=True):
+                times_s.setdefault(source, np.full(len(self.at), np.nan))[begin:end] = column / TIME_UNITS_PER_S
+        return times_s
 
     def bucket_increases(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Return the line, series number, bucket and increase for each bucket that changed, ordered by series number.
@@ -178,8 +207,8 @@ class Block:
             raise CodingError("difference recorded for a value that is not a histogram, or has another layout")
         order = np.argsort(numbers, kind="stable")
         encoded = [self.histograms.values[index] for index in order.tolist()]
-        first = integers([first for first, _ in encoded])
-        sizes, increase = decode_increases([text for _, text in encoded])
+        first = integers(self.first_buckets)[order]
+        sizes, increase = decode_increases(encoded)
         if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > MAX_SUM:
             raise CodingError("impossible bucket index or sum")
         changed = np.nonzero(increase)[0]
@@ -207,15 +236,17 @@ def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
         raise CodingError("malformed bucket increase")
     positions = np.nonzero(is_end)[0]
     increase = letters[positions].astype(np.int64) - FIRST_LETTER
-    increase[is_comma[positions]] = _numbers(letters, np.nonzero(is_digit)[0], np.nonzero(is_comma)[0])
+    increase[is_comma[positions]] = _numbers(letters, is_digit, is_comma)
     return np.diff(np.searchsorted(positions, ends)), increase
 
 
-def _numbers(letters: Bytes, digits: Ints, commas: Ints) -> Ints:
-    """Return the decimal numbers with digits and commas at these positions. Raises CodingError if one is too long."""
+def _numbers(letters: Bytes, is_digit: Bools, is_comma: Bools) -> Ints:
+    """Return the decimal numbers, each of which ends with a comma. Raises CodingError if one is too long."""
+    commas = np.nonzero(is_comma)[0]
     if not len(commas):
         return commas
-    number = np.searchsorted(commas, digits)
+    digits = np.nonzero(is_digit)[0]
+    number = np.cumsum(is_comma)[digits]
     exponent = commas[number] - digits - 1
     if exponent.max() >= len(POWERS):
         raise CodingError("impossible bucket increase")
@@ -226,12 +257,27 @@ def _numbers(letters: Bytes, digits: Ints, commas: Ints) -> Ints:
     return np.where(is_negative, -values, values)
 
 
+class _Headers:
+    """Decodes headers. Usually, all headers of a file are equal, so the previous one is kept."""
+
+    def __init__(self) -> None:
+        self._content: dict[str, Any] = {}
+        self._header: Header | None = None
+
+    def header_of(self, content: dict[str, Any]) -> Header:
+        """Return the header; raises the errors of `header.header_of`."""
+        if self._header is None or content != self._content:
+            self._content, self._header = content, header_of(content)
+        return self._header
+
+
 def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
     """Yield a file's blocks, damage and footers in order; after damage, continue with the next full record.
 
     Raises TooManySeriesError, and UnsupportedError for a malformed record with a valid checksum.
     """
     block: Block | None = None
+    headers = _Headers()
     for text in lines:
         if isinstance(text, Damage):
             if block is not None:
@@ -244,7 +290,7 @@ def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Bloc
             is_full = "head" in line
             if is_full:
                 lost_ticks_of(line["head"])
-                next_block = Block(header_of(line["head"]), file_start_of(line["head"]))
+                next_block = Block(headers.header_of(line["head"]), file_start_of(line["head"]))
             footer = footer_of(line["end"], 0) if "end" in line else None
             if block is not None and (is_full or footer):
                 yield block

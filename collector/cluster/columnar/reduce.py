@@ -3,7 +3,8 @@
 Requires numpy and orjson (casstat[analysis]). Sampling processes never load this module.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,17 +26,26 @@ from collector.journal.read_limits import MAX_SERIES, SeriesLimit
 from collector.journal.reader import read_lines
 from collector.journal.tick_order import Integrity, TickOrder
 from collector.journal.validation import MALFORMED
-from collector.model.metric import Kind, Series
+from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
 
 
-def reduced(recording: Recording, grid: Grid, clock: ClockCorrection, max_series: int = MAX_SERIES) -> NodeColumns:
+def reduced(
+    recording: Recording,
+    grid: Grid,
+    clock: ClockCorrection,
+    max_series: int = MAX_SERIES,
+    wanted: Collection[str | Series] | None = None,
+) -> NodeColumns:
     """Return a node's recording as intervals of the grid; `clock` corrects the node's times.
+
+    wanted  metrics, and individual series of other metrics; None for all. The sums contain all series of their metrics,
+            and of the counters that belong to their histograms.
 
     Raises OSError, UnsupportedError and TooManySeriesError.
     """
-    reducer = _NodeReducer(grid, clock, SeriesLimit(max_series, recording.node))
+    reducer = _NodeReducer(grid, clock, SeriesLimit(max_series, recording.node), wanted)
     for session in recording.sessions:
         reducer.begin()
         for path in session.files:
@@ -55,7 +65,10 @@ class _BlockSums:
 
 
 class _NodeReducer:
-    def __init__(self, grid: Grid, clock: ClockCorrection, limit: SeriesLimit) -> None:
+    def __init__(
+        self, grid: Grid, clock: ClockCorrection, limit: SeriesLimit, wanted: Collection[str | Series] | None
+    ) -> None:
+        self._wanted = None if wanted is None else {name if isinstance(name, str) else name[0] for name in wanted}
         self._grid = grid
         self._limit = limit
         self._clock = clock
@@ -114,25 +127,38 @@ class _NodeReducer:
         if not lines:
             return
         for line in lines:
-            self._add_events_and_texts(line, indices[line] or 0, block, rates)
+            self._ticks.setdefault(indices[line] or 0, []).append(block.ticks[line])
+        for line in _eventful_lines(block, rates):
+            index = indices[line]
+            if index is not None:
+                self._events.setdefault(index, []).extend(self._events_of(line, block, rates))
         order = sorted(lines, key=lambda line: indices[line] or 0)
         interval_indices = np.asarray([indices[line] for line in order], np.int64)
         starts = np.nonzero(np.diff(interval_indices, prepend=interval_indices[0] - 1))[0]
-        self._parts.append(_block_sums(block, rates, elapsed, np.asarray(order), interval_indices[starts], starts))
+        self._add_texts(block, rates, np.asarray(order), interval_indices[starts], starts)
+        metrics = _with_counters(head.catalogue, self._wanted)
+        self._parts.append(
+            _block_sums(block, metrics, rates, elapsed, np.asarray(order), interval_indices[starts], starts)
+        )
 
-    def _add_events_and_texts(self, line: int, index: int, block: Block, rates: BlockRates) -> None:
-        """Add a line's tick, events and text values."""
-        tick = block.ticks[line]
-        self._ticks.setdefault(index, []).append(tick)
-        events = self._events.setdefault(index, [])
-        events += tick_events(tick)
+    def _events_of(self, line: int, block: Block, rates: BlockRates) -> list[Event]:
+        """Return a line's events."""
+        events = tick_events(block.ticks[line])
         events += [with_reference_time(event, self._clock) for event in block.events[line]]
         events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
         if line in rates.restarted:
             events.append(restart_event(rates.restarted[line]))
-        texts = self._texts.setdefault(index, {})
-        for column, text in rates.texts.get(line, ()):
-            texts[shared_name(block.head, rates.keys[column][1])] = text
+        return events
+
+    def _add_texts(self, block: Block, rates: BlockRates, order: Ints, indices: Ints, starts: Ints) -> None:
+        """Add the last text of each interval; the arguments are as in `_block_sums`."""
+        for column_index, changes in rates.texts.items():
+            name = shared_name(block.head, rates.keys[column_index][1])
+            last_lines = np.maximum.reduceat(np.where(rates.present[order, column_index], order, -1), starts)
+            lines = [line for line, _ in changes]
+            for index, line in zip(indices.tolist(), last_lines.tolist(), strict=True):
+                if line >= 0:
+                    self._texts.setdefault(index, {})[name] = changes[bisect_right(lines, line) - 1][1]
 
     def column(self, node: str, head: Header) -> NodeColumns:
         """End the last session, and return the node's columns."""
@@ -168,6 +194,13 @@ def is_repeated(block: Block, sequence: TickOrder) -> bool:
     return repeated > 0
 
 
+def _eventful_lines(block: Block, rates: BlockRates) -> list[int]:
+    """Return the lines with events, in ascending order."""
+    lines = {line for line, tick in enumerate(block.ticks) if tick.missed or tick.suspended_s}
+    lines |= {line for line, events in enumerate(block.events) if events}
+    return sorted(lines | {line for line, _ in rates.disagreements} | rates.restarted.keys())
+
+
 def _elapsed_by_source(block: Block, rates: BlockRates) -> dict[str, Floats]:
     """Return each line's elapsed time for each source with counters; 0 for a line without a rate from that source."""
     metrics = block.head.catalogue
@@ -183,14 +216,28 @@ def _elapsed_by_source(block: Block, rates: BlockRates) -> dict[str, Floats]:
     return elapsed
 
 
+def _with_counters(catalogue: Mapping[str, Metric], names: Collection[str] | None) -> Mapping[str, Metric]:
+    """Return the metrics with these names, and the counters of those that are histograms; None stands for all names."""
+    if names is None:
+        return catalogue
+    metrics = [catalogue[name] for name in names if name in catalogue]
+    needed = {name for metric in metrics for name in (metric.name, metric.count, metric.total)}
+    return {name: catalogue[name] for name in needed if name in catalogue}
+
+
 def _block_sums(
-    block: Block, rates: BlockRates, elapsed_by_source: Mapping[str, Floats], order: Ints, indices: Ints, starts: Ints
+    block: Block,
+    metrics: Mapping[str, Metric],
+    rates: BlockRates,
+    elapsed_by_source: Mapping[str, Floats],
+    order: Ints,
+    indices: Ints,
+    starts: Ints,
 ) -> _BlockSums:
-    """Return a block's sums.
+    """Return a block's sums for the series of `metrics`.
 
     `order` sorts the block's lines by interval; `starts` contains the index in `order` at which each interval begins.
     """
-    metrics = block.head.catalogue
     kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in rates.keys]
     scale = np.asarray([metrics[s[0]].scale if s[0] in metrics else 1.0 for _, s in rates.keys], np.float64)
     names = [shared_name(block.head, series) for _, series in rates.keys]
@@ -227,14 +274,15 @@ def _histograms(
     line, column, bucket, increase = rates.buckets
     interval = np.full(len(rates.present), -1, np.int64)
     interval[order] = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
+    is_wanted = interval[line] >= 0
+    row, column, bucket, increase = interval[line[is_wanted]], column[is_wanted], bucket[is_wanted], increase[is_wanted]
     parts = []
     for column_index in bucketed:
         length = rates.lengths[column_index]
-        in_column = (column == column_index) & (interval[line] >= 0)
-        cell = interval[line[in_column]] * length + bucket[in_column]
-        counts = (
-            np.bincount(cell, increase[in_column], len(starts) * length).astype(np.int64).reshape(len(starts), length)
-        )
+        # The increases are ordered by column.
+        own = slice(*np.searchsorted(column, (column_index, column_index + 1)))
+        summed = np.bincount(row[own] * length + bucket[own], increase[own], len(starts) * length)
+        counts = summed.astype(np.int64).reshape(len(starts), length)
         number = np.add.reduceat(rates.counted[order, column_index].astype(np.int64), starts)
         parts.append((names[column_index], length, number, counts))
     return parts

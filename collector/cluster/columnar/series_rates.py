@@ -5,6 +5,7 @@ The results are equal to those of `collector.model.rates`, which works tick by t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class BlockRates:
     counted    whether a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
     lengths    for each histogram column, the number of buckets.
     restarted  for each line, the sources with a counter reset.
-    texts      for each line, the columns of text metrics and their values.
+    texts      for each column of a text metric, the lines on which its value changes, and the new values.
     disagreements  each line on which a histogram contradicts its counters or has an unknown layout, with the reason.
     """
 
@@ -58,10 +59,10 @@ def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Me
     counter, gauge, bucketed = (
         np.asarray([kind is wanted for kind in kinds], bool) for wanted in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
     )
-    numbers = ~np.isnan(values)
-    valid = columns.continues & counter & (increase >= 0)
+    elapsed, continues = columns.elapsed[:, columns.group_of], columns.continues[:, columns.group_of]
+    valid = continues & counter & (increase >= 0)
     histograms = histogram_increases(
-        block, last_readings, metrics, columns.continues & bucketed, values, increase, valid, columns.elapsed, present
+        block, last_readings, metrics, continues & bucketed, values, increase, valid, elapsed, present
     )
     _remember(block, last_readings, columns, values, exact, histograms.totals)
     return BlockRates(
@@ -71,29 +72,24 @@ def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Me
         frozenset({column_index for _, column_index, _ in block.others} | histograms.lengths.keys()),
         values,
         increase,
-        columns.elapsed,
+        elapsed,
         valid,
-        present & gauge & numbers,
+        present & gauge & ~np.isnan(values),
         histograms.buckets,
         histograms.counted,
         histograms.lengths,
         columns.restarted,
-        _texts(block, present, kinds),
+        _texts(block, kinds),
         histograms.disagreements,
     )
 
 
-def _texts(block: Block, present: Bools, kinds: Sequence[Kind | None]) -> dict[int, list[tuple[int, str]]]:
-    texts_by_line: dict[int, list[tuple[int, str]]] = {}
-    for column_index, kind in enumerate(kinds):
-        if kind is Kind.TEXT:
-            texts = {line: str(value) for line, other_index, value in block.others if other_index == column_index}
-            text = ""
-            for line, is_present in enumerate(present[:, column_index].tolist()):
-                text = texts.get(line, text)
-                if is_present:
-                    texts_by_line.setdefault(line, []).append((column_index, text))
-    return texts_by_line
+def _texts(block: Block, kinds: Sequence[Kind | None]) -> dict[int, list[tuple[int, str]]]:
+    texts: dict[int, list[tuple[int, str]]] = {}
+    for line, column_index, value in block.others:
+        if kinds[column_index] is Kind.TEXT:
+            texts.setdefault(column_index, []).append((line, str(value)))
+    return texts
 
 
 def _presence(block: Block) -> Bools:
@@ -105,12 +101,28 @@ def _presence(block: Block) -> Bools:
 
 
 class _Previous:
-    """For each line and series, the time since the previous reading, and whether no reset has occurred since then."""
+    """For each line and series, the time since the previous reading, and whether no reset has occurred since then.
+
+    Most series of a source are on the same lines and have their last reading from the same time. They form a group, for
+    which everything is computed once. Every matrix below has a column for each group.
+
+    group_of   for each series, the number of its group.
+    last       the line of the latest reading so far; -1 if there is none in the block.
+    at         the completion time.
+    origins    the origin, an index into `names`.
+    elapsed    the time since the previous reading.
+    continues  whether there is a previous reading without a reset since then.
+    """
 
     def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
-        lines, number = present.shape
         carried = [last_readings.get(key) for key in block.series]
         self.names = list(dict.fromkeys(["", *(last_reading.origin for last_reading in carried if last_reading)]))
+        self.group_of = _groups(block, carried, present)
+        representatives = np.unique(self.group_of, return_index=True)[1].tolist()
+        self._sources = [block.series[column_index][0] for column_index in representatives]
+        carried = [carried[column_index] for column_index in representatives]
+        present = present[:, representatives]
+        lines, number = present.shape
         self.at, self.origins = self._readings(block)
         rows = np.where(present, np.arange(lines)[:, None], -1)
         self.last = np.maximum.accumulate(rows, axis=0)
@@ -129,32 +141,33 @@ class _Previous:
         self.restarted: dict[int, list[str]] = {}
         self.ended: list[tuple[int, int]] = []
         if (known & ~same).any():
-            self._restarts(block, known, same, before, origin_before)
+            self._restarts(known, same, before, origin_before)
         with np.errstate(invalid="ignore"):
             self.elapsed: Floats = self.at - at_before
             self.continues: Bools = known & same & (self.elapsed > 0)
 
     def _readings(self, block: Block) -> tuple[Floats, Ints]:
-        """Return the completion time and origin for each line and column; origins are indices into `names`."""
-        sources = list(dict.fromkeys(source for source, _ in block.series))
-        column_index = {source: number for number, source in enumerate(sources)}
-        at = np.asarray([[times.get(source, np.nan) for source in sources] for times in block.at], np.float64)
-        origins = np.zeros((len(block.ticks), len(sources)), np.int64)
+        """Return the completion time and origin for each line and group."""
+        shape = len(block.ticks), len(self._sources)
+        at, origins = np.full(shape, np.nan), np.zeros(shape, np.int64)
+        for source, times_s in block.completion_times().items():
+            at[:, self._columns_of(source)] = times_s[:, None]
         for line, source, origin in block.origins:
             if origin not in self.names:
                 self.names.append(origin)
-            if source in column_index:
-                origins[line:, column_index[source]] = self.names.index(origin)
-        source_indices = [column_index[source] for source, _ in block.series]
-        return at.reshape(len(block.ticks), len(sources))[:, source_indices], origins[:, source_indices]
+            origins[line:, self._columns_of(source)] = self.names.index(origin)
+        return at, origins
 
-    def _restarts(self, block: Block, known: Bools, same: Bools, before: Ints, origin_before: Ints) -> None:
+    def _columns_of(self, source: str) -> list[int]:
+        return [column for column, other in enumerate(self._sources) if other == source]
+
+    def _restarts(self, known: Bools, same: Bools, before: Ints, origin_before: Ints) -> None:
         """Find the restarts, and discard readings from before each restart."""
         lines, columns = np.nonzero(known & ~same)
         for line, column in zip(lines.tolist(), columns.tolist(), strict=True):
             if not known[line, column]:
                 continue
-            source = block.series[column][0]
+            source = self._sources[column]
             self.restarted.setdefault(line, [])
             if source not in self.restarted[line]:
                 self.restarted[line].append(source)
@@ -163,6 +176,16 @@ class _Previous:
                 self.ended.append((line, origin))
                 later = (np.arange(len(known)) > line)[:, None] & (before <= line) & (origin_before == origin)
                 known &= ~later
+
+
+def _groups(block: Block, carried: Sequence[LastReading | None], present: Bools) -> Ints:
+    """Return each series' group; groups are numbered in the order of their first series."""
+    numbers: dict[tuple[str, bytes, float | None, str], int] = {}
+    groups = []
+    for (source, _), last, pattern in zip(block.series, carried, np.packbits(present, axis=0).T, strict=True):
+        at_s, origin = (None, "") if last is None else (last.at_s, last.origin)
+        groups.append(numbers.setdefault((source, pattern.tobytes(), at_s, origin), len(numbers)))
+    return np.asarray(groups, np.int64)
 
 
 def _values(
@@ -181,22 +204,27 @@ def _values(
     first = np.argmax(present, axis=0)
     last_values = [last_readings[key].value if key in last_readings else None for key in block.series]
     before = np.asarray([value if isinstance(value, int) else 0 for value in last_values], np.int64)
-    unseen = np.arange(line_count)[:, None] < first
-    exact = np.where(unseen, before, exact)
-    increase = np.diff(exact, axis=0, prepend=before[None, :]).astype(np.float64)
+    increase = changes.astype(np.float64)
+    increase[0] = exact[0] - before
+    # These series begin within the block.
+    for column_index in np.nonzero(first)[0].tolist():
+        exact[: first[column_index], column_index] = before[column_index]
+        increase[:, column_index] = np.diff(exact[:, column_index], prepend=before[column_index])
     values = exact.astype(np.float64)
     mixed = {column_index for _, column_index, _ in block.others}
     mixed |= {column_index for column_index, value in enumerate(last_values) if isinstance(value, float)}
+    is_mixed = np.zeros(number, bool)
+    is_mixed[list(mixed)] = True
+    lines_changed, column = lines_changed[is_mixed[column]], column[is_mixed[column]]
     for column_index in mixed:
-        mask = column == column_index
-        gains = dict(
-            zip(lines_changed[mask].tolist(), changes[lines_changed[mask], column_index].tolist(), strict=True)
-        )
+        lines = lines_changed[column == column_index]
+        gains = dict(zip(lines.tolist(), changes[lines, column_index].tolist(), strict=True))
         other = {line: value for line, other_index, value in block.others if other_index == column_index}
-        values[:, column_index] = list(_mixed_values(gains, other, line_count))
+        values[:, column_index] = _mixed_values(gains, other, line_count)
         with np.errstate(invalid="ignore"):
             last = last_values[column_index]
-            earlier = np.where(unseen[:-1, column_index], np.nan if last is None else last, values[:-1, column_index])
+            earlier = values[:-1, column_index].copy()
+            earlier[: first[column_index]] = np.nan if last is None else last
             increase[:, column_index] = values[:, column_index] - np.concatenate(
                 [[np.nan if last is None else last], earlier]
             )
@@ -217,7 +245,7 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
         begun[column_index] = min(begun[column_index], line)
     if (present.any(axis=0) & (begun > np.argmax(present, axis=0))).any():
         raise CodingError("series without a value")
-    seen = set(np.unique(column).tolist())
+    seen = set(np.nonzero(np.bincount(column))[0].tolist())
     if bucketed & (seen | mixed) or any(kinds[column_index] is Kind.TEXT for column_index in seen):
         raise CodingError("series with values of two kinds")
     if len(changed) and np.bincount(column, np.abs(changed.astype(np.float64))).max() > MAX_SUM:
@@ -230,21 +258,22 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints,
             raise CodingError("duplicate series")
 
 
-def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> list[float]:
+def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> Floats:
     """Return the numbers of a series that mixes integers with other values, one per line; NaN stands for text.
 
     Raises CodingError.
     """
-    numbers = []
+    numbers = np.full(lines, np.nan)
     value: object = None
-    for line in range(lines):
+    changed = sorted(gains.keys() | other.keys())
+    for line, next_line in pairwise([*changed, lines]):
         if line in other:
             value = other[line]
-        elif line in gains:
-            if value is not None and not isinstance(value, int):
-                raise CodingError("difference recorded for a value that is not an integer")
+        elif value is not None and not isinstance(value, int):
+            raise CodingError("difference recorded for a value that is not an integer")
+        else:
             value = (value or 0) + gains[line]
-        numbers.append(float(value) if isinstance(value, int | float) else np.nan)
+        numbers[line:next_line] = value if isinstance(value, int | float) else np.nan
     return numbers
 
 
@@ -260,13 +289,14 @@ def _remember(
     for key in [key for key, last in last_readings.items() if last.origin in ended]:
         del last_readings[key]
     mixed = {column_index for _, column_index, _ in block.others}
-    last = columns.last[-1].tolist()
+    last = columns.last[-1, columns.group_of].tolist()
     # A series that occurs in two columns, such as a histogram whose layout changed, keeps its later reading.
     for line, column_index in sorted(zip(last, range(len(last)), strict=True)):
         if line < 0:
             continue
         key = block.series[column_index]
-        number = int(columns.origins[line, column_index])
+        group = columns.group_of[column_index]
+        number = int(columns.origins[line, group])
         if any(line <= restart_line and number == ended_origin for restart_line, ended_origin in columns.ended):
             last_readings.pop(key, None)
             continue
@@ -274,5 +304,5 @@ def _remember(
         if column_index in mixed or column_index in totals:
             value = None if np.isnan(values[line, column_index]) else float(values[line, column_index])
         last_readings[key] = LastReading(
-            value, float(columns.at[line, column_index]), columns.names[number], totals.get(column_index)
+            value, float(columns.at[line, group]), columns.names[number], totals.get(column_index)
         )

@@ -44,7 +44,7 @@ def merge_nodes(
     sums = ClusterSums(indices, metrics)
     results = []
     for recording in recordings:
-        node = reduced(recording, job.grid, job.clock_of(recording), job.max_series)
+        node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted)
         sums.add(node)
         run = NodeRun(node.node, node.head, node.intervals(job.grid, job.wanted), node.integrity)
         results.append(job.result(run))
