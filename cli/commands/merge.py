@@ -44,8 +44,6 @@ def command(folder: Path | ObjectUrl, series: bool, scheduler: str | None, **opt
     from cli.recordings.merge_program import merge_into, write_series
     from cli.recordings.object_urls import local_output, local_settings
 
-    if scheduler and series:
-        raise click.UsageError("--series cannot be combined with --scheduler")
     given = MergeSettings(**options)
     with ExitStack() as stack:
         cluster = None
@@ -57,5 +55,5 @@ def command(folder: Path | ObjectUrl, series: bool, scheduler: str | None, **opt
         for path in merge_into(settings, output.folder, cluster=cluster):
             echo(output.name(path))
         if series:
-            for path in write_series(settings, output.folder):
+            for path in write_series(settings, output.folder, cluster):
                 echo(output.name(path))

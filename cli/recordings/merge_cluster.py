@@ -2,15 +2,16 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import click
@@ -27,6 +28,7 @@ from collector.objects.recording_download import download_recordings, recorded_t
 from collector.printable import count_text, one_line
 
 if TYPE_CHECKING:
+    from collector.cluster.clock_correction import ClockCorrection
     from collector.cluster.merge_job import Job, Merged, Product
     from collector.cluster.recordings import Recording
     from collector.cluster.sessions import Session
@@ -36,6 +38,9 @@ CONNECT_S = 10
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[^/\s]+:\d+")
 # How often a task is run again after its worker was lost.
 RETRIES = 3
+# The maximum number of results that wait on this machine.
+AHEAD = 64
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,28 @@ class MergeCluster:
             return columnar_merge(relative, job, 1, done, self.executor, merge_task)
         except UnsupportedError as error:
             raise CasstatError(f"the cluster cannot merge these recordings: {error} (hint: omit --scheduler)") from None
+
+    def results(
+        self,
+        task: "Callable[[Recording, ClockCorrection], Result]",
+        recordings: "Sequence[Recording]",
+        clocks: "Mapping[str, ClockCorrection]",
+    ) -> "Iterator[Future[Result]]":
+        """Yield the future result of `task` for each recording, in order, at most AHEAD of them in advance."""
+        from collector.cluster.stored_recordings import with_copy
+
+        stored = self.stored
+        futures: deque[Future[Result]] = deque()
+        for recording in recordings:
+            clock = clocks[recording.node]
+            if stored is None:
+                futures.append(self.executor.submit(task, recording, clock))
+            else:
+                relative = _relative(recording, stored.root)
+                futures.append(self.executor.submit(with_copy, stored.recordings, task, relative, clock))
+            if len(futures) > AHEAD:
+                yield futures.popleft()
+        yield from futures
 
 
 def _relative(recording: "Recording", root: Path) -> "Recording":

@@ -5,11 +5,12 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -160,27 +161,26 @@ def run_name(settings: MergeSettings) -> str:
     return settings.paths[0].resolve().name
 
 
-def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
+def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | None = None) -> Iterator[Path]:
     """Write all recorded values to Parquet files in a directory; yield the files' paths.
 
-    Raises CasstatError and click.UsageError.
+    With a cluster, its workers make the files. Raises CasstatError and click.UsageError.
     """
     if find_spec("pyarrow") is None or find_spec("numpy") is None:
         raise CasstatError(
             f"--series requires numpy and pyarrow (hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')"
         )
     from collector.cluster.columnar.decode import UnsupportedError
-    from exporters.files.parquet import write_series as write
 
     source = run_at(settings.paths)
-    node_recordings = _recordings(settings, source, quiet=True)
+    node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
     clocks = _clocks(settings, node_recordings, source)
     with output_folder(folder):
         failed = []
-        for recording in node_recordings:
-            clock = clocks[recording.node]
+        writers = _series_writers(settings, folder, node_recordings, clocks, cluster)
+        for recording, write in zip(node_recordings, writers, strict=True):
             try:
-                yield from write(recording, clock, folder, run_name(settings), settings.max_series)
+                yield from write()
             except (UnsupportedError, TooManySeriesError) as error:
                 failed.append(recording.node)
                 note(f"{one_line(recording.node)}: cannot write Parquet: {error}")
@@ -188,6 +188,38 @@ def write_series(settings: MergeSettings, folder: Path) -> Iterator[Path]:
         raise CasstatError(
             f"--series: {len(failed)} of {len(node_recordings)} nodes left out: {one_line(', '.join(failed))}"
         )
+
+
+def _series_writers(
+    settings: MergeSettings,
+    folder: Path,
+    node_recordings: list["Recording"],
+    clocks: "dict[str, ClockCorrection]",
+    cluster: MergeCluster | None,
+) -> Iterator[Callable[[], list[Path]]]:
+    """Yield, for each recording, a function that writes its files and returns their paths."""
+    from exporters.files.parquet import packed_series
+    from exporters.files.parquet import write_series as write
+
+    run = run_name(settings)
+    if cluster is None:
+        for recording in node_recordings:
+            yield partial(write, recording, clocks[recording.node], folder, run, settings.max_series)
+        return
+    task = partial(packed_series, run=run, max_series=settings.max_series)
+    for files in cluster.results(task, node_recordings, clocks):
+        yield partial(_unpack_files, folder, files)
+
+
+def _unpack_files(folder: Path, files: "Future[list[tuple[PurePosixPath, bytes]]]") -> list[Path]:
+    """Write files once their content is known; return their paths."""
+    paths = []
+    for relative, content in files.result():
+        path = folder / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        paths.append(path)
+    return paths
 
 
 def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:

@@ -3,14 +3,16 @@
 The paths of such recordings are relative to the URL, on every machine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path, PurePosixPath
 from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
+from typing import TypeVar
 
+from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.columnar.arrays import Ints
 from collector.cluster.columnar.cluster_sums import ClusterSums
 from collector.cluster.columnar.worker import merge_nodes
@@ -22,6 +24,8 @@ from collector.model.metric import Metric
 from collector.objects.object_store import ObjectStore, StoredObject
 from collector.objects.part_keys import parts_of
 from collector.objects.recording_download import download_recordings
+
+Result = TypeVar("Result")
 
 
 def journal_folders(objects: Sequence[StoredObject]) -> list[str]:
@@ -85,6 +89,16 @@ def merge_stored(
 ) -> tuple[list[NodeResult[Product]], ClusterSums]:
     """Copy recordings to this machine and call `merge_nodes`. Raises the same errors, and ObjectStoreError."""
     return merge_nodes([_copied(stored, recording) for recording in recordings], job, metrics, indices)
+
+
+def with_copy(
+    stored: StoredRecordings,
+    task: Callable[[Recording, ClockCorrection], Result],
+    recording: Recording,
+    clock: ClockCorrection,
+) -> Result:
+    """Copy a recording to this machine and call `task`. Raises the same errors, ObjectStoreError and OSError."""
+    return task(_copied(stored, recording), clock)
 
 
 def _copied(stored: StoredRecordings, recording: Recording) -> Recording:

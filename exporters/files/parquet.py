@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from csv import reader
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
@@ -78,6 +79,15 @@ def write_series(recording: Recording, clock: ClockCorrection, folder: Path, run
                         raise UnsupportedError(str(error)) from None
     tables = {"values": _values(values, metrics), "buckets": _buckets(buckets, metrics)}
     return [_write_table(table, _partition(folder, name, run, recording.node)) for name, table in tables.items()]
+
+
+def packed_series(
+    recording: Recording, clock: ClockCorrection, run: str, max_series: int
+) -> list[tuple[PurePosixPath, bytes]]:
+    """Return the path and the content of each file that `write_series` would write. Raises the same errors."""
+    with TemporaryDirectory(prefix="casstat-") as folder:
+        paths = write_series(recording, clock, Path(folder), run, max_series)
+        return [(PurePosixPath(path.relative_to(folder)), path.read_bytes()) for path in paths]
 
 
 def write_rows(rows: Path, folder: Path, run: str) -> list[Path]:

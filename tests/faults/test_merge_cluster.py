@@ -42,7 +42,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("limits", [(), ("--from", str(BEGIN_S + 10), "--until", str(BEGIN_S + 40), "-i", "1")])
+@pytest.mark.parametrize(
+    "limits", [("--series",), ("--from", str(BEGIN_S + 10), "--until", str(BEGIN_S + 40), "-i", "1")]
+)
 def test_the_files_are_the_same(cluster: DaskCluster, rec: Path, tmp_path: Path, limits: tuple[str, ...]) -> None:
     url = f"file://{tmp_path}/store/rec"
     assert run("upload", str(rec), url).returncode == 0
@@ -54,6 +56,7 @@ def test_the_files_are_the_same(cluster: DaskCluster, rec: Path, tmp_path: Path,
         assert (ended.returncode, ended.stderr) == (0, "")
     local = contents(tmp_path / "local")
     assert local["rows.tsv"].count(b"\n") > NODES
+    assert sum(name.startswith("values/") for name in local) == ("--series" in limits) * NODES
     assert contents(tmp_path / "shared") == local
     assert contents(tmp_path / "stored") == local
 
