@@ -71,6 +71,8 @@ class RemoteWrite(PageSink):
         self._pools = [Pools(context_of(target, self._access)) for _ in range(self.shards)]
         self._requests_v2 = [RequestsV2(series_format.metadata) for _ in range(self.shards)]
         self._executor = ThreadPoolExecutor(self.shards, "remote write") if self.shards > 1 else None
+        # The points of the last request, if it failed, and the shards that are stored nevertheless.
+        self._stored: tuple[Sequence[bytes], frozenset[int]] = (), frozenset()
         # Whether to use 2.0, and whether the store has accepted it.
         self._is_v2, self._is_confirmed = True, False
 
@@ -85,14 +87,18 @@ class RemoteWrite(PageSink):
         for point in points:
             labels = split_native(point)[0] if point[0] == MARK else split(point)[0]
             shards[zlib.crc32(labels) % self.shards].append(point)
-        futures = [
-            self._executor.submit(self._send_shard, shard, content, timeout_s)
+        previous, stored = self._stored
+        stored = stored if previous is points else frozenset()
+        futures = {
+            shard: self._executor.submit(self._send_shard, shard, content, timeout_s)
             for shard, content in enumerate(shards)
-            if content
-        ]
-        errors = [future.exception() for future in futures]
-        if any(errors):
-            raise _combined(errors)
+            if content and shard not in stored
+        }
+        errors = {**dict.fromkeys(stored), **{shard: future.exception() for shard, future in futures.items()}}
+        if any(errors.values()):
+            self._stored = points, frozenset(shard for shard, error in errors.items() if error is None)
+            raise _combined(list(errors.values()))
+        self._stored = (), frozenset()
 
     def time_ms(self, point: bytes) -> int:
         return time_ms_of(point)
@@ -205,10 +211,7 @@ def _check(response: "StoreResponse", sent: int, written: int | None) -> None:
 
 
 def _combined(errors: Sequence[BaseException | None]) -> BaseException:
-    """Return the error for a request, given those of its shards, None for success.
-
-    If points have to be sent again, those of all shards are; stores ignore a sample that they have already.
-    """
+    """Return the error for a request, given those of its shards, None for success."""
     causes = [error for error in errors if error is not None]
     partial = [error for error in causes if isinstance(error, PartialWriteError)]
     refused = [error for error in causes if isinstance(error, RefusedError)]

@@ -283,11 +283,12 @@ def test_shards_store_the_same_samples(node: Node) -> None:
         assert without_types(four) == without_types(one)
 
 
-def test_one_failing_shard_loses_nothing(node: Node) -> None:
-    with closing(Receiver((1, 2), Response(500))) as receiver, closing(Receiver()) as one:
-        ship(node, receiver, "?shards=3")
-        ship(node, one)
-        assert without_types(receiver) == without_types(one)
+def test_only_the_failing_shard_is_sent_again(node: Node) -> None:
+    with closing(Receiver((1, 2), Response(500))) as failing, closing(Receiver()) as working:
+        ship(node, failing, "?shards=3")
+        ship(node, working, "?shards=3")
+        assert without_types(failing) == without_types(working)
+        assert len(failing.requests) == len(working.requests) + 1
 
 
 def test_headers_carry_the_tenant_and_credentials(node: Node, tmp_path: Path) -> None:
