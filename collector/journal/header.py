@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isfinite
 from typing import Any, TypeGuard
 
@@ -138,10 +138,18 @@ def _row(metric: Metric) -> list[Any]:
 
 def _metric(row: Sequence[Any]) -> Metric:
     name, kind, unit, labels, scale, scrape_interval, count, total, *_ = row
+    return _metric_of(name, kind, unit, tuple(labels), scale, scrape_interval, count, total)
+
+
+# The headers of a cluster's recordings contain the same metrics again and again.
+@lru_cache(maxsize=2048, typed=True)
+def _metric_of(
+    name: Any, kind: Any, unit: Any, labels: tuple[Any, ...], scale: Any, scrape_interval: Any, count: Any, total: Any
+) -> Metric:
     if not all(isinstance(text, str) for text in (name, unit, count, total, *labels)) or not isfinite(scale):
         raise ValueError("header with a malformed metric")
     interval = ScrapeInterval.SLOW if scrape_interval == FORMER_INTERVAL_S else ScrapeInterval(scrape_interval)
-    metric = Metric(name, Kind(kind), unit, "", tuple(labels), interval, scale, count, total)
+    metric = Metric(name, Kind(kind), unit, "", labels, interval, scale, count, total)
     known = CATALOGUE.get(name, metric)
     # Aggregation rules are not recorded; they are taken from the current catalogue.
     return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric
