@@ -14,6 +14,8 @@ def rounded(value: Cell, digits: int = DIGITS) -> Cell:
     """Return the value; floats are rounded to `digits` places, whole ones become integers, and non-finite ones None."""
     if not isinstance(value, float):
         return value
+    if value.is_integer():
+        return int(value)
     if not isfinite(value):
         return None
     number = round(value, digits)
@@ -24,9 +26,7 @@ def cells(columns: Iterable[Column], sample: Sample, devices: Mapping[str, str])
     """Return a sample's cells by column name; a device's name precedes its columns."""
     row: dict[str, Cell] = {}
     for column in columns:
-        if column.device:
-            row.setdefault(column.device, devices[column.device] or None)
-        row[column.name] = rounded(column.of(sample))
+        _add_cell(row, column, sample, devices)
     return row
 
 
@@ -36,8 +36,14 @@ def cells_with_ends(columns: Iterable[Column], sample: Sample, devices: Mapping[
     highest = replace(sample, values={series: ends[1] for series, ends in sample.spread.items()})
     row: dict[str, Cell] = {}
     for column in columns:
-        row |= cells([column], sample, devices)
+        _add_cell(row, column, sample, devices)
         if column.is_gauge:
             row[f"min_{column.name}"] = rounded(column.of(lowest))
             row[f"max_{column.name}"] = rounded(column.of(highest))
     return row
+
+
+def _add_cell(row: dict[str, Cell], column: Column, sample: Sample, devices: Mapping[str, str]) -> None:
+    if column.device:
+        row.setdefault(column.device, devices[column.device] or None)
+    row[column.name] = rounded(column.of(sample))
