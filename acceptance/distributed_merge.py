@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from benchmarks import node_recordings, simulated_recordings
+from collector.printable import count_text
 from tests.dask_cluster import DaskCluster, dask_cluster
 
 NODES, TICKS = 300, 4200
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
                 timer = threading.Timer(KILL_AFTER_S, replace_a_worker, [cluster])
                 if is_replaced:
                     timer.start()
-                name = f"{count} workers{', one replaced' if is_replaced else ''}"
+                name = f"{count_text(count, 'worker')}{', one replaced' if is_replaced else ''}"
                 measured(name, lambda output=output, at=cluster.address: merge(paths, output, "--scheduler", at))  # type: ignore[misc]
                 timer.cancel()
             for table in ("rows.tsv", "rows.csv"):
