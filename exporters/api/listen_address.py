@@ -70,7 +70,7 @@ def bind(listen: str) -> socket.socket:
 def check_address(listen: str) -> None:
     """Raise ListenError if `bind` would.
 
-    The check accepts no connections, because a client that connects to the agent would take it for ready.
+    It accepts no connections, because a client that connected would assume that the agent is ready.
     """
     _release(_bound(listen))
 

@@ -71,7 +71,7 @@ class RemoteWrite(PageSink):
         self._pools = [Pools(context_of(target, self._access)) for _ in range(self.shards)]
         self._requests_v2 = [RequestsV2(series_format.metadata) for _ in range(self.shards)]
         self._executor = ThreadPoolExecutor(self.shards, "remote write") if self.shards > 1 else None
-        # The points of the last request, if it failed, and the shards that are stored nevertheless.
+        # The points of the last request if it failed, and the shards that the store has accepted.
         self._stored: tuple[Sequence[bytes], frozenset[int]] = (), frozenset()
         # Whether to use 2.0, and whether the store has accepted it.
         self._is_v2, self._is_confirmed = True, False

@@ -241,7 +241,7 @@ def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
 
 
 def _numbers(letters: Bytes, is_digit: Bools, is_comma: Bools) -> Ints:
-    """Return the decimal numbers, each of which ends with a comma. Raises CodingError if one is too long."""
+    """Return the decimal numbers; each ends with a comma. Raises CodingError if one is too long."""
     commas = np.nonzero(is_comma)[0]
     if not len(commas):
         return commas

@@ -103,8 +103,8 @@ def _presence(block: Block) -> Bools:
 class _Previous:
     """For each line and series, the time since the previous reading, and whether no reset has occurred since then.
 
-    Most series of a source are on the same lines and have their last reading from the same time. They form a group, for
-    which everything is computed once. Every matrix below has a column for each group.
+    Most series of a source appear on the same lines and were last read at the same time. They form a group, and the
+    results are computed once per group. Each matrix below has one column per group.
 
     group_of   for each series, the number of its group.
     last       the line of the latest reading so far; -1 if there is none in the block.
