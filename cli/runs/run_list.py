@@ -21,7 +21,7 @@ from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from exporters.summary.summary_text import summary_lines
 

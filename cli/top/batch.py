@@ -10,7 +10,7 @@ from cli.top.styled_text import ASCII, plain
 from cli.top.view_state import ViewState
 from collector.printable import printable_json
 from exporters.line.cells import rounded
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMNS, Cells
 

@@ -10,7 +10,7 @@ from collector.printable import printable, printable_json
 from exporters.capacity.capacity_text import conclusions
 from exporters.capacity.number_text import rate_text
 from exporters.capacity.step_result import SearchResult, StepResult
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 
 VALUES = ("client_ops_per_s", "client_mean_ms", "client_p50_ms", "client_p95_ms", "client_p99_ms", "error_share")
 

@@ -10,7 +10,7 @@ from exporters.gnuplot.all_plots import Plot
 from exporters.gnuplot.data_files import Columns
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.gnuplot.plot_panel import axis, legend, plot
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 
 _SIZE = 1200, 700
 

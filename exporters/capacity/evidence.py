@@ -10,7 +10,8 @@ from exporters.comparison.client_amounts import ClientBins, Counts
 from exporters.comparison.resampling import Array
 from exporters.comparison.server_amounts import ServerInterval, row_ratios
 from exporters.files.merged_rows import OPERATIONS
-from exporters.line.columns import MS, Cell
+from exporters.line.columns import MS
+from exporters.line.formulas import Cell
 from exporters.summary.client_values import PERCENTILES
 from exporters.summary.conditions import Condition
 from exporters.summary.error_share import CLIENT_ERROR_SHARE, ERROR_SHARE

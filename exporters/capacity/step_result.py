@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from exporters.capacity.knee import knee_of
 from exporters.capacity.objective_verdict import Verdict
 from exporters.capacity.search import Bracket, Step, bracket
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.conditions import Condition
 
 

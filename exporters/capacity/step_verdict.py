@@ -9,7 +9,7 @@ from exporters.capacity.evidence import StepData, evidence_of
 from exporters.capacity.number_text import measured_text, rate_text
 from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
 from exporters.comparison.client_amounts import ALL
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.conditions import Condition
 
 MIN_ACHIEVED = 0.99

@@ -8,7 +8,7 @@ from exporters.comparison.client_amounts import ALL, KINDS, ClientBins, ClientCo
 from exporters.comparison.inference import LEVEL, Difference, RunAmounts, difference
 from exporters.comparison.quantities import Ratio
 from exporters.comparison.server_amounts import Bound, RowRatio, ServerInterval, bounds, row_ratios
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 
 # The columns of throughput: of the clients, or of the cluster if there are no client results.
 THROUGHPUT = (frozenset({"client_ops_per_s"}), frozenset({"reads_per_s", "writes_per_s"}))

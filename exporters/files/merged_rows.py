@@ -11,7 +11,8 @@ from collector.model.metric import Series
 from collector.model.sample import Sample
 from collector.model.snapshot import NEVER
 from exporters.line.cells import cells_with_ends, rounded
-from exporters.line.columns import DISK, INTERFACE, Cell
+from exporters.line.columns import DISK, INTERFACE
+from exporters.line.formulas import Cell
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View, events_text, interval_s
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 
 # Characters that would end a TSV cell or row become spaces, because IANA's text/tab-separated-values has no quoting.
 _ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"

@@ -5,7 +5,8 @@ from dataclasses import replace
 from math import isfinite
 
 from collector.model.sample import Sample
-from exporters.line.columns import Cell, Column
+from exporters.line.columns import Column
+from exporters.line.formulas import Cell
 
 DIGITS = 4
 

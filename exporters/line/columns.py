@@ -1,15 +1,14 @@
-"""Columns of a row: names in JSON and CSV, headers in a terminal, and the function that computes each cell.
+"""Columns of a row: names in JSON and CSV, headers in a terminal, and the formula of the cells.
 
 The classic columns are defined here because their names and order are stable. Most other columns of the wide view
 come from the metric definitions (`Metric.columns`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import compress
 
 from collector.model.metric import Kind, Metric, Series, WideColumn
-from collector.model.sample import Rate, Sample
+from exporters.line.formulas import CollectionTime, Formula, Gauge, Percentage, PerSecond, Ratio, SumOfRates
 
 MS = 1000.0
 MB = 2**20
@@ -19,14 +18,12 @@ PENDING: Series = ("cassandra_compaction_pending",)
 DISK, INTERFACE = "disk", "net_interface"
 """Names of the cells that hold the watched devices' names."""
 
-Cell = float | str | None
-
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its names, and the function that computes its cells.
+    """One column: its names, and the formula of its cells.
 
-    of      computes the cell for a sample.
+    of      the formula, which computes the cell for a sample.
     needs   names of the metrics that it reads.
     alone   the only series that it reads; () stands for all series of the metrics in `needs`.
     keep    priority on a narrow terminal; the columns with the lowest priority are hidden first.
@@ -36,7 +33,7 @@ class Column:
 
     name: str
     header: str
-    of: Callable[[Sample], Cell]
+    of: Formula
     needs: frozenset[str]
     digits: int = 1
     keep: int = 5
@@ -46,33 +43,6 @@ class Column:
     is_gauge: bool = False
 
 
-def per_s(sample: Sample, series: Series) -> float | None:
-    """Return a counter's rate per second; None if it is absent."""
-    rate = sample.values.get(series)
-    return rate.per_s if isinstance(rate, Rate) else None
-
-
-def ratio(sample: Sample, numerator: Series, denominator: Series) -> float | None:
-    """Return the quotient of two counters' increases over the same time (a mean or a share); None if undefined."""
-    above, below = sample.values.get(numerator), sample.values.get(denominator)
-    if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.increase:
-        return None
-    if above.elapsed_s != below.elapsed_s:
-        return None
-    return above.increase / below.increase
-
-
-def times(factor: float, value: float | None) -> float | None:
-    """Return the product; None if the value is absent."""
-    return None if value is None else factor * value
-
-
-def number(sample: Sample, series: Series) -> float | None:
-    """Return a gauge's value; None if it is absent."""
-    value = sample.values.get(series)
-    return value if isinstance(value, float) else None
-
-
 _CPU = "casstat_cpu_seconds_total"
 _CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
 _CPU_SERIES = tuple((_CPU, mode) for mode in _CPU_MODES)
@@ -80,16 +50,7 @@ _CPU_SERIES = tuple((_CPU, mode) for mode in _CPU_MODES)
 
 def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
     """Return a column with the percentage of CPU time spent in these modes."""
-    is_included = [mode in modes for mode in _CPU_MODES]
-
-    def share(sample: Sample) -> Cell:
-        rates = [sample.values.get(series) for series in _CPU_SERIES]
-        seconds = [rate.increase for rate in rates if isinstance(rate, Rate)]
-        total_s = sum(seconds)
-        if len(seconds) < len(_CPU_SERIES) or not total_s:
-            return None
-        return 100 * sum(compress(seconds, is_included)) / total_s
-
+    share = Percentage(_CPU_SERIES, tuple(mode in modes for mode in _CPU_MODES))
     text = text or f"CPU time in {name} mode, %"
     return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
 
@@ -131,17 +92,15 @@ def disk_columns(disk: str) -> list[Column]:
     }
     series = {key: (f"node_disk_{name}", disk) for key, name in short.items()}
 
-    def column(
-        name: str, header: str, of: Callable[[Sample], Cell], keys: Iterable[str], keep: int, text: str
-    ) -> Column:
+    def column(name: str, header: str, of: Formula, keys: Iterable[str], keep: int, text: str) -> Column:
         return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep, help=text, device=DISK)
 
-    def rate(key: str, factor: float = 1.0) -> Callable[[Sample], Cell]:
-        return lambda sample: times(factor, per_s(sample, series[key]))
+    def rate(key: str, factor: float = 1.0) -> Formula:
+        return PerSecond(series[key], factor)
 
     def wait(name: str, header: str, keys: tuple[str, str], text: str) -> Column:
         time, count = (series[key] for key in keys)
-        return column(name, header, lambda sample: times(MS, ratio(sample, time, count)), keys, 2, text)
+        return column(name, header, Ratio(time, count, MS), keys, 2, text)
 
     return [
         column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
@@ -159,10 +118,9 @@ def network_columns(interface: str) -> list[Column]:
     def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
         series = (f"node_network_{metric}_total", interface)
 
-        def take(sample: Sample) -> Cell:
-            return times(factor, per_s(sample, series))
-
-        return Column(name, header, take, frozenset((series[0],)), 2, keep, help=text, device=INTERFACE)
+        return Column(
+            name, header, PerSecond(series, factor), frozenset((series[0],)), 2, keep, help=text, device=INTERFACE
+        )
 
     return [
         column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
@@ -176,23 +134,11 @@ def network_columns(interface: str) -> list[Column]:
 
 def derived_columns() -> list[Column]:
     """Return the wide view's columns that are computed from several series."""
-    gc = "cassandra_jvm_gc_seconds_total"
-
-    def gc_share(sample: Sample) -> Cell:
-        rates = [rate.per_s for series, rate in sample.values.items() if series[0] == gc and isinstance(rate, Rate)]
-        if rates:
-            return 100 * sum(rates)
-        interval_s, gc_s = number(sample, (_GC_INTERVAL,)), number(sample, (_GC_TOTAL,))
-        return 100 * gc_s / interval_s if gc_s is not None and interval_s else None
-
-    def hits(cache: str) -> Callable[[Sample], Cell]:
-        return lambda s: times(100, ratio(s, (_HITS, cache), (_LOOKUPS, cache)))
-
     caches = [
         Column(
             f"{name}_cache_hit_pct",
             f"{short}Hit%",
-            hits(cache),
+            Ratio((_HITS, cache), (_LOOKUPS, cache), 100),
             frozenset((_HITS, _LOOKUPS)),
             1,
             2,
@@ -204,22 +150,30 @@ def derived_columns() -> list[Column]:
             ("chunk", "Chk", "ChunkCache"),
         )
     ]
-    text = "Reads per second that triggered a read repair"
-    repairs = Column("read_repairs_per_s", "RdRep", _repairs, frozenset(_REPAIRS), 1, 3, help=text)
+    # Random read repairs, which only Cassandra 3.11 attempts, and blocking ones, which follow a digest mismatch.
+    repairs = Column(
+        "read_repairs_per_s",
+        "RdRep",
+        SumOfRates(tuple((name,) for name in _REPAIRS)),
+        frozenset(_REPAIRS),
+        1,
+        3,
+        help="Reads per second that triggered a read repair",
+    )
     gc_pct = Column(
-        "gc_pct", "GC%", gc_share, frozenset((gc, _GC_INTERVAL, _GC_TOTAL)), 2, 4, help="Time in garbage collection, %"
+        "gc_pct",
+        "GC%",
+        CollectionTime(_GC, (_GC_TOTAL,), (_GC_INTERVAL,)),
+        frozenset((_GC, _GC_INTERVAL, _GC_TOTAL)),
+        2,
+        4,
+        help="Time in garbage collection, %",
     )
     return [UTILISATION, gc_pct, *caches, repairs]
 
 
-def _repairs(sample: Sample) -> Cell:
-    # The sum of random read repairs, which only Cassandra 3.11 attempts, and blocking ones, which follow a digest
-    # mismatch.
-    rates = [rate for name in _REPAIRS if (rate := per_s(sample, (name,))) is not None]
-    return sum(rates) if rates else None
-
-
 _REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
+_GC = "cassandra_jvm_gc_seconds_total"
 # From nodetool gcstats, which covers the time since any client last ran it.
 _GC_INTERVAL, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
 _HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
@@ -232,11 +186,11 @@ def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
 
 def _shown(metric: Metric, shown: WideColumn) -> Column:
     series = (metric.name, *shown.labels)
-    take = per_s if metric.kind is Kind.COUNTER else number
+    formula = PerSecond if metric.kind is Kind.COUNTER else Gauge
     return Column(
         shown.name,
         shown.header,
-        lambda sample: times(shown.scale, take(sample, series)),
+        formula(series, shown.scale),
         frozenset((metric.name,)),
         shown.digits,
         1,

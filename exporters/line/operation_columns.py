@@ -1,6 +1,5 @@
 """The reads and writes of a node, of keyspaces or of tables, and the columns that show them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -11,7 +10,8 @@ from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
-from exporters.line.columns import MS, Cell, Column, number, times
+from exporters.line.columns import MS, Column
+from exporters.line.formulas import number, times
 
 DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
 
@@ -127,22 +127,54 @@ _LOCAL = ("operations_total", "operation_seconds_total", "operation_duration_sec
 _SUMS = ("cassandra_local_operations_total", "cassandra_local_operation_seconds_total")
 
 
-def _percentile_ms(operations: Operations, operation: str, q: float) -> Callable[[Sample], Cell]:
-    def cell(sample: Sample) -> Cell:
-        buckets = operations.buckets(sample, operation)
-        decayed_s = None if buckets else operations.decayed_s(sample, operation, q)
-        return times(MS, histogram.quantile(buckets, q) if buckets else decayed_s)
+@dataclass(frozen=True)
+class OperationRate:
+    """Operations per second (see `Operations.per_s`)."""
 
-    return cell
+    operations: Operations
+    operation: str
+
+    def __call__(self, sample: Sample) -> float | None:
+        return self.operations.per_s(sample, self.operation)
 
 
-def _max_ms(operations: Operations, operation: str) -> Callable[[Sample], Cell]:
-    def cell(sample: Sample) -> Cell:
+@dataclass(frozen=True)
+class MeanLatency:
+    """The mean latency in milliseconds (see `Operations.mean_s`)."""
+
+    operations: Operations
+    operation: str
+
+    def __call__(self, sample: Sample) -> float | None:
+        return times(MS, self.operations.mean_s(sample, self.operation))
+
+
+@dataclass(frozen=True)
+class LatencyQuantile:
+    """A quantile of the interval's latencies in milliseconds, or the decaying one if their buckets are unknown."""
+
+    operations: Operations
+    operation: str
+    q: float
+
+    def __call__(self, sample: Sample) -> float | None:
+        buckets = self.operations.buckets(sample, self.operation)
+        if buckets:
+            return times(MS, histogram.quantile(buckets, self.q))
+        return times(MS, self.operations.decayed_s(sample, self.operation, self.q))
+
+
+@dataclass(frozen=True)
+class HighestLatency:
+    """The upper bound of the interval's latencies in milliseconds."""
+
+    operations: Operations
+    operation: str
+
+    def __call__(self, sample: Sample) -> float | None:
         # Cassandra's own maximum covers more than the interval, so it is not used.
-        buckets = operations.buckets(sample, operation)
+        buckets = self.operations.buckets(sample, self.operation)
         return times(MS, histogram.highest(buckets)) if buckets else None
-
-    return cell
 
 
 def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
@@ -153,7 +185,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
         Column(
             f"{word}s_per_s",
             f"{short}s/s",
-            lambda sample: operations.per_s(sample, operation),
+            OperationRate(operations, operation),
             rates,
             1,
             9,
@@ -162,7 +194,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
         Column(
             f"{word}_mean_ms",
             f"{short}Lat",
-            lambda sample: times(MS, operations.mean_s(sample, operation)),
+            MeanLatency(operations, operation),
             rates,
             3,
             9,
@@ -172,7 +204,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
             Column(
                 f"{word}_p{q}_ms",
                 f"{short}{q}th",
-                _percentile_ms(operations, operation, q / 100),
+                LatencyQuantile(operations, operation, q / 100),
                 tails,
                 3,
                 keep,
@@ -183,7 +215,7 @@ def operation_columns(operations: Operations, operation: str, short: str) -> lis
         Column(
             f"{word}_max_ms",
             f"{short}Max",
-            _max_ms(operations, operation),
+            HighestLatency(operations, operation),
             tails,
             3,
             3,

@@ -14,7 +14,8 @@ from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from collector.model.snapshot import NEVER
 from exporters.line.cells import rounded
-from exporters.line.columns import MS, ratio, times
+from exporters.line.columns import MS
+from exporters.line.formulas import ratio, times
 
 _COUNT, _TOTAL = REMAINDERS.values()
 _DURATION = "cassandra_table_operation_duration_seconds"

@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 
 from collector.model.sample import Sample
-from exporters.line.columns import Cell, Column, number
+from exporters.line.columns import Column
+from exporters.line.formulas import Cell, number
 from exporters.line.view import View, interval_s, problems, running
 
 # A row gets a remark if its tick is late by more than LATE_SHARE intervals, or if its rates cover more than

@@ -19,9 +19,9 @@ from exporters.line.columns import (
     derived_columns,
     disk_columns,
     network_columns,
-    number,
     shown_columns,
 )
+from exporters.line.formulas import number
 from exporters.line.operation_columns import Operations, operation_columns
 from exporters.line.table_rows import NEEDS as TABLE_METRICS
 

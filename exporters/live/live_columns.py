@@ -15,7 +15,8 @@ from collector.cluster.aggregation import WATCHED, is_summed_over_nodes
 from collector.cluster.live.sanitise import OPERATION_MODE
 from collector.model.metric import Kind
 from collector.model.sample import Sample
-from exporters.line.columns import Cell, Column, number, per_s, times
+from exporters.line.columns import Column
+from exporters.line.formulas import Cell, Gauge, SumOfRates, number
 from exporters.line.operation_columns import Operations
 from exporters.line.table_rows import NEEDS as TABLES
 from exporters.line.view import View, with_last_known
@@ -27,11 +28,6 @@ _UNAVAILABLES = "cassandra_client_request_unavailables_total"
 _HEAP, _HEAP_MAX = "cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"
 
 
-def _unavailables(sample: Sample) -> Cell:
-    rates = [rate for word in ("Read", "Write") if (rate := per_s(sample, (_UNAVAILABLES, word))) is not None]
-    return sum(rates) if rates else None
-
-
 def _heap_pct(sample: Sample) -> Cell:
     used, most = number(sample, (_HEAP,)), number(sample, (_HEAP_MAX,))
     return 100 * used / most if used is not None and most and most > 0 else None
@@ -41,7 +37,7 @@ _MORE = (
     Column(
         "unavailables_per_s",
         "Unavl",
-        _unavailables,
+        SumOfRates(((_UNAVAILABLES, "Read"), (_UNAVAILABLES, "Write"))),
         frozenset((_UNAVAILABLES,)),
         keep=4,
         help="Reads and writes per second that were rejected because too few replicas were up",
@@ -56,7 +52,7 @@ _MORE = (
     Column(
         "peers_unreachable",
         "Unrch",
-        lambda s: times(1, number(s, (_UNREACHABLE,))),
+        Gauge((_UNREACHABLE,)),
         frozenset((_UNREACHABLE,)),
         digits=0,
         keep=3,

@@ -9,7 +9,7 @@ from collector.host.busy_threads import THREAD_CPU_TIME
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import Choice, table_of
-from exporters.line.columns import number
+from exporters.line.formulas import number
 from exporters.saturation.network_load import NETWORK_SPEED, network_load
 from exporters.saturation.resources import Loads
 

@@ -4,7 +4,7 @@ from collector.cluster.aggregation import WATCHED
 from collector.host.network import SPEED
 from collector.model.metric import Series
 from collector.model.sample import Sample
-from exporters.line.columns import number, per_s
+from exporters.line.formulas import number, per_s
 
 NETWORK_SPEED: Series = (SPEED.name, WATCHED)
 _BYTES = ("node_network_receive_bytes_total", "node_network_transmit_bytes_total")

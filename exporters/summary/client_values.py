@@ -18,7 +18,8 @@ from dataclasses import replace
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, merged_latency, total_of
 from exporters.line.cells import rounded
-from exporters.line.columns import MS, Cell, times
+from exporters.line.columns import MS
+from exporters.line.formulas import Cell, times
 from exporters.summary.phase_summary import PhaseSummary
 
 LATENCY_KINDS = ("response", "service")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.printable import one_line
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.phase_summary import PhaseSummary
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {

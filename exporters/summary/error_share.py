@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from exporters.files.merged_rows import OPERATIONS
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.phase_summary import ERRORS, PhaseSummary
 
 ERROR_SHARE = "error_share"

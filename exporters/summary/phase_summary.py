@@ -11,7 +11,8 @@ from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 from exporters.files.merged_rows import OPERATIONS, Choice, Row, table_of
 from exporters.line.cells import rounded
-from exporters.line.columns import MS, Cell, times
+from exporters.line.columns import MS
+from exporters.line.formulas import Cell, times
 
 ERRORS: Mapping[str, str] = {
     "timeouts": "cassandra_client_request_timeouts_total",

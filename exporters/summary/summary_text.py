@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from collector.printable import count_text, local_time, one_line
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.phase_summary import CLIENT_PEAKS, ERRORS, PEAKS, PROCESS_CPU, Peak, PhaseSummary
 
 OPERATION_COLUMNS = (

@@ -7,7 +7,8 @@ from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult
 from collector.model import histogram
 from collector.model.histogram import Buckets
-from exporters.line.columns import MS, Cell
+from exporters.line.columns import MS
+from exporters.line.formulas import Cell
 from exporters.summary.client_values import TOLERANCE_S, combined_latency, total_within
 from exporters.summary.phase_summary import ERRORS
 

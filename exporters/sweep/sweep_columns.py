@@ -7,7 +7,7 @@ from typing import Any
 
 from collector.printable import printable_json
 from exporters.line.cells import rounded
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.sweep.sweep_rows import SweepRow, SweepTable
 
 SCHEMA_VERSION = 1

@@ -12,7 +12,7 @@ from collector.cluster.aggregation import Placement
 from collector.model.histogram import Buckets, highest, quantiles
 from collector.model.metric import Metric, Owner, Series
 from collector.model.sample import Rate, Sample
-from exporters.line.columns import ratio
+from exporters.line.formulas import ratio
 
 PER_S, VALUE = "per_s", "value"
 MACHINE, NETWORK = "machine", "network"

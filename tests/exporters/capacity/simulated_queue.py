@@ -12,7 +12,7 @@ import numpy as np
 from exporters.capacity.evidence import StepData
 from exporters.comparison.client_amounts import ALL, ClientBins
 from exporters.comparison.resampling import Array
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 
 SERVICE_RATE = 500.0
 WORKERS = 8

@@ -13,7 +13,7 @@ from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
 from exporters.capacity.step_verdict import achieved_verdict, refused_verdict, step_verdict
 from exporters.comparison.client_amounts import ALL, ClientBins
 from exporters.comparison.server_amounts import ServerInterval
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.summary.conditions import condition_of
 
 SECONDS = 40

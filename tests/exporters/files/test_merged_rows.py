@@ -18,7 +18,7 @@ from exporters.files.merged_rows import Choice, table_of
 from exporters.files.tsv_csv import header_text, rows_text
 from exporters.gnuplot.merged_run import NodeRows, node_rows, run_of
 from exporters.gnuplot.plot_data import CLUSTER
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from tests.collector.cluster.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes
 
 CHOICE = Choice()

@@ -8,7 +8,7 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from exporters.catalogue_page import page
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View, interval_s
 from tests.exporters.samples import busy, durations, plain, rate, unknown

@@ -12,7 +12,7 @@ from exporters.comparison.comparison_report import Report
 from exporters.comparison.inference import Difference
 from exporters.comparison.run_settings import RunSettings
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
-from exporters.line.columns import Cell
+from exporters.line.formulas import Cell
 from exporters.report.report_data import Baseline, Cost, ReportData
 from exporters.saturation.hot_table import HotTable
 from exporters.saturation.resources import CPU, DISK, GENERATOR

@@ -13,7 +13,7 @@ from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
-from exporters.line.columns import ratio
+from exporters.line.formulas import ratio
 from exporters.sinks.parts.line_protocol import LineEncoder, key
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE

@@ -1,0 +1,130 @@
+"""Formulas: each computes a column's cell from a sample.
+
+They are data rather than functions, so that `exporters.files.column_arrays` can also compute a column for all of a
+node's intervals at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
+
+from collector.model.metric import Series
+from collector.model.sample import Rate, Sample
+
+Cell = float | str | None
+Formula = Callable[[Sample], Cell]
+"""One of the formulas below, or any other function, which then costs more time in a merge."""
+
+
+@dataclass(frozen=True)
+class PerSecond:
+    """A counter's rate per second, times `factor`."""
+
+    series: Series
+    factor: float = 1.0
+
+    def __call__(self, sample: Sample) -> float | None:
+        return times(self.factor, per_s(sample, self.series))
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A gauge, times `factor`."""
+
+    series: Series
+    factor: float = 1.0
+
+    def __call__(self, sample: Sample) -> float | None:
+        return times(self.factor, number(sample, self.series))
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The quotient of two counters' increases (see `ratio`), times `factor`."""
+
+    numerator: Series
+    denominator: Series
+    factor: float = 1.0
+
+    def __call__(self, sample: Sample) -> float | None:
+        return times(self.factor, ratio(sample, self.numerator, self.denominator))
+
+
+@dataclass(frozen=True)
+class Percentage:
+    """The share of some counters in the increase of all of them, in percent; None unless all are known.
+
+    is_included  whether each counter belongs to the share.
+    """
+
+    series: tuple[Series, ...]
+    is_included: tuple[bool, ...]
+
+    def __call__(self, sample: Sample) -> float | None:
+        rates = [sample.values.get(series) for series in self.series]
+        increases = [rate.increase for rate in rates if isinstance(rate, Rate)]
+        total = sum(increases)
+        if len(increases) < len(rates) or not total:
+            return None
+        return 100 * sum(compress(increases, self.is_included)) / total
+
+
+@dataclass(frozen=True)
+class SumOfRates:
+    """The sum of the known rates per second; None if none is known."""
+
+    series: tuple[Series, ...]
+
+    def __call__(self, sample: Sample) -> float | None:
+        rates = [rate for series in self.series if (rate := per_s(sample, series)) is not None]
+        return sum(rates) if rates else None
+
+
+@dataclass(frozen=True)
+class CollectionTime:
+    """The share of time spent in garbage collection, in percent.
+
+    counter           the metric with a counter of seconds for each garbage collector.
+    total, interval   gauges that are used if there is no such counter: the time in collections during an interval, and
+                      its length.
+    """
+
+    counter: str
+    total: Series
+    interval: Series
+
+    def __call__(self, sample: Sample) -> float | None:
+        rates = [
+            rate.per_s for series, rate in sample.values.items() if series[0] == self.counter and isinstance(rate, Rate)
+        ]
+        if rates:
+            return 100 * sum(rates)
+        interval, total = number(sample, self.interval), number(sample, self.total)
+        return 100 * total / interval if total is not None and interval else None
+
+
+def per_s(sample: Sample, series: Series) -> float | None:
+    """Return a counter's rate per second; None if it is absent."""
+    rate = sample.values.get(series)
+    return rate.per_s if isinstance(rate, Rate) else None
+
+
+def ratio(sample: Sample, numerator: Series, denominator: Series) -> float | None:
+    """Return the quotient of two counters' increases over the same time (a mean or a share); None if undefined."""
+    above, below = sample.values.get(numerator), sample.values.get(denominator)
+    if not isinstance(above, Rate) or not isinstance(below, Rate) or not below.increase:
+        return None
+    if above.elapsed_s != below.elapsed_s:
+        return None
+    return above.increase / below.increase
+
+
+def times(factor: float, value: float | None) -> float | None:
+    """Return the product; None if the value is absent."""
+    return None if value is None else factor * value
+
+
+def number(sample: Sample, series: Series) -> float | None:
+    """Return a gauge's value; None if it is absent."""
+    value = sample.values.get(series)
+    return value if isinstance(value, float) else None
