@@ -225,20 +225,21 @@ def _unpack_files(folder: Path, files: "Future[list[tuple[PurePosixPath, bytes]]
 def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:
     """Write a node's rows to its own pair of files; return their paths."""
     from exporters.files.merged_rows import table_of
-    from exporters.files.tsv_csv import rows_text, write_part
+    from exporters.files.node_text import node_text
+    from exporters.files.tsv_csv import write_part
 
     table = table_of(choice)
     name = sha256(node.node.encode(errors="replace")).hexdigest()
-    return write_part(folder, name, rows_text(table.header, (row for _, row in table.node_rows(node))))
+    return write_part(folder, name, node_text(table, node))
 
 
 def pack_rows(choice: "Choice", node: "NodeRun") -> tuple[str, bytes, bytes]:
     """Return a name for a node's rows, and the rows as compressed TSV and CSV."""
     from exporters.files.merged_rows import table_of
-    from exporters.files.tsv_csv import rows_text
+    from exporters.files.node_text import node_text
 
     table = table_of(choice)
-    tsv, csv = rows_text(table.header, (row for _, row in table.node_rows(node)))
+    tsv, csv = node_text(table, node)
     name = sha256(node.node.encode(errors="replace")).hexdigest()
     return name, zlib.compress(tsv.encode(), 1), zlib.compress(csv.encode(), 1)
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 from collector.cluster.cluster_sample import ClusterSample
@@ -14,6 +15,9 @@ from collector.journal.tick_order import Integrity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
 
+if TYPE_CHECKING:
+    from collector.cluster.node_columns import NodeColumns
+
 DEFAULT_S = 5.0
 """The default interval for a merged run."""
 Product = TypeVar("Product")
@@ -23,14 +27,21 @@ Product = TypeVar("Product")
 class NodeRun:
     """One node's intervals on the grid.
 
-    intervals  the intervals with at least one of the node's ticks, by index.
-    integrity  the defects in the node's files.
+    read_intervals  returns `intervals`.
+    integrity       the defects in the node's files.
+    columns         the same intervals as arrays, if the columnar merge made them.
     """
 
     node: str
     head: Header
-    intervals: Mapping[int, NodeInterval]
+    read_intervals: Callable[[], Mapping[int, NodeInterval]]
     integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
+    columns: "NodeColumns | None" = None
+
+    @cached_property
+    def intervals(self) -> Mapping[int, NodeInterval]:
+        """The intervals with at least one of the node's ticks, by index."""
+        return self.read_intervals()
 
     def answered(self, sample: Sample) -> bool:
         """Return whether Cassandra answered in the interval of `sample`, one of the node's samples."""
@@ -81,8 +92,11 @@ class Job(Generic[Product]):
 
     def result(self, run: NodeRun) -> NodeResult[Product]:
         """Return a node's result, including its product."""
-        ticks = sum(interval.ticks for interval in run.intervals.values())
-        missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
+        if run.columns is not None:
+            ticks, missed = sum(run.columns.ticks), sum(run.columns.missed)
+        else:
+            ticks = sum(interval.ticks for interval in run.intervals.values())
+            missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
         return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))
 
 

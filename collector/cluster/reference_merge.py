@@ -57,7 +57,7 @@ def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_serie
             integrity += order.integrity(damaged)
 
     intervals = node_intervals(entries(), grid, clock)
-    return NodeRun(recording.node, recording.sessions[-1].head, intervals, integrity)
+    return NodeRun(recording.node, recording.sessions[-1].head, lambda: intervals, integrity)
 
 
 def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:

@@ -12,8 +12,8 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory, gettempdir
 from typing import TypeVar
 
+from collector.cluster.arrays import Ints
 from collector.cluster.clock_correction import ClockCorrection
-from collector.cluster.columnar.arrays import Ints
 from collector.cluster.columnar.cluster_sums import ClusterSums
 from collector.cluster.columnar.worker import merge_nodes
 from collector.cluster.merge_job import Job, NodeResult, Product

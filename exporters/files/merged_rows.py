@@ -62,17 +62,31 @@ class Table:
         """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""
         operations = self.view.operations
         return {
-            "time": rounded(sample.tick.time_s),
-            "node": name,
-            "interval_s": rounded(interval_s(sample), 6),
-            "nodes": answered,
-            "nodes_missing": missing,
+            **first_cells(name, sample, answered, missing),
             **{word: rounded(operations.increase(sample, operation)) for operation, word in OPERATIONS},
             **cells_with_ends(self.view.columns, sample, dict(zip((DISK, INTERFACE), devices, strict=True))),
-            "percentiles": "decayed" if operations.is_decayed(sample) else "interval",
-            "late_ms": rounded(1000 * sample.tick.late_s),
-            "events": events_text(sample) or None,
+            **last_cells(sample, is_decayed=operations.is_decayed(sample)),
         }
+
+
+def first_cells(name: str, sample: Sample, answered: int, missing: int) -> Row:
+    """Return the cells to the left of the numbers of operations; the arguments are those of `Table.row`."""
+    return {
+        "time": rounded(sample.tick.time_s),
+        "node": name,
+        "interval_s": rounded(interval_s(sample), 6),
+        "nodes": answered,
+        "nodes_missing": missing,
+    }
+
+
+def last_cells(sample: Sample, *, is_decayed: bool) -> Row:
+    """Return the cells to the right of the view's columns."""
+    return {
+        "percentiles": "decayed" if is_decayed else "interval",
+        "late_ms": rounded(1000 * sample.tick.late_s),
+        "events": events_text(sample) or None,
+    }
 
 
 @lru_cache(maxsize=4)

@@ -15,8 +15,8 @@ from urllib.parse import quote
 import numpy as np
 
 from collector.arrow import csv, pa, pc, pq
+from collector.cluster.arrays import Floats, Ints
 from collector.cluster.clock_correction import ClockCorrection
-from collector.cluster.columnar.arrays import Floats, Ints
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings, SourceSeries
 from collector.cluster.columnar.reduce import is_repeated

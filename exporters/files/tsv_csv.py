@@ -14,6 +14,8 @@ _ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
 _TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
 _UNSAFE = re.compile(f"[{_ENDS}]")
 
+CSV_LINE_END = "\r\n"
+"""The end of a line as `csv` writes it, which is that of RFC 4180."""
 Text = tuple[str, str]
 """The same rows as TSV and as CSV."""
 
@@ -28,14 +30,36 @@ def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text
     tsv, out = io.StringIO(), io.StringIO()
     writer = csv.writer(out)
     for row in rows:
-        cells = [
-            "" if (cell := row.get(column)) is None else cell if isinstance(cell, str) else repr(cell)
-            for column in header
-        ]
+        cells = _texts(header, row)
         writer.writerow(cells)
-        tsv.write("\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells]))
+        tsv.write(_tsv(cells))
         tsv.write("\n")
     return tsv.getvalue(), out.getvalue()
+
+
+def cells_texts(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> list[Text]:
+    """Return the cells of each row as TSV and as CSV, without the end of the line."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    texts = []
+    for row in rows:
+        cells = _texts(header, row)
+        # A row with a single empty cell would be quoted, so another cell is written and removed.
+        writer.writerow([*cells, ""])
+        texts.append((_tsv(cells), out.getvalue().removesuffix(f",{CSV_LINE_END}")))
+        out.seek(0)
+        out.truncate()
+    return texts
+
+
+def _texts(header: Sequence[str], row: Mapping[str, Cell]) -> list[str]:
+    return [
+        "" if (cell := row.get(column)) is None else cell if isinstance(cell, str) else repr(cell) for column in header
+    ]
+
+
+def _tsv(cells: Sequence[str]) -> str:
+    return "\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells])
 
 
 def write_part(folder: Path, name: str, text: Text) -> tuple[Path, Path]:

@@ -42,7 +42,7 @@ class Operations:
             object.__setattr__(self, attribute, name)
 
     @cached_property
-    def _is_pattern(self) -> bool:
+    def is_pattern(self) -> bool:
         return any(letter in "*?[" for letter in self.keyspace + self.table)
 
     @property
@@ -104,7 +104,7 @@ class Operations:
     def _values(self, sample: Sample, metric: str, operation: str) -> dict[Series, Derived]:
         """Return the metric's values for the selected keyspaces and tables, keyed by labels."""
         wanted = self.series(metric, operation)
-        if not self._is_pattern:
+        if not self.is_pattern:
             value = sample.values.get(wanted)
             return {} if value is None else {wanted[1:]: value}
         return {

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from collector.cluster import aggregation
+from collector.cluster.arrays import Bools, Floats, Ints
 from collector.cluster.cluster_sample import ClusterSample
-from collector.cluster.columnar.arrays import Bools, Floats, Ints
-from collector.cluster.columnar.node_columns import NodeColumns
 from collector.cluster.grid import Grid
+from collector.cluster.node_columns import NodeColumns
 from collector.cluster.node_intervals import placement
 from collector.model import histogram
 from collector.model.histogram import Buckets

@@ -6,7 +6,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
 from itertools import groupby
 
-from collector.cluster.columnar.arrays import Ints
+from collector.cluster.arrays import Ints
 from collector.cluster.columnar.cluster_sums import ClusterSums
 from collector.cluster.columnar.worker import interval_span, merge_nodes
 from collector.cluster.merge_job import Job, Merged, NodeResult, Product, catalogue_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from collector.cluster.columnar.arrays import Bools, Bytes, Floats, Ints, integers
+from collector.cluster.arrays import Bools, Bytes, Floats, Ints, integers
 from collector.journal import delta_codec
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage

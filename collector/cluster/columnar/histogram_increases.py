@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collector.cluster.columnar.arrays import Bools, Floats, Ints
+from collector.cluster.arrays import Bools, Floats, Ints
 from collector.cluster.columnar.decode import Block
 from collector.cluster.columnar.last_readings import LastReadings
 from collector.journal.validation import CodingError

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from collector.cluster.columnar.arrays import Ints
+from collector.cluster.arrays import Ints
 from collector.model.metric import Series
 
 SourceSeries = tuple[str, Series]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from collector.cluster.arrays import Bools, Floats, Ints
 from collector.cluster.clock_correction import ClockCorrection
-from collector.cluster.columnar.arrays import Bools, Floats, Ints
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings
-from collector.cluster.columnar.node_columns import IntervalSums, NodeColumns
 from collector.cluster.columnar.series_rates import BlockRates, rates_of
 from collector.cluster.grid import Grid
+from collector.cluster.node_columns import IntervalSums, NodeColumns
 from collector.cluster.node_intervals import shared_name, with_reference_time
 from collector.cluster.recordings import Recording
 from collector.journal.footer import Footer
@@ -172,6 +172,7 @@ class _NodeReducer:
         return NodeColumns(
             node,
             head,
+            self._grid,
             indices,
             sums,
             self._units,

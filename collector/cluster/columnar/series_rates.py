@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from collector.cluster.columnar.arrays import Bools, Floats, Ints, integers
+from collector.cluster.arrays import Bools, Floats, Ints, integers
 from collector.cluster.columnar.decode import MAX_SUM, Block
 from collector.cluster.columnar.histogram_increases import Buckets, histogram_increases
 from collector.cluster.columnar.last_readings import LastReading, LastReadings, SourceSeries

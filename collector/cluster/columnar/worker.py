@@ -1,10 +1,11 @@
 """One task of the columnar merge: reduces a group of recordings to columns and sums them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
-from collector.cluster.columnar.arrays import Ints
+from collector.cluster.arrays import Ints
 from collector.cluster.columnar.cluster_sums import ClusterSums
 from collector.cluster.columnar.reduce import reduced
 from collector.cluster.merge_job import Job, NodeResult, NodeRun, Product
@@ -46,6 +47,6 @@ def merge_nodes(
     for recording in recordings:
         node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted)
         sums.add(node)
-        run = NodeRun(node.node, node.head, node.intervals(job.grid, job.wanted), node.integrity)
+        run = NodeRun(node.node, node.head, partial(node.intervals, job.wanted), node.integrity, node)
         results.append(job.result(run))
     return results, sums

@@ -201,7 +201,7 @@ def test_both_implementations_give_the_same_node_intervals(
     ((recording,), _) = recordings(all_sessions)
     reference = node_run(recording, grid, clock)
     columns = reduced(recording, grid, clock)
-    columnar = columns.intervals(grid)
+    columnar = columns.intervals()
     assert reference.integrity == Integrity() == columns.integrity
     assert reference.intervals.keys() == columnar.keys()
     for index, interval in reference.intervals.items():

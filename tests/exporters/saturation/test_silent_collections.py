@@ -27,7 +27,7 @@ def interval(number: int, rate: Rate | None = None, *events: Event, answers: boo
 
 
 def shares(intervals: Mapping[int, NodeInterval]) -> dict[int, float]:
-    return silent_gc_shares(GRID, NodeRun("n1", Header("1.0", 1.0, "one", sources=(SOURCE,)), intervals))
+    return silent_gc_shares(GRID, NodeRun("n1", Header("1.0", 1.0, "one", sources=(SOURCE,)), lambda: intervals))
 
 
 def silent(number: int, *events: Event) -> NodeInterval:

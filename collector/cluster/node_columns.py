@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from collector.cluster.columnar.arrays import Floats, Ints
+from collector.cluster.arrays import Floats, Ints
 from collector.cluster.grid import Grid, NodeInterval
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
@@ -35,10 +35,11 @@ class IntervalSums:
 
 @dataclass
 class NodeColumns:
-    """A node's intervals in columnar form; `indices` contains the interval index for each row."""
+    """A node's intervals on a grid in columnar form; `indices` contains the interval index for each row."""
 
     node: str
     head: Header
+    grid: Grid
     indices: list[int]
     sums: IntervalSums
     units: Mapping[str, str]
@@ -50,13 +51,13 @@ class NodeColumns:
     ticks: list[int]
     integrity: Integrity
 
-    def intervals(self, grid: Grid, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
+    def intervals(self, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
         """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""
         values, spread = self._values(wanted)
         covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
         intervals = {}
         for row, index in enumerate(self.indices):
-            tick = Tick(grid.end_of(index), self.late_s[row], self.missed[row])
+            tick = Tick(self.grid.end_of(index), self.late_s[row], self.missed[row])
             elapsed_s = {
                 source: source_elapsed[row] for source, source_elapsed in covered.items() if source_elapsed[row]
             }

@@ -1,4 +1,4 @@
-"""The numpy array types used in the columnar merge, and a checked conversion of integers."""
+"""The numpy array types of the columnar merge, and a checked conversion of integers."""
 
 from array import array
 from collections.abc import Sequence
