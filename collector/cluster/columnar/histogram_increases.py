@@ -54,6 +54,7 @@ class HistogramIncreases:
 
 def histogram_increases(
     block: Block,
+    all_increases: Buckets,
     last_readings: LastReadings,
     metrics: Mapping[str, Metric],
     continues: Bools,
@@ -65,9 +66,9 @@ def histogram_increases(
 ) -> HistogramIncreases:
     """Return a block's histogram increases for the lines and columns for which `continues` is true.
 
-    Raises CodingError and ValueError.
+    `all_increases` are those of `Block.bucket_increases`. Raises CodingError and ValueError.
     """
-    all_increases, counted = block.bucket_increases(), continues.copy()
+    counted = continues.copy()
     result = HistogramIncreases([], counted, {}, {}, [])
     column_indices = {key: column_index for column_index, key in enumerate(block.series)}
     for column_index, layouts in _layouts_by_column(block).items():

@@ -110,13 +110,12 @@ class _NodeReducer:
 
     def _take(self, block: Block) -> None:
         head = block.head
-        rates = rates_of(block, self._carry, head.catalogue)
+        rates = rates_of(block, self._carry, head.catalogue, self._wanted)
         for name, metric in head.catalogue.items():
             self._units[name] = metric.unit
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
                 raise UnsupportedError(f"conflicting definitions of {name}")
-        elapsed = _elapsed_by_source(block, rates)
-        covers_s = np.max([np.zeros(len(block.ticks)), *elapsed.values()], axis=0).tolist()
+        covers_s = np.max([np.zeros(len(block.ticks)), *rates.covered.values()], axis=0).tolist()
         indices = [
             self._grid.index_of(self._clock.reference_s(tick.time_s), head.interval_s, covered_s)
             for tick, covered_s in zip(block.ticks, covers_s, strict=True)
@@ -137,9 +136,7 @@ class _NodeReducer:
         starts = np.nonzero(np.diff(interval_indices, prepend=interval_indices[0] - 1))[0]
         self._add_texts(block, rates, np.asarray(order), interval_indices[starts], starts)
         metrics = _with_counters(head.catalogue, self._wanted)
-        self._parts.append(
-            _block_sums(block, metrics, rates, elapsed, np.asarray(order), interval_indices[starts], starts)
-        )
+        self._parts.append(_block_sums(block, metrics, rates, np.asarray(order), interval_indices[starts], starts))
 
     def _events_of(self, line: int, block: Block, rates: BlockRates) -> list[Event]:
         """Return a line's events."""
@@ -202,21 +199,6 @@ def _eventful_lines(block: Block, rates: BlockRates) -> list[int]:
     return sorted(lines | {line for line, _ in rates.disagreements} | rates.restarted.keys())
 
 
-def _elapsed_by_source(block: Block, rates: BlockRates) -> dict[str, Floats]:
-    """Return each line's elapsed time for each source with counters; 0 for a line without a rate from that source."""
-    metrics = block.head.catalogue
-    counters: dict[str, list[int]] = {}
-    for column_index, (source, series) in enumerate(rates.keys):
-        if series[0] in metrics and metrics[series[0]].kind is Kind.COUNTER:
-            counters.setdefault(source, []).append(column_index)
-    elapsed = {}
-    for source, columns in counters.items():
-        # The minimum, as in `collector.model.rates`.
-        lowest = np.where(rates.valid[:, columns], rates.elapsed[:, columns], np.inf).min(axis=1)
-        elapsed[source] = np.where(np.isinf(lowest), 0.0, lowest)
-    return elapsed
-
-
 def _with_counters(catalogue: Mapping[str, Metric], names: Collection[str] | None) -> Mapping[str, Metric]:
     """Return the metrics with these names, and the counters of those that are histograms; None stands for all names."""
     if names is None:
@@ -230,7 +212,6 @@ def _block_sums(
     block: Block,
     metrics: Mapping[str, Metric],
     rates: BlockRates,
-    elapsed_by_source: Mapping[str, Floats],
     order: Ints,
     indices: Ints,
     starts: Ints,
@@ -254,7 +235,7 @@ def _block_sums(
     counters = [names[column_index] for column_index in of(Kind.COUNTER)]
     increase = summed(rates.increase[cells], valid) * scale[of(Kind.COUNTER)]
     elapsed = summed(rates.elapsed[cells], valid)
-    elapsed_sums = {source: np.add.reduceat(times[order], starts) for source, times in elapsed_by_source.items()}
+    elapsed_sums = {source: np.add.reduceat(times[order], starts) for source, times in rates.covered.items()}
     cells = np.ix_(order, of(Kind.GAUGE))
     known, values = rates.known[cells], rates.values[cells] * scale[of(Kind.GAUGE)]
     gauges = (

@@ -3,13 +3,14 @@
 The results are equal to those of `collector.model.rates`, which works tick by tick; a property test compares the two.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from collector.cluster.arrays import Bools, Floats, Ints, integers
+from collector.cluster.arrays import Bools, Floats, Ints
+from collector.cluster.columnar.column_selection import IntegerChanges, Selection, integers_of, last_of, selection
 from collector.cluster.columnar.decode import MAX_SUM, Block
 from collector.cluster.columnar.histogram_increases import Buckets, histogram_increases
 from collector.cluster.columnar.last_readings import LastReading, LastReadings, SourceSeries
@@ -22,6 +23,7 @@ class BlockRates:
     """A block's rates, as matrices with a row for each line and a column for each key.
 
     keys       the source and series of each column.
+    covered    for each source with counters, the time that each line's rates cover; 0 for a line without rates.
     present    whether a line contains a series.
     exact      the latest integer value of each series; for `mixed` columns, the numbers are only in `values`.
     valid      whether a counter's raw `increase` and `elapsed` are known.
@@ -34,6 +36,7 @@ class BlockRates:
     """
 
     keys: Sequence[SourceSeries]
+    covered: Mapping[str, Floats]
     present: Bools
     exact: Ints
     mixed: frozenset[int]
@@ -50,26 +53,58 @@ class BlockRates:
     disagreements: Sequence[tuple[int, str]]
 
 
-def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Metric]) -> BlockRates:
-    """Return a block's rates, and update `last_readings`. Raises CodingError."""
-    present = _presence(block)
-    columns = _Previous(block, last_readings, present)
-    kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
-    values, increase, exact = _values(block, last_readings, present, kinds)
+def rates_of(
+    block: Block,
+    last_readings: LastReadings,
+    metrics: Mapping[str, Metric],
+    wanted: Collection[str] | None = None,
+) -> BlockRates:
+    """Return a block's rates, and update `last_readings`. Raises CodingError.
+
+    wanted  the names of the metrics whose series become columns; None for all. Other series become columns only if the
+            results depend on their values on each line (see `selection`).
+    """
+    last = last_of(block, last_readings)
+    all_present = _presence(block)
+    previous = _Previous(block, last, all_present)
+    all_changes = IntegerChanges.of(block)
+    all_kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
+    _check(block, all_present, all_kinds, all_changes)
+    selected = selection(block, last, metrics, all_changes, wanted)
+    line, column, bucket, gain = block.bucket_increases()
+    narrow = selected.block(block)
+    present, group_of = all_present[:, selected.columns], previous.group_of[selected.columns]
+    kinds = [all_kinds[column_index] for column_index in selected.columns.tolist()]
+    last = [last[column_index] for column_index in selected.columns.tolist()]
+    values, increase, exact = _values(narrow, last, present, selected.changes(all_changes))
     counter, gauge, bucketed = (
-        np.asarray([kind is wanted for kind in kinds], bool) for wanted in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
+        np.asarray([kind is wanted_kind for kind in kinds], bool)
+        for wanted_kind in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
     )
-    elapsed, continues = columns.elapsed[:, columns.group_of], columns.continues[:, columns.group_of]
+    elapsed, continues = previous.elapsed[:, group_of], previous.continues[:, group_of]
     valid = continues & counter & (increase >= 0)
     histograms = histogram_increases(
-        block, last_readings, metrics, continues & bucketed, values, increase, valid, elapsed, present
+        narrow,
+        (line, selected.number_of[column], bucket, gain),
+        last_readings,
+        metrics,
+        continues & bucketed,
+        values,
+        increase,
+        valid,
+        elapsed,
+        present,
     )
-    _remember(block, last_readings, columns, values, exact, histograms.totals)
+    is_counter = np.asarray([kind is Kind.COUNTER for kind in all_kinds], bool)
+    mixed = frozenset({column_index for _, column_index, _ in narrow.others} | histograms.lengths.keys())
+    covered = previous.covered(is_counter, selected, valid)
+    _remember(block, last_readings, previous, selected, all_changes, values, mixed, histograms.totals)
     return BlockRates(
-        block.series,
+        narrow.series,
+        covered,
         present,
         exact,
-        frozenset({column_index for _, column_index, _ in block.others} | histograms.lengths.keys()),
+        mixed,
         values,
         increase,
         elapsed,
@@ -78,8 +113,8 @@ def rates_of(block: Block, last_readings: LastReadings, metrics: Mapping[str, Me
         histograms.buckets,
         histograms.counted,
         histograms.lengths,
-        columns.restarted,
-        _texts(block, kinds),
+        previous.restarted,
+        _texts(narrow, kinds),
         histograms.disagreements,
     )
 
@@ -114,8 +149,7 @@ class _Previous:
     continues  whether there is a previous reading without a reset since then.
     """
 
-    def __init__(self, block: Block, last_readings: LastReadings, present: Bools) -> None:
-        carried = [last_readings.get(key) for key in block.series]
+    def __init__(self, block: Block, carried: Sequence[LastReading | None], present: Bools) -> None:
         self.names = list(dict.fromkeys(["", *(last_reading.origin for last_reading in carried if last_reading)]))
         self.group_of = _groups(block, carried, present)
         representatives = np.unique(self.group_of, return_index=True)[1].tolist()
@@ -145,6 +179,23 @@ class _Previous:
         with np.errstate(invalid="ignore"):
             self.elapsed: Floats = self.at - at_before
             self.continues: Bools = known & same & (self.elapsed > 0)
+
+    def covered(self, is_counter: Bools, selected: Selection, valid: Bools) -> dict[str, Floats]:
+        """Return the time that each line's rates cover, for each source with counters; 0 for a line without rates.
+
+        It is the minimum over the source's counters, as in `collector.model.rates`. `valid` has the lines on which the
+        selected counters have a rate; a counter that is not selected has one wherever its group continues.
+        """
+        covered: dict[str, Floats] = {}
+        for group, source in enumerate(self._sources):
+            own = (self.group_of == group) & is_counter
+            if not own.any():
+                continue
+            numbers = selected.number_of[own]
+            has_rate = self.continues[:, group] if (numbers < 0).any() else valid[:, numbers].any(axis=1)
+            elapsed = np.where(has_rate, self.elapsed[:, group], np.inf)
+            covered[source] = np.minimum(covered[source], elapsed) if source in covered else elapsed
+        return {source: np.where(np.isinf(elapsed), 0.0, elapsed) for source, elapsed in covered.items()}
 
     def _readings(self, block: Block) -> tuple[Floats, Ints]:
         """Return the completion time and origin for each line and group."""
@@ -189,7 +240,7 @@ def _groups(block: Block, carried: Sequence[LastReading | None], present: Bools)
 
 
 def _values(
-    block: Block, last_readings: LastReadings, present: Bools, kinds: Sequence[Kind | None]
+    block: Block, last: Sequence[LastReading | None], present: Bools, integer_changes: IntegerChanges
 ) -> tuple[Floats, Floats, Ints]:
     """Return the latest number (NaN if none), its increase and the latest integer for each line and series.
 
@@ -197,13 +248,12 @@ def _values(
     """
     line_count, number = present.shape
     changes = np.zeros((line_count, number), np.int64)
-    lines_changed, column = block.integers.positions()
-    changes[lines_changed, column] = changed = integers(block.integers.values)
-    _check(block, present, kinds, lines_changed, column, changed)
+    lines_changed, column = integer_changes.lines, integer_changes.columns
+    changes[lines_changed, column] = integer_changes.changes
     exact: Ints = np.cumsum(changes, axis=0)
     first = np.argmax(present, axis=0)
-    last_values = [last_readings[key].value if key in last_readings else None for key in block.series]
-    before = np.asarray([value if isinstance(value, int) else 0 for value in last_values], np.int64)
+    last_values = [reading.value if reading else None for reading in last]
+    before = integers_of(last)
     increase = changes.astype(np.float64)
     increase[0] = exact[0] - before
     # These series begin within the block.
@@ -222,21 +272,21 @@ def _values(
         other = {line: value for line, other_index, value in block.others if other_index == column_index}
         values[:, column_index] = _mixed_values(gains, other, line_count)
         with np.errstate(invalid="ignore"):
-            last = last_values[column_index]
+            last_value = last_values[column_index]
+            last_number = np.nan if last_value is None else last_value
             earlier = values[:-1, column_index].copy()
-            earlier[: first[column_index]] = np.nan if last is None else last
-            increase[:, column_index] = values[:, column_index] - np.concatenate(
-                [[np.nan if last is None else last], earlier]
-            )
+            earlier[: first[column_index]] = last_number
+            increase[:, column_index] = values[:, column_index] - np.concatenate([[last_number], earlier])
     for _, column_index, _ in block.lengths:
         values[:, column_index] = increase[:, column_index] = np.nan
     return values, increase, exact
 
 
-def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], at: Ints, column: Ints, changed: Ints) -> None:
+def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: IntegerChanges) -> None:
     """Raise CodingError for input that record-by-record decoding would reject."""
-    begun = np.full(len(kinds), len(present))
-    begun[column[::-1]] = at[::-1]
+    column, changed = changes.columns, changes.changes
+    first = changes.first_index(len(kinds))
+    begun = np.where(first < 0, len(present), changes.lines[first] if len(column) else 0)
     mixed, bucketed = (
         {column_index for _, column_index, _ in block.others},
         {column_index for _, column_index, _ in block.lengths},
@@ -280,29 +330,33 @@ def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: 
 def _remember(
     block: Block,
     last_readings: LastReadings,
-    columns: _Previous,
+    previous: _Previous,
+    selected: Selection,
+    changes: IntegerChanges,
     values: Floats,
-    exact: Ints,
+    mixed: Collection[int],
     totals: Mapping[int, Ints],
 ) -> None:
-    ended = {columns.names[origin] for _, origin in columns.ended}
+    """Update the last readings; `values`, `mixed` and `totals` are those of the selected series."""
+    ended = {previous.names[origin] for _, origin in previous.ended}
     for key in [key for key, last in last_readings.items() if last.origin in ended]:
         del last_readings[key]
-    mixed = {column_index for _, column_index, _ in block.others}
-    last = columns.last[-1, columns.group_of].tolist()
+    last_lines = previous.last[-1, previous.group_of]
+    final = changes.value_at(last_lines).tolist()
+    numbers = selected.number_of.tolist()
     # A series that occurs in two columns, such as a histogram whose layout changed, keeps its later reading.
-    for line, column_index in sorted(zip(last, range(len(last)), strict=True)):
+    for line, column_index in sorted(zip(last_lines.tolist(), range(len(last_lines)), strict=True)):
         if line < 0:
             continue
         key = block.series[column_index]
-        group = columns.group_of[column_index]
-        number = int(columns.origins[line, group])
-        if any(line <= restart_line and number == ended_origin for restart_line, ended_origin in columns.ended):
+        group, number = previous.group_of[column_index], numbers[column_index]
+        origin = int(previous.origins[line, group])
+        if any(line <= restart_line and origin == ended_origin for restart_line, ended_origin in previous.ended):
             last_readings.pop(key, None)
             continue
-        value: float | int | None = int(exact[line, column_index])
-        if column_index in mixed or column_index in totals:
-            value = None if np.isnan(values[line, column_index]) else float(values[line, column_index])
+        value: float | int | None = final[column_index]
+        if number in mixed:
+            value = None if np.isnan(values[line, number]) else float(values[line, number])
         last_readings[key] = LastReading(
-            value, float(columns.at[line, group]), columns.names[number], totals.get(column_index)
+            value, float(previous.at[line, group]), previous.names[origin], totals.get(number)
         )
