@@ -3,12 +3,10 @@
 import io
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from functools import partial
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from collector.model.metric import Series
     from collector.runs.run import Run
     from exporters.files.merged_rows import Choice
+    from exporters.files.node_files import Files
 
     Make = Callable[[Choice, NodeRun], "Product"]
 
@@ -132,28 +131,29 @@ def merge_into(
 
     Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `merged`.
     """
+    from collector.cluster.aggregation import NAME
     from exporters.files.merged_rows import table_of
-    from exporters.files.tsv_csv import header_text, join, rows_text, write_part
+    from exporters.files.node_files import files_of, moved, unpacked, write_files
+    from exporters.files.tsv_csv import SUFFIXES, header_text, join, rows_text
 
-    with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as parts:
+    name = run_name(settings)
+    with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as temporary:
+        parts = Path(temporary)
         run: Merged[Any]
         if cluster is None:
-            run, choice = merged(settings, partial(write_rows, Path(parts)), quiet=quiet)
-            node_parts = [node.product for node in run.nodes]
+            run, choice = merged(settings, partial(write_node, parts, name), quiet=quiet)
+            node_files = [node.product for node in run.nodes]
         else:
             # The workers may be unable to write to the directory.
-            run, choice = merged(settings, pack_rows, quiet=quiet, cluster=cluster)
-            node_parts = [unpack_rows(Path(parts), node.product) for node in run.nodes]
+            run, choice = merged(settings, partial(pack_node, name), quiet=quiet, cluster=cluster)
+            node_files = [write_files(parts, unpacked(node.product)) for node in run.nodes]
         table = table_of(choice)
         rows = (table.cluster_row(sample, len(run.nodes)) for _, sample in sorted(run.cluster.items()))
-        total = write_part(Path(parts), "cluster", rows_text(table.header, rows))
-        paths = write_part(folder, "rows", header_text(table.header))
-        join(paths, [total, *node_parts])
-        if find_spec("pyarrow") is None:
-            return list(paths)
-        from exporters.files.parquet import write_rows as write_parquet
-
-        return [*paths, *write_parquet(paths[1], folder, run_name(settings))]
+        files = [write_files(parts, files_of(table, name, NAME, rows_text(table.header, rows))), *node_files]
+        header = zip(SUFFIXES, header_text(table.header), strict=True)
+        paths = write_files(folder, [(PurePosixPath(f"rows{suffix}"), line.encode()) for suffix, line in header])
+        join(paths, files)
+        return [*paths, *(moved(path, parts, folder) for part in files for path in part[len(paths) :])]
 
 
 def run_name(settings: MergeSettings) -> str:
@@ -198,8 +198,8 @@ def _series_writers(
     cluster: MergeCluster | None,
 ) -> Iterator[Callable[[], list[Path]]]:
     """Yield, for each recording, a function that writes its files and returns their paths."""
-    from exporters.files.parquet import packed_series
-    from exporters.files.parquet import write_series as write
+    from exporters.files.parquet_series import packed_series
+    from exporters.files.parquet_series import write_series as write
 
     run = run_name(settings)
     if cluster is None:
@@ -208,48 +208,37 @@ def _series_writers(
         return
     task = partial(packed_series, run=run, max_series=settings.max_series)
     for files in cluster.results(task, node_recordings, clocks):
-        yield partial(_unpack_files, folder, files)
+        yield partial(_write_result, folder, files)
 
 
-def _unpack_files(folder: Path, files: "Future[list[tuple[PurePosixPath, bytes]]]") -> list[Path]:
+def _write_result(folder: Path, files: "Future[Files]") -> list[Path]:
     """Write files once their content is known; return their paths."""
-    paths = []
-    for relative, content in files.result():
-        path = folder / relative
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        paths.append(path)
-    return paths
+    from exporters.files.node_files import write_files
+
+    return write_files(folder, files.result())
 
 
-def write_rows(folder: Path, choice: "Choice", node: "NodeRun") -> tuple[Path, Path]:
-    """Write a node's rows to its own pair of files; return their paths."""
+def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> list[Path]:
+    """Write a node's rows to files in a directory; return their paths."""
+    from exporters.files.node_files import write_files
+
+    return write_files(folder, _node_files(run, choice, node))
+
+
+def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":
+    """Return the files with a node's rows, compressed."""
+    from exporters.files.node_files import packed
+
+    return packed(_node_files(run, choice, node))
+
+
+def _node_files(run: str, choice: "Choice", node: "NodeRun") -> "Files":
     from exporters.files.merged_rows import table_of
+    from exporters.files.node_files import files_of
     from exporters.files.node_text import node_text
-    from exporters.files.tsv_csv import write_part
 
     table = table_of(choice)
-    name = sha256(node.node.encode(errors="replace")).hexdigest()
-    return write_part(folder, name, node_text(table, node))
-
-
-def pack_rows(choice: "Choice", node: "NodeRun") -> tuple[str, bytes, bytes]:
-    """Return a name for a node's rows, and the rows as compressed TSV and CSV."""
-    from exporters.files.merged_rows import table_of
-    from exporters.files.node_text import node_text
-
-    table = table_of(choice)
-    tsv, csv = node_text(table, node)
-    name = sha256(node.node.encode(errors="replace")).hexdigest()
-    return name, zlib.compress(tsv.encode(), 1), zlib.compress(csv.encode(), 1)
-
-
-def unpack_rows(folder: Path, packed: tuple[str, bytes, bytes]) -> tuple[Path, Path]:
-    """Write the rows to a pair of files; return their paths."""
-    from exporters.files.tsv_csv import write_part
-
-    name, tsv, csv = packed
-    return write_part(folder, name, (zlib.decompress(tsv).decode(), zlib.decompress(csv).decode()))
+    return files_of(table, run, node.node, node_text(table, node))
 
 
 def _recordings(

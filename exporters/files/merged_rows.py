@@ -17,6 +17,9 @@ from exporters.line.operation_columns import Operations
 from exporters.line.view import View, events_text, interval_s
 
 OPERATIONS = (("Read", "reads"), ("Write", "writes"))
+TEXT_COLUMNS = ("node", DISK, INTERFACE, "percentiles", "events")
+INTEGER_COLUMNS = ("nodes", "nodes_missing")
+"""Columns whose cells are always integers; the cells of other columns are numbers."""
 Row = dict[str, Cell]
 
 

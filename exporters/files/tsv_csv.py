@@ -18,6 +18,7 @@ CSV_LINE_END = "\r\n"
 """The end of a line as `csv` writes it, which is that of RFC 4180."""
 Text = tuple[str, str]
 """The same rows as TSV and as CSV."""
+SUFFIXES = (".tsv", ".csv")
 
 
 def header_text(header: Sequence[str]) -> Text:
@@ -60,15 +61,6 @@ def _texts(header: Sequence[str], row: Mapping[str, Cell]) -> list[str]:
 
 def _tsv(cells: Sequence[str]) -> str:
     return "\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells])
-
-
-def write_part(folder: Path, name: str, text: Text) -> tuple[Path, Path]:
-    """Write the TSV and the CSV text to NAME.tsv and NAME.csv; return the paths. Raises OSError."""
-    paths = folder / f"{name}.tsv", folder / f"{name}.csv"
-    for path, lines in zip(paths, text, strict=True):
-        with path.open("w", encoding="utf-8", newline="") as file:
-            file.write(lines)
-    return paths
 
 
 def join(paths: Sequence[Path], parts: Iterable[Sequence[Path]]) -> None:
