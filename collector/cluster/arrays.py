@@ -1,6 +1,6 @@
 """The numpy array types of the columnar merge, and a checked conversion of integers."""
 
-from array import array
+import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,5 +13,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 def integers(numbers: Sequence[int]) -> Ints:
-    """Return integers as an array. Raises TypeError for other types, and OverflowError beyond 64 bits."""
-    return np.frombuffer(array("q", numbers), np.int64)
+    """Return integers as an array. Raises OverflowError for other types and beyond 64 bits."""
+    try:
+        # Three times as fast as array("q", numbers). numpy would accept numbers that are not integers.
+        return np.frombuffer(struct.pack(f"{len(numbers)}q", *numbers), np.int64)
+    except struct.error as error:
+        raise OverflowError(str(error)) from None

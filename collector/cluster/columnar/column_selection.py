@@ -24,7 +24,7 @@ class IntegerChanges:
 
     @classmethod
     def of(cls, block: Block) -> "IntegerChanges":
-        """Return a block's changes. Raises CodingError, and TypeError and OverflowError for impossible integers."""
+        """Return a block's changes. Raises CodingError, and OverflowError for impossible integers."""
         return cls(*block.integers.positions(), integers(block.integers.values))
 
     def first_index(self, number: int) -> Ints:

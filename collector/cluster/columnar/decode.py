@@ -36,7 +36,8 @@ from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
 FIRST_LETTER, LAST_LETTER = ord(delta_codec.LETTERS[0]), ord(delta_codec.LETTERS[-1])
 ZERO, COMMA, MINUS = map(ord, "0,-")
-POWERS = 10 ** np.arange(18, dtype=np.int64)
+# The longest decimal number that surely fits into 64 bits.
+MAX_DIGITS = 18
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 # The largest time, in units of 1 / TIME_UNITS_PER_S, that a float represents exactly.
@@ -172,7 +173,7 @@ class Block:
     def completion_times(self) -> dict[str, Floats]:
         """Return each source's completion times in seconds, one per line; NaN where the source is absent.
 
-        Raises CodingError, and TypeError and OverflowError for times that are not integers of 64 bits.
+        Raises CodingError, and OverflowError for times that are not integers of 64 bits.
         """
         times_s: dict[str, Floats] = {}
         last = 0
@@ -242,19 +243,14 @@ def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
 
 def _numbers(letters: Bytes, is_digit: Bools, is_comma: Bools) -> Ints:
     """Return the decimal numbers; each ends with a comma. Raises CodingError if one is too long."""
-    commas = np.nonzero(is_comma)[0]
-    if not len(commas):
-        return commas
-    digits = np.nonzero(is_digit)[0]
-    number = np.cumsum(is_comma)[digits]
-    exponent = commas[number] - digits - 1
-    if exponent.max() >= len(POWERS):
+    text = letters[is_digit | is_comma | (letters == MINUS)].tobytes()[:-1]
+    if not text:
+        return np.zeros(0, np.int64)
+    others = np.nonzero(~is_digit)[0]
+    if np.diff(others, prepend=-1).max() > MAX_DIGITS + 1:
         raise CodingError("impossible bucket increase")
-    firsts = np.nonzero(np.diff(number, prepend=-1))[0]
-    values = np.add.reduceat((letters[digits].astype(np.int64) - ZERO) * POWERS[exponent], firsts)
-    before = digits[firsts] - 1
-    is_negative = (before >= 0) & (letters[np.maximum(before, 0)] == MINUS)
-    return np.where(is_negative, -values, values)
+    numbers: Ints = np.fromstring(text, np.int64, sep=",")
+    return numbers
 
 
 class _Headers:

@@ -258,8 +258,10 @@ def _values(
     increase[0] = exact[0] - before
     # These series begin within the block.
     for column_index in np.nonzero(first)[0].tolist():
-        exact[: first[column_index], column_index] = before[column_index]
-        increase[:, column_index] = np.diff(exact[:, column_index], prepend=before[column_index])
+        begin = first[column_index]
+        exact[:begin, column_index] = before[column_index]
+        increase[:begin, column_index] = 0.0
+        increase[begin, column_index] = exact[begin, column_index] - before[column_index]
     values = exact.astype(np.float64)
     mixed = {column_index for _, column_index, _ in block.others}
     mixed |= {column_index for column_index, value in enumerate(last_values) if isinstance(value, float)}
