@@ -1,5 +1,6 @@
 """The program behind `casstat top`: connects to nodes or reads a recording, then shows the screen or prints tables."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,9 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -134,7 +136,17 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         tls,
         lambda url: connect(url, _for(parse_address(url), settings.jolokia), environ),
         lambda: _rediscovered(settings, scheme),
+        _json_parser(),
     )
+
+
+def _json_parser() -> Callable[[bytes], Any]:
+    """Return orjson's parser if it is installed: it takes a third of the time, which matters for hundreds of agents."""
+    if find_spec("orjson") is None:
+        return json.loads
+    import orjson
+
+    return orjson.loads
 
 
 def _discovered(settings: TopSettings, scheme: str) -> list[NodeAddress]:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from operator import itemgetter
+from operator import itemgetter, truediv
 from typing import TypeVar, cast
 
 from collector.model import histogram
@@ -163,8 +163,11 @@ def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
         return rates[0]
     # In a mean, a node that has the metric but not this series counts as a rate of 0.
     divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
-    per_s = sum(rate.per_s for rate in rates) / divisor
-    return Rate(sum(rate.increase for rate in rates), max(rate.elapsed_s for rate in rates), per_s)
+    increases, elapsed, aggregated = zip(*rates, strict=True)
+    # Usually, each rate is that of one node, and the rates need not be computed one by one.
+    are_single = not any(per_s is not None for per_s in aggregated)
+    total_per_s = sum(map(truediv, increases, elapsed)) if are_single else sum(rate.per_s for rate in rates)
+    return Rate(sum(increases), max(elapsed), total_per_s / divisor)
 
 
 def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:

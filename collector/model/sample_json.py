@@ -13,10 +13,10 @@ edge, infinity, is omitted. JSON cannot represent non-finite numbers: a non-fini
 ["-Infinity"]. Empty and None fields are omitted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from collector.model.histogram import TIMER_UNITS_S, Buckets, LayoutError, upper_bounds_of
 from collector.model.identity import Identity
@@ -24,6 +24,7 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
 
+Decoded = TypeVar("Decoded")
 MAX_BUCKETS = 512
 """The maximum number of buckets of a histogram; more are implausible."""
 _SECONDS, _COUNT = "seconds", "1"
@@ -116,12 +117,12 @@ def _sample(content: Mapping[str, Any]) -> Sample:
     return Sample(
         _text(content["node"]),
         Tick(_finite(tick["time_s"]), _finite(tick.get("late_s", 0)), missed, _finite(tick.get("suspended_s", 0))),
-        {series: _derived(value) for series, value in _ungrouped(content.get("values", {}))},
+        _ungrouped(content.get("values", {}), _derived),
         {_text(source): _finite(elapsed_s) for source, elapsed_s in content.get("elapsed_s", {}).items()},
         tuple(_decoded_event(event) for event in content.get("events", ())),
-        {series: _derived(value) for series, value in _ungrouped(content.get("held", {}))},
+        _ungrouped(content.get("held", {}), _derived),
         None if age_s is None else _finite(age_s),
-        {series: _pair(value) for series, value in _ungrouped(content.get("spread", {}))},
+        _ungrouped(content.get("spread", {}), _pair),
     )
 
 
@@ -130,17 +131,25 @@ def _decoded_event(event: Mapping[str, Any]) -> Event:
     return Event(_text(event["kind"]), _text(event["text"]), None if time_s is None else _finite(time_s))
 
 
-def _ungrouped(groups: Mapping[str, Any]) -> Iterable[tuple[Series, Any]]:
+def _ungrouped(groups: Mapping[str, Any], decode: Callable[[Any], Decoded]) -> dict[Series, Decoded]:
+    values = {}
     for name, rows in groups.items():
         _text(name)
         for *labels, value in rows:
             for label in labels:
-                _text(label)
-            yield (name, *labels), value
+                if type(label) is not str:
+                    _text(label)
+            values[(name, *labels)] = decode(value)
+    return values
 
 
 def _derived(value: Any) -> Derived:
     if isinstance(value, list):
+        if len(value) == 2 and type(value[0]) in _NUMBERS and type(value[1]) in _NUMBERS:
+            # Almost all values are rates of one node.
+            increase, elapsed_s = value
+            if -inf < increase < inf and 0 < elapsed_s < inf:
+                return Rate(float(increase), float(elapsed_s))
         if len(value) == 1:
             return _NOT_FINITE[value[0]]
         increase, elapsed_s, *aggregated = map(_finite, value)

@@ -61,10 +61,9 @@ class Percentage:
     is_included: tuple[bool, ...]
 
     def __call__(self, sample: Sample) -> float | None:
-        rates = [sample.values.get(series) for series in self.series]
-        increases = [rate.increase for rate in rates if isinstance(rate, Rate)]
+        increases = [rate.increase for rate in map(sample.values.get, self.series) if type(rate) is Rate]
         total = sum(increases)
-        if len(increases) < len(rates) or not total:
+        if len(increases) < len(self.series) or not total:
             return None
         return 100 * sum(compress(increases, self.is_included)) / total
 

@@ -11,7 +11,7 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from exporters.line.columns import MS, Column
-from exporters.line.formulas import number, times
+from exporters.line.formulas import number, per_s, ratio, times
 
 DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
 
@@ -52,10 +52,14 @@ class Operations:
 
     def series(self, metric: str, operation: str) -> Series:
         """Return the series of `metric` for an operation such as Read; its labels may contain patterns."""
+        if not self.keyspace:
+            return (metric, operation)
         return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
 
     def per_s(self, sample: Sample, operation: str) -> float | None:
         """Return operations per second: the sum of the rates, each over the time that its own counter covers."""
+        if not self.is_pattern:
+            return per_s(sample, self.series(self.count, operation))
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.per_s for rate in rates) if rates else None
 
@@ -69,6 +73,8 @@ class Operations:
 
         The interval's mean is unknown if there were no operations, or if count and total cover different times.
         """
+        if not self.table and not self.is_pattern:
+            return ratio(sample, self.series(self.total, operation), self.series(self.count, operation))
         totals = self._rates(sample, self.total, operation)
         if not totals:
             return number(sample, self.series(DECAYED_MEAN, operation)) if self.table else None
@@ -83,6 +89,9 @@ class Operations:
 
     def buckets(self, sample: Sample, operation: str) -> Buckets | None:
         """Return the merged latency histogram of the interval."""
+        if not self.is_pattern:
+            value = sample.values.get(self.series(self.duration, operation))
+            return value if isinstance(value, Buckets) else None
         values = self._values(sample, self.duration, operation).values()
         parts = [value for value in values if isinstance(value, Buckets)]
         return histogram.merge(parts) if len(parts) > 1 else parts[0] if parts else None

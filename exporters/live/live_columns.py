@@ -16,7 +16,7 @@ from collector.cluster.live.sanitise import OPERATION_MODE
 from collector.model.metric import Kind
 from collector.model.sample import Sample
 from exporters.line.columns import Column
-from exporters.line.formulas import Cell, Gauge, SumOfRates, number
+from exporters.line.formulas import Cell, Formula, Gauge, SumOfRates, number
 from exporters.line.operation_columns import Operations
 from exporters.line.table_rows import NEEDS as TABLES
 from exporters.line.view import View, with_last_known
@@ -88,8 +88,16 @@ def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVE
 
     Only the columns in `names` are computed; the others are NaN.
     """
-    columns, shown = columns_of(local=local), with_last_known(sample)
-    return array("d", [_number(column.of(shown)) if column.name in names else nan for column in columns])
+    cells, shown = array("d", NOTHING), with_last_known(sample)
+    for index, formula in _formulas(local, names):
+        cells[index] = _number(formula(shown))
+    return cells
+
+
+@lru_cache(maxsize=16)
+def _formulas(local: bool, names: frozenset[str]) -> Sequence[tuple[int, Formula]]:
+    """Return the index and the formula of each column in `names`."""
+    return [(index, column.of) for index, column in enumerate(columns_of(local=local)) if column.name in names]
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:

@@ -47,6 +47,7 @@ class AgentFeed:
 
     connections    the set of open connections, shared with the feed's owner, which checks their deadlines.
     select_values  filters a sample's values before they are decoded.
+    parse_json     parses JSON; raises ValueError if it is malformed.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class AgentFeed:
         listener: FeedListener,
         connections: set[AgentConnection],
         select_values: Callable[[Mapping[str, object]], Mapping[str, object]] = dict,
+        parse_json: Callable[[bytes], Any] = json.loads,
     ) -> None:
         self._key = key
         self._address = address
@@ -68,6 +70,7 @@ class AgentFeed:
         self._listener = listener
         self._connections = connections
         self._select_values = select_values
+        self._parse_json = parse_json
         self._patterns: Sequence[str] = ()
         self._last_s: float | None = None
         self._event_stream: AgentConnection | None = None
@@ -190,14 +193,14 @@ class AgentFeed:
     def _take_last(self, response: Response) -> None:
         if response.status != OK:
             raise AgentError(self._refusal(response))
-        samples = _json(response.body)
+        samples = self._json(response.body)
         if not isinstance(samples, list):
             raise AgentError("the response is not a list of samples (hint: check the agent's address)")
         for content in samples[-1:]:
             self._take_sample(content, is_last=True)
 
     def _take_event(self, data: bytes) -> None:
-        self._take_sample(_json(data))
+        self._take_sample(self._json(data))
 
     def _take_sample(self, content: Any, *, is_last: bool = False) -> None:
         if content is None:
@@ -212,11 +215,17 @@ class AgentFeed:
         self._last_s = sample.tick.time_s
         self._listener.on_sample(self._key, sample, is_last=is_last)
 
+    def _json(self, data: bytes) -> Any:
+        try:
+            return self._parse_json(data)
+        except (ValueError, RecursionError):
+            raise AgentError("the response is not JSON (hint: check the agent's address)") from None
+
     async def _read_node(self, connection: AgentConnection) -> None:
         response = await self._get(connection, "/api/v1/node", JSON)
         if response.status != OK:
             raise AgentError(self._refusal(response))
-        content = _json(response.body)
+        content = self._json(response.body)
         if not isinstance(content, Mapping):
             raise AgentError("the response does not describe a node (hint: check the agent's address)")
         peers = content.get("peers")
@@ -280,10 +289,3 @@ def node_info(content: Mapping[str, Any]) -> NodeInfo:
 def _text(content: Mapping[str, Any], key: str) -> str:
     text = content.get(key)
     return text[:200] if isinstance(text, str) else ""
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise AgentError("the response is not JSON (hint: check the agent's address)") from None

@@ -1,6 +1,7 @@
 """Follows many nodes in a thread: manages connections and deadlines, and closes each interval."""
 
 import asyncio
+import json
 import ssl
 import threading
 import time
@@ -60,7 +61,7 @@ class Plan:
 
     The peers of `seeds` are followed as well, and all nodes that `discover` returns, which may block. `access` returns
     the credentials for a casstat agent, and `tls` applies to casstat agents with https; `connect` returns a client for
-    the Jolokia agent at a URL.
+    the Jolokia agent at a URL. `parse_json` parses the agents' responses (see AgentFeed).
     """
 
     nodes: tuple[NodeAddress, ...]
@@ -70,6 +71,7 @@ class Plan:
     tls: ssl.SSLContext | None
     connect: "Callable[[str], Jolokia]"
     discover: Callable[[], Sequence[NodeAddress]] = tuple
+    parse_json: Callable[[bytes], Any] = json.loads
 
 
 class LiveCluster:
@@ -186,8 +188,11 @@ class LiveCluster:
         self._addresses[key] = node
         self._assembler.add_node(key, node.host)
         if node.is_agent:
-            tls = self._plan.tls if node.scheme == "https" else None
-            feed = AgentFeed(key, node, self._plan.access(node), tls, self, self._connections, self._select_values)
+            plan = self._plan
+            tls = plan.tls if node.scheme == "https" else None
+            feed = AgentFeed(
+                key, node, plan.access(node), tls, self, self._connections, self._select_values, plan.parse_json
+            )
             self._agents[key] = feed
             self._start_task(feed.follow())
         else:

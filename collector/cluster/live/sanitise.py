@@ -20,6 +20,7 @@ REQUEST_COUNTERS = frozenset({"cassandra_client_requests_total", "cassandra_loca
 MAX_EVENTS, MAX_NAME_CHARS, MAX_TEXT_CHARS = 20, 64, 256
 # Values above MAX_VALUE are implausible, and their sums may overflow.
 MAX_VALUE = 1e30
+MIN_ELAPSED_S = 1 / MAX_VALUE
 # The latest plausible time on any clock (in the year 2096).
 MAX_TIME_S = 4e9
 
@@ -74,8 +75,8 @@ def _plausible(values: Iterable[tuple[Series, Derived]]) -> dict[Series, Derived
 
 
 def _is_plausible(value: Derived) -> bool:
+    if isinstance(value, Rate):
+        return -MAX_VALUE <= value.increase <= MAX_VALUE and MIN_ELAPSED_S < value.elapsed_s <= MAX_VALUE
     if isinstance(value, Buckets):
         return len(value.upper_bounds) <= MAX_BUCKETS and value.total <= MAX_VALUE
-    if isinstance(value, Rate):
-        return abs(value.increase) <= MAX_VALUE and 1 / MAX_VALUE < value.elapsed_s <= MAX_VALUE
     return len(value) <= MAX_TEXT_CHARS if isinstance(value, str) else isfinite(value) and abs(value) <= MAX_VALUE
