@@ -139,7 +139,8 @@ def _ungrouped(groups: Mapping[str, Any], decode: Callable[[Any], Decoded]) -> d
             for label in labels:
                 if type(label) is not str:
                     _text(label)
-            values[(name, *labels)] = decode(value)
+            series = (name, *labels)
+            values[series] = decode(value)
     return values
 
 
