@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collector.model.metric import Series
     from collector.runs.run import Run
     from exporters.files.merged_rows import Choice
-    from exporters.files.node_files import Files
+    from exporters.files.row_files import Files
 
     Make = Callable[[Choice, NodeRun], "Product"]
 
@@ -133,7 +133,7 @@ def merge_into(
     """
     from collector.cluster.aggregation import NAME
     from exporters.files.merged_rows import table_of
-    from exporters.files.node_files import files_of, moved, unpacked, write_files
+    from exporters.files.row_files import files_of, moved, unpacked, write_files
     from exporters.files.tsv_csv import SUFFIXES, header_text, join, rows_text
 
     name = run_name(settings)
@@ -213,29 +213,29 @@ def _series_writers(
 
 def _write_result(folder: Path, files: "Future[Files]") -> list[Path]:
     """Write files once their content is known; return their paths."""
-    from exporters.files.node_files import write_files
+    from exporters.files.row_files import write_files
 
     return write_files(folder, files.result())
 
 
 def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> list[Path]:
     """Write a node's rows to files in a directory; return their paths."""
-    from exporters.files.node_files import write_files
+    from exporters.files.row_files import write_files
 
     return write_files(folder, _node_files(run, choice, node))
 
 
 def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":
     """Return the files with a node's rows, compressed."""
-    from exporters.files.node_files import packed
+    from exporters.files.row_files import packed
 
     return packed(_node_files(run, choice, node))
 
 
 def _node_files(run: str, choice: "Choice", node: "NodeRun") -> "Files":
     from exporters.files.merged_rows import table_of
-    from exporters.files.node_files import files_of
     from exporters.files.node_text import node_text
+    from exporters.files.row_files import files_of
 
     table = table_of(choice)
     return files_of(table, run, node.node, node_text(table, node))

@@ -22,8 +22,8 @@ from collector.journal.tick_order import TickOrder
 from collector.journal.validation import MALFORMED
 from collector.model import histogram
 from collector.model.metric import Metric, Series
-from exporters.files.node_files import Files
 from exporters.files.parquet import TIME, table_path, write_table
+from exporters.files.row_files import Files
 
 LEVEL = 9
 """The level of zstd."""
