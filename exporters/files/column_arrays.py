@@ -75,7 +75,10 @@ class _Latencies:
 
 
 class ColumnArrays:
-    """The arrays of one node's columns. Raises NoArrayError if the node has decaying percentiles, or for a pattern."""
+    """The arrays of one node's columns, for the reads and writes that `operations` selects.
+
+    Raises NoArrayError if the node has decaying percentiles, or if `operations` has a pattern.
+    """
 
     def __init__(self, node: NodeColumns, operations: Operations) -> None:
         self._node, self._sums, self._operations = node, node.sums, operations
@@ -146,8 +149,8 @@ class ColumnArrays:
     def _(self, formula: CollectionTime) -> Floats:
         rates = self._sum_of_rates(series for series in self._sums.counters if series[0] == formula.counter)
         total, interval = (self.column(Gauge(series)) for series in (formula.total, formula.interval))
-        logged = 100 * total / np.where(interval != 0, interval, np.nan)
-        return np.where(np.isnan(rates), logged, 100 * rates)
+        from_gauges = 100 * total / np.where(interval != 0, interval, np.nan)
+        return np.where(np.isnan(rates), from_gauges, 100 * rates)
 
     def _sum_of_rates(self, series: Iterable[Series]) -> Floats:
         """Return the sum of the known rates per second; NaN if none is known."""
@@ -157,14 +160,12 @@ class ColumnArrays:
 
     @column.register
     def _(self, formula: OperationRate) -> Floats:
-        return self.column(PerSecond(formula.operations.series(formula.operations.count, formula.operation)))
+        return self.column(PerSecond(self._operations.series(self._operations.count, formula.operation)))
 
     @column.register
     def _(self, formula: MeanLatency) -> Floats:
-        total, count = (
-            formula.operations.series(metric, formula.operation)
-            for metric in (formula.operations.total, formula.operations.count)
-        )
+        operations = self._operations
+        total, count = (operations.series(metric, formula.operation) for metric in (operations.total, operations.count))
         return MS * self._ratio(total, count)
 
     @column.register
