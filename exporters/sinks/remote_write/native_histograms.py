@@ -3,13 +3,16 @@
 Every timer gets the bounds of Cassandra 4.1, whatever the node's version: the counts of an older layout go to the
 nearest of these bounds, as on /metrics, so histograms of different versions can be added. A point consists of a zero
 byte, the length of the labels, the labels, and a Histogram message.
+
+Cassandra has no sum for some histograms. Their sum is estimated, with each value in the middle of its bucket: without a
+sum (NaN), Prometheus 3.8 computes wrong quantiles, and 0 would be a wrong mean.
 """
 
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate
-from math import nan
+from itertools import accumulate, pairwise
+from operator import mul
 
 from collector.model.histogram import upper_bounds_of
 from exporters.prometheus.upper_bounds import LABELLED_LENGTH, UpperBounds
@@ -36,11 +39,13 @@ def split_native(point: bytes) -> tuple[bytes, bytes]:
 
 def native_histogram(unit: str, counts: Sequence[int], sum_value: float | None) -> bytes:
     """Return a Histogram message without its time, from cumulative counters. Raises LayoutError."""
-    bounds, last_buckets = _layout(unit, len(counts))
+    bounds, last_buckets, middles = _layout(unit, len(counts))
     cumulative = list(accumulate(counts))
     at_bounds = [*(cumulative[bucket] for bucket in last_buckets), cumulative[-1]]
     buckets = [count - before for count, before in zip(at_bounds, [0, *at_bounds], strict=False)]
-    return _message(cumulative[-1], nan if sum_value is None else sum_value, buckets, bounds)
+    if sum_value is None:
+        sum_value = sum(map(mul, buckets, middles))
+    return _message(cumulative[-1], sum_value, buckets, bounds)
 
 
 def stale_histogram(stale: bytes) -> bytes:
@@ -83,15 +88,19 @@ def _message(count: int, sum_value: float, buckets: Sequence[int], bounds: bytes
 
 
 @lru_cache(maxsize=32)
-def _layout(unit: str, length: int) -> tuple[bytes, tuple[int, ...]]:
-    """Return the encoded nominal bounds, and for each the index of the last bucket counted under it."""
+def _layout(unit: str, length: int) -> tuple[bytes, tuple[int, ...], tuple[float, ...]]:
+    """Return the encoded nominal bounds, for each the index of the last bucket counted under it, and the middles.
+
+    The middle of the last bucket, which has no upper bound, is its lower bound.
+    """
     if unit == "seconds":
         nominal = upper_bounds_of(unit, LABELLED_LENGTH)[:-1]
         last_buckets = tuple(bound.bucket for bound in UpperBounds(nominal).bounds(unit, length))
     else:
         nominal = upper_bounds_of(unit, length)[:-1]
         last_buckets = tuple(range(len(nominal)))
-    return bytes_field(BOUNDS, struct.pack(f"<{len(nominal)}d", *nominal)), last_buckets
+    middles = (*((low + high) / 2 for low, high in pairwise((0.0, *nominal))), nominal[-1])
+    return bytes_field(BOUNDS, struct.pack(f"<{len(nominal)}d", *nominal)), last_buckets, middles
 
 
 def _double_key(number: int) -> bytes:

@@ -2,7 +2,8 @@
 
 from bisect import bisect_left
 from itertools import accumulate
-from math import isnan, nan
+from math import nan
+from operator import mul
 
 from hypothesis import given
 
@@ -45,8 +46,6 @@ def test_the_counts_are_those_of_the_nodes_own_buckets(bucket_counts: tuple[int,
     histogram = histogram_of(bucket_counts)
     assert histogram.bounds == NOMINAL
     assert histogram.total == sum(histogram.counts) == sum(bucket_counts)
-    assert histogram.sum is not None
-    assert isnan(histogram.sum)
     own = upper_bounds_of("seconds", len(bucket_counts))
     for bound, below in zip(NOMINAL, accumulate(histogram.counts), strict=False):
         # The node's bounds around the nominal one: up to one of them, the count is exact.
@@ -54,6 +53,16 @@ def test_the_counts_are_those_of_the_nodes_own_buckets(bucket_counts: tuple[int,
         assert below in (sum(bucket_counts[: index + 1]), sum(bucket_counts[:index]))
     if len(bucket_counts) == LABELLED_LENGTH:
         assert histogram.counts == bucket_counts
+
+
+@given(counts("seconds"))
+def test_a_sum_that_cassandra_does_not_have_is_estimated_from_the_buckets(bucket_counts: tuple[int, ...]) -> None:
+    histogram = histogram_of(bucket_counts)
+    lows, highs = (0.0, *NOMINAL), (*NOMINAL, NOMINAL[-1])
+    lowest, highest = (sum(map(mul, histogram.counts, bounds)) for bounds in (lows, highs))
+    assert histogram.sum is not None
+    # Prometheus takes a sum that is not a number for that of values that are not numbers.
+    assert lowest * (1 - 1e-12) <= histogram.sum <= highest * (1 + 1e-12)
 
 
 def test_1_0_leaves_native_histograms_out() -> None:
