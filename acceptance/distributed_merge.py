@@ -1,8 +1,9 @@
 """Merge the recordings of simulated nodes on a real Dask scheduler with several workers, all on this machine.
 
-The merge with four workers loses one of them after a while and gets another one. The tables must equal those of the
+The merge with the most workers loses one of them after a while and gets another one. The tables must equal those of the
 local merge byte for byte. Prints the wall-clock time and the largest resident memory of a process. Arguments are the
-numbers of nodes and of ticks per node (300 and 4200 by default); CASSTAT_BENCH_DIR keeps the recordings.
+numbers of nodes and of ticks per node (300 and 4200 by default), and then numbers of workers, of which the last merge
+loses one (1, 2 and 4 by default); CASSTAT_BENCH_DIR keeps the recordings.
 """
 
 import signal
@@ -72,7 +73,8 @@ def measured(name: str, work: Callable[[], float]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table; return 1 if a merge differs from the local one."""
-    nodes, ticks = map(int, arguments) if arguments else (NODES, TICKS)
+    nodes, ticks, *workers = map(int, arguments or (NODES, TICKS))
+    worker_counts = workers or WORKERS
     paths = simulated_recordings.cluster(node_recordings.folder() / f"cluster-{nodes}-{ticks}", nodes, ticks)
     print(f"{nodes} nodes, {ticks} ticks, {psutil.cpu_count()} CPUs\n")
     print("| merge | wall-clock time, s | largest process, GiB |\n|---|---|---|", flush=True)
@@ -80,11 +82,11 @@ def main(arguments: Sequence[str]) -> int:
     with TemporaryDirectory() as folder:
         local = Path(folder, "local")
         measured("local", lambda: merge(paths, local))
-        for count in WORKERS:
+        for count in worker_counts:
             output, dask = Path(folder, f"workers-{count}"), Path(folder, f"dask-{count}")
             dask.mkdir()
             with dask_cluster(dask, count) as cluster:
-                is_replaced = count == WORKERS[-1]
+                is_replaced = count == worker_counts[-1]
                 timer = threading.Timer(KILL_AFTER_S, replace_a_worker, [cluster])
                 if is_replaced:
                     timer.start()
