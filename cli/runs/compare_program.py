@@ -12,7 +12,6 @@ import click
 from cli.errors import CasstatError, note
 from cli.install_hint import install_command
 from cli.recordings.run_defaults import read_run_in
-from cli.recordings.settings_of_run import completed_settings
 from cli.runs.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
 from cli.safe_echo import echo
@@ -233,8 +232,8 @@ def _compared(
     """
     from cli.runs.phase_data import phase_data
     from exporters.comparison.comparison import ComparedRun
+    from exporters.comparison.run_settings import RunSettings
 
     phases = [phase for phase in loaded_run.phases if phase.name in common]
     data, settings = phase_data(loaded_run.folder, phases, step_s, has_stated=is_only)
-    completed = completed_settings(loaded_run.folder, loaded_run.run, settings)
-    return ComparedRun(_name(loaded_run), data), completed
+    return ComparedRun(_name(loaded_run), data), RunSettings(loaded_run.run, settings)

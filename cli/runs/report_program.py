@@ -9,7 +9,7 @@ from cli.parameters.output_folder import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import read_run_in, run_at
-from cli.recordings.settings_of_run import completed_settings, run_settings
+from cli.recordings.settings_of_run import run_settings
 from cli.runs.client_results import results_in
 from cli.runs.compare_program import comparison_of, require_numpy
 from cli.runs.completed_summary import attempt, completed_summary
@@ -81,6 +81,7 @@ def write_report(
 
     Raises CasstatError and click.UsageError.
     """
+    from exporters.comparison.run_settings import RunSettings
     from exporters.gnuplot.merged_run import node_rows
     from exporters.report.html_report import html_report
     from exporters.report.markdown_report import markdown_report
@@ -88,7 +89,7 @@ def write_report(
     from exporters.report.report_data import report_data
 
     result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, quiet=True)
-    settings = completed_settings(folder, run, {node.node: node.product.settings for node in result.nodes})
+    settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
     saturation = attempt(lambda: saturation_of(folder, run))
     results = results_in(folder)
     data = report_data(settings, result, choice, summary.phases, summary.lost, results, cost, baseline, saturation)

@@ -1,7 +1,7 @@
 """The input and output of a merge: the job, each node's run and result, and the merged run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -30,6 +30,8 @@ class NodeRun:
     read_intervals  returns `intervals`.
     integrity       the defects in the node's files.
     columns         the same intervals as arrays, if the columnar merge made them.
+    outside         the texts on ticks that belong to no interval: the last ones before the first interval or, if
+                    there are none, the first ones after it.
     """
 
     node: str
@@ -37,6 +39,7 @@ class NodeRun:
     read_intervals: Callable[[], Mapping[int, NodeInterval]]
     integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
     columns: "NodeColumns | None" = None
+    outside: Mapping[Series, str] = field(default_factory=dict)
 
     @cached_property
     def intervals(self) -> Mapping[int, NodeInterval]:

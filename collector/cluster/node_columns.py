@@ -35,7 +35,11 @@ class IntervalSums:
 
 @dataclass
 class NodeColumns:
-    """A node's intervals on a grid in columnar form; `indices` contains the interval index for each row."""
+    """A node's intervals on a grid in columnar form.
+
+    indices  the interval index for each row.
+    outside  see `NodeRun.outside`.
+    """
 
     node: str
     head: Header
@@ -50,6 +54,7 @@ class NodeColumns:
     missed: list[int]
     ticks: list[int]
     integrity: Integrity
+    outside: Mapping[Series, str] = field(default_factory=dict)
 
     def intervals(self, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
         """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""

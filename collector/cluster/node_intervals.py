@@ -20,13 +20,16 @@ def placement(head: Header) -> Placement:
     return Placement(head.boot, head.network, head.disk, head.interface)
 
 
-def node_intervals(entries: Iterable[Entry], grid: Grid, clock: ClockCorrection) -> dict[int, NodeInterval]:
-    """Return a node's intervals by index; `clock` corrects its times.
+def node_intervals(
+    entries: Iterable[Entry], grid: Grid, clock: ClockCorrection
+) -> tuple[dict[int, NodeInterval], dict[Series, str]]:
+    """Return a node's intervals by index, and its texts outside them (`NodeRun.outside`); `clock` corrects its times.
 
     An increase that spans missed ticks counts towards the interval of the tick that ends it.
     """
     readings: Readings = {}
     builders: dict[int, _Builder] = {}
+    outside: dict[Series, str] = {}
     session = None
     for entry in entries:
         # The first tick of a session has no previous reading.
@@ -40,7 +43,10 @@ def node_intervals(entries: Iterable[Entry], grid: Grid, clock: ClockCorrection)
         index = grid.index_of(clock.reference_s(tick.time_s), entry.head.interval_s, covered_s)
         if index is not None and not is_first:
             builders.setdefault(index, _Builder()).add(_shared(entry.head, clock, sample))
-    return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}
+            continue
+        texts = {series: value for series, value in sample.values.items() if isinstance(value, str)}
+        outside = {**texts, **outside} if builders else {**outside, **texts}
+    return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}, outside
 
 
 class _Builder:

@@ -1,13 +1,11 @@
 """The settings of a node that its recording contains: versions, location and transport."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from collector.cluster.merge_job import NodeRun
-from collector.journal.reader import entries, read
 from collector.model.identity import IDENTITY_LABELS
-from collector.model.metric import ScrapeInterval, Series
+from collector.model.metric import Series
 
 SERIES: Mapping[Series, str] = {
     ("cassandra_release_version",): "cassandra",
@@ -35,29 +33,15 @@ class NodeSettings:
 
 
 def settings_of(run: NodeRun) -> NodeSettings:
-    """Return a node's last known settings in its intervals."""
-    values: dict[str, str] = {}
-    for interval in run.intervals.values():
-        values |= _settings_in(interval.sample.values)
-    return NodeSettings(**values, transport=run.head.way)
-
-
-def first_settings(files: Iterable[Path]) -> Mapping[str, str]:
-    """Return the settings at the beginning of a recording, by name. Raises OSError.
+    """Return a node's last known settings in its intervals.
 
     A short run may contain no reading of a setting, because versions and locations are read only once a minute. Its
     recording begins earlier than the run, or with the first tick, which belongs to no interval.
     """
-    values: dict[str, str] = {}
-    begin_s = None
-    for entry in (entry for file in files for entry in entries(read(file))):
-        time_s = entry.snapshot.tick.time_s
-        begin_s = time_s if begin_s is None else begin_s
-        if len(values) == len(SERIES) or time_s > begin_s + ScrapeInterval.SLOW.value:
-            break
-        for scrape in entry.snapshot.scrapes:
-            values = {**_settings_in(scrape.values), **values}
-    return values
+    values = _settings_in(run.outside)
+    for interval in run.intervals.values():
+        values |= _settings_in(interval.sample.values)
+    return NodeSettings(**values, transport=run.head.way)
 
 
 def _settings_in(values: Mapping[Series, object]) -> dict[str, str]:

@@ -56,8 +56,8 @@ def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_serie
                     damaged += isinstance(record, Damage)
             integrity += order.integrity(damaged)
 
-    intervals = node_intervals(entries(), grid, clock)
-    return NodeRun(recording.node, recording.sessions[-1].head, lambda: intervals, integrity)
+    intervals, outside = node_intervals(entries(), grid, clock)
+    return NodeRun(recording.node, recording.sessions[-1].head, lambda: intervals, integrity, outside=outside)
 
 
 def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:

@@ -4,8 +4,9 @@ Requires numpy and orjson (casstat[analysis]). Sampling processes never load thi
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,7 @@ class _NodeReducer:
         self._clock = clock
         self._parts: list[_BlockSums] = []
         self._texts: dict[int, dict[Series, str]] = {}
+        self._outside: dict[Series, str] = {}
         self._events: dict[int, list[Event]] = {}
         self._ticks: dict[int, list[Tick]] = {}
         self._units: dict[str, str] = {}
@@ -123,6 +125,7 @@ class _NodeReducer:
         if self._begins:
             indices[0], self._begins = None, False
         lines = [line for line, index in enumerate(indices) if index is not None]
+        self._add_outside(block, rates, indices, 0 if self._ticks else lines[0] if lines else len(indices))
         if not lines:
             return
         for line in lines:
@@ -157,6 +160,19 @@ class _NodeReducer:
                 if line >= 0:
                     self._texts.setdefault(index, {})[name] = changes[bisect_right(lines, line) - 1][1]
 
+    def _add_outside(self, block: Block, rates: BlockRates, indices: Sequence[int | None], begin: int) -> None:
+        """Add the texts on lines that belong to no interval; the first interval begins at the line `begin`."""
+        others = np.asarray([line for line, index in enumerate(indices) if index is None], np.int64)
+        if not len(others):
+            return
+        for column_index, changes in rates.texts.items():
+            name = shared_name(block.head, rates.keys[column_index][1])
+            known = others[rates.present[others, column_index]]
+            before = known[known < begin]
+            if len(before) or (len(known) and name not in self._outside):
+                line = int(before[-1] if len(before) else known[0])
+                self._outside[name] = changes[bisect_right(changes, line, key=itemgetter(0)) - 1][1]
+
     def column(self, node: str, head: Header) -> NodeColumns:
         """End the last session, and return the node's columns."""
         self._end()
@@ -180,6 +196,7 @@ class _NodeReducer:
             [sum(tick.missed for tick in self._ticks[index]) for index in indices],
             [len(self._ticks[index]) for index in indices],
             self._integrity,
+            self._outside,
         )
 
 

@@ -47,6 +47,8 @@ def merge_nodes(
     for recording in recordings:
         node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted)
         sums.add(node)
-        run = NodeRun(node.node, node.head, partial(node.intervals, job.wanted), node.integrity, node)
+        run = NodeRun(
+            node.node, node.head, partial(node.intervals, job.wanted), node.integrity, node, outside=node.outside
+        )
         results.append(job.result(run))
     return results, sums

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CasstatError
+from cli.recordings.merge_options import MergeSettings
+from cli.recordings.merge_program import merged
 from cli.recordings.settings_of_run import run_settings
 from collector.cluster.node_settings import NodeSettings
 from collector.runs.run_file import write_run
 from exporters.comparison.differing_settings import differing_settings
 from exporters.comparison.run_settings import SETTINGS, RunSettings
+from exporters.gnuplot.merged_run import footer, node_rows
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
 
 
@@ -75,3 +78,9 @@ def test_a_run_that_has_not_ended_has_no_settings(tmp_path: Path) -> None:
     write_run(tmp_path, replace(run, end_s=None))
     with pytest.raises(CasstatError, match="the run has not ended"):
         run_settings(tmp_path)
+
+
+def test_a_plot_shows_a_version_that_is_read_only_before_the_run(tmp_path: Path) -> None:
+    run_with_settings(tmp_path, [settings(0)])
+    result, _ = merged(MergeSettings((tmp_path,)), node_rows, quiet=True)
+    assert footer(result)[0] == "Cassandra 5.0.8"

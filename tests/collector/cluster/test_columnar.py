@@ -210,6 +210,7 @@ def test_both_implementations_give_the_same_node_intervals(
     columns = reduced(recording, grid, clock, wanted=wanted)
     columnar = columns.intervals(wanted)
     assert reference.integrity == Integrity() == columns.integrity
+    assert reference.outside == columns.outside
     assert reference.intervals.keys() == columnar.keys()
     for index, interval in reference.intervals.items():
         compared = [interval, columnar[index]]
