@@ -1,9 +1,9 @@
 """Merge the recordings of simulated nodes on a real Dask scheduler with several workers, all on this machine.
 
-The merge with the most workers loses one of them after a while and gets another one. The tables must equal those of the
-local merge byte for byte. Prints the wall-clock time and the largest resident memory of a process. Arguments are the
-numbers of nodes and of ticks per node (300 and 4200 by default), and then numbers of workers, of which the last merge
-loses one (1, 2 and 4 by default); CASSTAT_BENCH_DIR keeps the recordings.
+The last merge loses a worker after a while and gets another one. The tables must equal those of the local merge byte
+for byte. Prints the wall-clock time and the largest resident memory of a process. Arguments are the number of nodes
+and the number of ticks per node (300 and 4200 by default), followed by the numbers of workers to use (1, 2 and 4 by
+default). CASSTAT_BENCH_DIR keeps the recordings.
 """
 
 import signal

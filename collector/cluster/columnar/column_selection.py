@@ -7,7 +7,7 @@ import numpy as np
 
 from collector.cluster.arrays import Ints, integers
 from collector.cluster.columnar.decode import Block
-from collector.cluster.columnar.last_readings import LastReading, LastReadings
+from collector.cluster.columnar.last_readings import LastReading
 from collector.model.metric import Kind, Metric
 
 
@@ -109,11 +109,6 @@ def integers_of(last: Sequence[LastReading | None]) -> Ints:
     """Return the value of each last reading; 0 if there is none, or if it is not an integer."""
     values = [reading.value if reading else 0 for reading in last]
     return np.asarray([value if isinstance(value, int) else 0 for value in values], np.int64)
-
-
-def last_of(block: Block, last_readings: LastReadings) -> list[LastReading | None]:
-    """Return the last reading of each of a block's series."""
-    return [last_readings.get(key) for key in block.series]
 
 
 def _checked_metrics(metrics: Mapping[str, Metric]) -> set[str]:

@@ -10,10 +10,11 @@ from itertools import pairwise
 import numpy as np
 
 from collector.cluster.arrays import Bools, Floats, Ints
-from collector.cluster.columnar.column_selection import IntegerChanges, Selection, integers_of, last_of, selection
+from collector.cluster.columnar.column_selection import IntegerChanges, Selection, integers_of, selection
 from collector.cluster.columnar.decode import MAX_SUM, Block
 from collector.cluster.columnar.histogram_increases import Buckets, histogram_increases
 from collector.cluster.columnar.last_readings import LastReading, LastReadings, SourceSeries
+from collector.cluster.columnar.previous_readings import PreviousReadings
 from collector.journal.validation import CodingError
 from collector.model.metric import Kind, Metric
 
@@ -64,9 +65,9 @@ def rates_of(
     wanted  the names of the metrics whose series become columns; None for all. Other series become columns only if the
             results depend on their values on each line (see `selection`).
     """
-    last = last_of(block, last_readings)
+    last = [last_readings.get(key) for key in block.series]
     all_present = _presence(block)
-    previous = _Previous(block, last, all_present)
+    previous = PreviousReadings(block, last, all_present)
     all_changes = IntegerChanges.of(block)
     all_kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
     _check(block, all_present, all_kinds, all_changes)
@@ -133,110 +134,6 @@ def _presence(block: Block) -> Bools:
     toggles[block.presence.positions()] = 1
     present: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
     return present
-
-
-class _Previous:
-    """For each line and series, the time since the previous reading, and whether no reset has occurred since then.
-
-    Most series of a source appear on the same lines and were last read at the same time. They form a group, and the
-    results are computed once per group. Each matrix below has one column per group.
-
-    group_of   for each series, the number of its group.
-    last       the line of the latest reading so far; -1 if there is none in the block.
-    at         the completion time.
-    origins    the origin, an index into `names`.
-    elapsed    the time since the previous reading.
-    continues  whether there is a previous reading without a reset since then.
-    """
-
-    def __init__(self, block: Block, carried: Sequence[LastReading | None], present: Bools) -> None:
-        self.names = list(dict.fromkeys(["", *(last_reading.origin for last_reading in carried if last_reading)]))
-        self.group_of = _groups(block, carried, present)
-        representatives = np.unique(self.group_of, return_index=True)[1].tolist()
-        self._sources = [block.series[column_index][0] for column_index in representatives]
-        carried = [carried[column_index] for column_index in representatives]
-        present = present[:, representatives]
-        lines, number = present.shape
-        self.at, self.origins = self._readings(block)
-        rows = np.where(present, np.arange(lines)[:, None], -1)
-        self.last = np.maximum.accumulate(rows, axis=0)
-        before = np.vstack([np.full((1, number), -1), self.last[:-1]])
-        first_at = np.asarray([last_reading.at_s if last_reading else np.nan for last_reading in carried], np.float64)
-        first_origin = np.asarray(
-            [self.names.index(last_reading.origin) if last_reading else 0 for last_reading in carried], np.int64
-        )
-        column = np.arange(number)
-        at_before = np.where(before >= 0, self.at[before, column], first_at)
-        if np.isnan(self.at[present]).any():
-            raise CodingError("series without a source")
-        known = present & ~np.isnan(at_before)
-        origin_before = np.where(before >= 0, self.origins[before, column], first_origin)
-        same = (self.origins == origin_before) | (self.origins == 0) | (origin_before == 0)
-        self.restarted: dict[int, list[str]] = {}
-        self.ended: list[tuple[int, int]] = []
-        if (known & ~same).any():
-            self._restarts(known, same, before, origin_before)
-        with np.errstate(invalid="ignore"):
-            self.elapsed: Floats = self.at - at_before
-            self.continues: Bools = known & same & (self.elapsed > 0)
-
-    def covered(self, is_counter: Bools, selected: Selection, valid: Bools) -> dict[str, Floats]:
-        """Return the time that each line's rates cover, for each source with counters; 0 for a line without rates.
-
-        It is the minimum over the source's counters, as in `collector.model.rates`. `valid` has the lines on which the
-        selected counters have a rate; a counter that is not selected has one wherever its group continues.
-        """
-        covered: dict[str, Floats] = {}
-        for group, source in enumerate(self._sources):
-            own = (self.group_of == group) & is_counter
-            if not own.any():
-                continue
-            numbers = selected.number_of[own]
-            has_rate = self.continues[:, group] if (numbers < 0).any() else valid[:, numbers].any(axis=1)
-            elapsed = np.where(has_rate, self.elapsed[:, group], np.inf)
-            covered[source] = np.minimum(covered[source], elapsed) if source in covered else elapsed
-        return {source: np.where(np.isinf(elapsed), 0.0, elapsed) for source, elapsed in covered.items()}
-
-    def _readings(self, block: Block) -> tuple[Floats, Ints]:
-        """Return the completion time and origin for each line and group."""
-        shape = len(block.ticks), len(self._sources)
-        at, origins = np.full(shape, np.nan), np.zeros(shape, np.int64)
-        for source, times_s in block.completion_times().items():
-            at[:, self._columns_of(source)] = times_s[:, None]
-        for line, source, origin in block.origins:
-            if origin not in self.names:
-                self.names.append(origin)
-            origins[line:, self._columns_of(source)] = self.names.index(origin)
-        return at, origins
-
-    def _columns_of(self, source: str) -> list[int]:
-        return [column for column, other in enumerate(self._sources) if other == source]
-
-    def _restarts(self, known: Bools, same: Bools, before: Ints, origin_before: Ints) -> None:
-        """Find the restarts, and discard readings from before each restart."""
-        lines, columns = np.nonzero(known & ~same)
-        for line, column in zip(lines.tolist(), columns.tolist(), strict=True):
-            if not known[line, column]:
-                continue
-            source = self._sources[column]
-            self.restarted.setdefault(line, [])
-            if source not in self.restarted[line]:
-                self.restarted[line].append(source)
-            origin = int(origin_before[line, column])
-            if (line, origin) not in self.ended:
-                self.ended.append((line, origin))
-                later = (np.arange(len(known)) > line)[:, None] & (before <= line) & (origin_before == origin)
-                known &= ~later
-
-
-def _groups(block: Block, carried: Sequence[LastReading | None], present: Bools) -> Ints:
-    """Return each series' group; groups are numbered in the order of their first series."""
-    numbers: dict[tuple[str, bytes, float | None, str], int] = {}
-    groups = []
-    for (source, _), last, pattern in zip(block.series, carried, np.packbits(present, axis=0).T, strict=True):
-        at_s, origin = (None, "") if last is None else (last.at_s, last.origin)
-        groups.append(numbers.setdefault((source, pattern.tobytes(), at_s, origin), len(numbers)))
-    return np.asarray(groups, np.int64)
 
 
 def _values(
@@ -332,7 +229,7 @@ def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: 
 def _remember(
     block: Block,
     last_readings: LastReadings,
-    previous: _Previous,
+    previous: PreviousReadings,
     selected: Selection,
     changes: IntegerChanges,
     values: Floats,
