@@ -77,14 +77,18 @@ def print_rows(
         for sample in samples:
             countdown.end()
             view = view_for(sample)
-            # Events are written first because printing the row raises an exception if the reader has closed the pipe.
-            if output.events is not None:
-                output.events.append([event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)])
+            # Printing the row comes last: it raises an exception if the reader has closed the pipe, and a signal may
+            # arrive as soon as the reader sees the row, which must then be part of the averages.
+            with stop.deferred():
+                if output.events is not None:
+                    output.events.append(
+                        [event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)]
+                    )
+                summary.add(sample)
+                printed += 1
+                ticks += 1 + sample.tick.missed
+                answered += has_news(sample)
             printer.row(view, sample)
-            summary.add(sample)
-            printed += 1
-            ticks += 1 + sample.tick.missed
-            answered += has_news(sample)
             if printed == output.row_limit:
                 break
     if stop.by_signal and not printed:
@@ -230,33 +234,49 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-@dataclass
 class _Stop:
-    """Whether a signal stopped the output, and whether that signal was SIGTERM."""
+    """Raises KeyboardInterrupt on SIGINT and SIGTERM, and records which of them arrived."""
 
-    by_signal: bool = False
-    by_term: bool = False
+    def __init__(self) -> None:
+        self.by_signal = self.by_term = False
+        self._deferring = False
+
+    def on_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal; after the first SIGTERM, further ones are ignored."""
+        self.by_signal = True
+        if number == signal.SIGTERM:
+            # `timeout` signals both the process and its group; the second signal must not interrupt the closing of
+            # files.
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            self.by_term = True
+        if not self._deferring:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Let a signal that arrives within the block raise KeyboardInterrupt at its end."""
+        self._deferring = True
+        yield
+        self._deferring = False
+        if self.by_signal:
+            raise KeyboardInterrupt
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[_Stop]:
-    """Let Ctrl-C or SIGTERM end the block but not the program; after the first SIGTERM, further ones are ignored."""
+    """Let Ctrl-C or SIGTERM end the block but not the program."""
     stop = _Stop()
-
-    def on_term(_number: int, _frame: FrameType | None) -> None:
-        # `timeout` signals both the process and its group; the second signal must not interrupt the closing of files.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        stop.by_term = True
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, on_term)
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop.on_signal)}
+    # A shell lets the jobs that it starts in the background ignore SIGINT.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, stop.on_signal)
     try:
         yield stop
     except KeyboardInterrupt:
-        stop.by_signal = True
         if sys.stdout.isatty():
             # The terminal may have echoed ^C, so start the averages on a new line.
             _print("")
     finally:
-        if not stop.by_term:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            if number != signal.SIGTERM or not stop.by_term:
+                signal.signal(number, handler)

@@ -1,5 +1,7 @@
 """The rows and averages that the default command prints."""
 
+import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -95,10 +97,30 @@ def test_with_nodetool_the_header_stays_the_same_when_percentiles_arrive() -> No
         assert [column.header for column in view_for_sample(view, ("", ""), sample).text_columns] == before
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_row_that_was_printed_before_a_signal_is_part_of_the_averages(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader of the output sends the signal as soon as it has read the second row."""
+    rows = 0
+    flush = sys.stdout.flush
+
+    def flush_and_signal() -> None:
+        nonlocal rows
+        flush()
+        rows += 1
+        if rows == len(["header", "first row", "second row"]):
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(sys.stdout, "flush", flush_and_signal)
+    assert printed(run_of("+++"), plain(), capsys)[-1].endswith("# average over 2.0 s")
+
+
 def test_an_interrupt_before_the_first_row_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     class Interrupted:
         def __iter__(self) -> Iterator[Sample]:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
+            yield busy()
 
     print_rows(
         Interrupted(), lambda _: plain(), 10.0, OutputOptions("json", None, header=True), InitialHeader(plain(), 10.0)
