@@ -57,8 +57,8 @@ def expected(journal: Path) -> Stored:
     shipping = Shipper(receiver, Plan(lambda _: RecordingReader(journal_files(journal)), cpu_share=1.0), runtime, print)
     shipping.run(until_end=True)
     samples: Stored = {}
-    for (head, time_ms), point in receiver.samples.items():
-        value, _ = sample_of(point)
+    for (head, time_ms), content in receiver.samples.items():
+        value, _ = sample_of(content)
         # Not a stale marker.
         if value == value:
             samples.setdefault(frozenset(labels_of(head)), {})[time_ms] = value
