@@ -5,8 +5,6 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.simulated_recordings import BEGIN_TIME_S
@@ -19,6 +17,7 @@ from collector.sampling.source_names import JOLOKIA_SOURCE
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import simulated_cluster
 from collector.simulation.simulated_node import SimulatedNode
+from exporters.series_selector import SeriesSelection, parse
 
 PORT = 17199
 VARIANTS = 16
@@ -44,27 +43,26 @@ def _sample(node: SimulatedNode) -> Sample:
 
 
 class ResponseBodies:
-    """The agents' response bodies: the samples of a few simulated nodes, reduced to the requested metrics."""
+    """The agents' response bodies: the samples of a few simulated nodes, reduced to the requested series."""
 
     def __init__(self) -> None:
-        self._samples = [encoded(sample) for sample in samples()]
+        self._samples = samples()
         self._bodies: dict[tuple[str, ...], list[str]] = {}
 
-    def of(self, node: str, time_s: float, patterns: tuple[str, ...]) -> str:
-        """Return the body of a node's sample at `time_s`, with the metrics that match `patterns` (all if empty)."""
-        if patterns not in self._bodies:
-            self._bodies[patterns] = [self._body(sample, patterns) for sample in self._samples]
-        bodies = self._bodies[patterns]
+    def of(self, node: str, time_s: float, selectors: tuple[str, ...]) -> str:
+        """Return the body of a node's sample at `time_s`, with the series that match `selectors` (all if empty)."""
+        if selectors not in self._bodies:
+            selection = SeriesSelection(map(parse, selectors or ("*",)))
+            self._bodies[selectors] = [_body(selection.of(sample)) for sample in self._samples]
+        bodies = self._bodies[selectors]
         body = bodies[(hash(node) + int(time_s)) % len(bodies)]
         return f'{{"node":"{node}","tick":{{"time_s":{time_s},"late_s":0.0,"missed":0,"suspended_s":0.0}},{body}'
 
-    def _body(self, sample: dict[str, Any], patterns: Sequence[str]) -> str:
-        values = {
-            name: rows
-            for name, rows in sample["values"].items()
-            if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
-        }
-        return json.dumps({"elapsed_s": sample["elapsed_s"], "values": values}, separators=(",", ":"))[1:]
+
+def _body(sample: Sample) -> str:
+    """Return a sample's JSON without the fields that differ between nodes and ticks, and without the opening brace."""
+    content = encoded(sample)
+    return json.dumps({key: content[key] for key in ("elapsed_s", "values")}, separators=(",", ":"))[1:]
 
 
 class Agents:
@@ -106,13 +104,13 @@ class Agents:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(f"{head}{body}".encode())
 
-    async def _stream(self, node: str, writer: asyncio.StreamWriter, patterns: tuple[str, ...]) -> None:
+    async def _stream(self, node: str, writer: asyncio.StreamWriter, selectors: tuple[str, ...]) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         while True:
             due_s = float(int(time.time()) + 1)
             # Real agents send their samples at slightly different times.
             await asyncio.sleep(due_s - time.time() + 0.05 + hash(node) % 100 / 500)
-            writer.write(f"id: {due_s}\ndata: {self._bodies.of(node, due_s, patterns)}\n\n".encode())
+            writer.write(f"id: {due_s}\ndata: {self._bodies.of(node, due_s, selectors)}\n\n".encode())
             await writer.drain()
 
 

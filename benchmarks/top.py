@@ -16,11 +16,10 @@ from cli.top.self_cost import resident_mib
 from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.cluster.live.interval_assembler import IntervalAssembler
-from collector.model.sample import Sample
 from collector.model.sample_json import decoded
 from exporters.live.frame import NodeFrame
 from exporters.live.history import History
-from exporters.live.live_columns import SUMMED, needed
+from exporters.live.live_columns import SUMMED
 from exporters.live.live_frames import frame_of, request_of
 
 NODES, TICKS, REDRAWS = 300, 12, 10
@@ -38,11 +37,11 @@ def run() -> Iterator[Figure]:
     for index, node in enumerate(nodes):
         assembler.add_node(node, node)
         assembler.set_info(node, NodeInfo("simulated", f"dc{index % 3}/rack{index % 9}", interval_s=1.0))
-    patterns = request_of(wanted(0)).patterns
+    selectors = request_of(wanted(0)).selectors
     decoding_s = closing_s = grouping_s = 0.0
     for tick in range(TICKS):
         time_s = float(FIRST_S + tick)
-        texts = [(node, bodies.of(node, time_s, patterns)) for node in nodes]
+        texts = [(node, bodies.of(node, time_s, selectors)) for node in nodes]
         decoding_s += _cpu_s(partial(_add_samples, assembler, texts, time_s + 0.1))
         intervals: list[ClusterInterval] = []
         closing_s += _cpu_s(partial(_close, assembler, time_s, intervals, history))
@@ -67,12 +66,6 @@ def run() -> Iterator[Figure]:
     yield from _memory(history)
 
 
-def decode(text: str) -> Sample:
-    """Decode a sample the way an agent feed does."""
-    content = json.loads(text)
-    return decoded({**content, "values": needed(content["values"])})
-
-
 def _draw(context: RenderContext) -> None:
     for _ in range(REDRAWS):
         screen(context)
@@ -80,7 +73,7 @@ def _draw(context: RenderContext) -> None:
 
 def _add_samples(assembler: IntervalAssembler, texts: list[tuple[str, str]], now_s: float) -> None:
     for node, text in texts:
-        assembler.add_sample(node, decode(text), now_s)
+        assembler.add_sample(node, decoded(json.loads(text)), now_s)
 
 
 def _close(assembler: IntervalAssembler, time_s: float, intervals: list[ClusterInterval], history: History) -> None:

@@ -8,6 +8,7 @@ threads are waiting for something else.
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from cli.simulate.simulated_journal import SimulatedJournal
 from exporters.shipping.runtime import Runtime, system_runtime
@@ -40,10 +41,10 @@ class ComputeGate:
             self._threads -= 1
 
 
-class GatedSink(Sink):
+class GatedSink(Sink[Any]):
     """A sink whose thread leaves the gate while it sends or waits."""
 
-    def __init__(self, sink: Sink, gate: ComputeGate, journal: SimulatedJournal, stop: threading.Event) -> None:
+    def __init__(self, sink: Sink[Any], gate: ComputeGate, journal: SimulatedJournal, stop: threading.Event) -> None:
         self.name, self.shards, self.deprecated = sink.name, sink.shards, sink.deprecated
         self._sink = sink
         self._gate = gate
@@ -55,16 +56,22 @@ class GatedSink(Sink):
         """Return the system's clocks, and this object's wait."""
         return replace(system_runtime(self._stop), wait=self._wait)
 
-    def encode(self, tick: NodeTick) -> list[bytes]:
+    def encode(self, tick: NodeTick) -> list[Any]:
         return self._sink.encode(tick)
 
     def replay(self, tick: NodeTick) -> None:
         self._sink.replay(tick)
 
-    def text(self, point: bytes) -> bytes:
+    def time_ms(self, point: Any) -> int:
+        return self._sink.time_ms(point)
+
+    def size_bytes(self, point: Any) -> int:
+        return self._sink.size_bytes(point)
+
+    def text(self, point: Any) -> bytes:
         return self._sink.text(point)
 
-    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+    def send(self, points: Sequence[Any], timeout_s: float) -> None:
         """Send points outside the gate."""
         self._leave()
         try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -110,7 +111,12 @@ class SimulatedAgent:
 
 
 def _shipper(
-    gate: ComputeGate, history: NodeHistory, sink: Sink, plan: Plan, stop: threading.Event, log: Callable[[str], None]
+    gate: ComputeGate,
+    history: NodeHistory,
+    sink: Sink[Any],
+    plan: Plan,
+    stop: threading.Event,
+    log: Callable[[str], None],
 ) -> Shipper:
     """Return a shipper that computes only within the gate."""
     journal = SimulatedJournal(history)

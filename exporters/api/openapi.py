@@ -6,7 +6,8 @@ from collector.runs.run_texts import MAX_NAME_CHARS, MAX_TEXT_CHARS
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT
 from exporters.api.responses import EVENTS, JSON
 from exporters.api.runs_endpoint import MAX_LEASE_S, MAX_LISTED, MIN_LEASE_S
-from exporters.api.samples_endpoint import MAX_PATTERN_CHARS, MAX_PATTERNS
+from exporters.api.samples_endpoint import MAX_SELECTOR_CHARS, MAX_SELECTORS
+from exporters.series_selector import SELECTOR
 
 Json = dict[str, Any]
 
@@ -122,8 +123,13 @@ PATHS: Json = {
                 _query("since", "Seconds since the epoch.", _TIME),
                 _query(
                     "metric",
-                    "Shell patterns for metric names.",
-                    {**_list({"type": "string", "maxLength": MAX_PATTERN_CHARS}), "maxItems": MAX_PATTERNS},
+                    "Selectors of series: a metric's name or a shell pattern for names, optionally with label matchers,"
+                    ' such as {operation="Read"} or {operation=~"Read|Write"}. The values of =~ are literals.',
+                    {
+                        # Unlike in JavaScript, `$` also matches before a line feed at the end in some languages.
+                        **_list({"type": "string", "maxLength": MAX_SELECTOR_CHARS, "pattern": rf"^{SELECTOR}$(?!\n)"}),
+                        "maxItems": MAX_SELECTORS,
+                    },
                 ),
                 _header("Last-Event-ID", "The time of the last event received."),
             ],

@@ -2,35 +2,29 @@
 
 import asyncio
 import json
-import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
-from fnmatch import translate
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.model import sample_json
-from collector.model.metric import Series
 from collector.model.sample import Sample
 from exporters.api.agent_api import AgentApi
 from exporters.api.client_addresses import client_of
 from exporters.api.responses import EVENTS, JSON, accept_quality, error_response, time_parameter
 from exporters.recent_ticks import RecentTick, RecentTicks
+from exporters.series_selector import SeriesSelection, parse
 
 HEARTBEAT_S = 15.0
 MAX_LISTENERS, MAX_LISTENERS_PER_CLIENT = 32, 16
-MAX_PATTERNS, MAX_PATTERN_CHARS = 32, 200
-
-MetricFilter = Callable[[str], bool]
-_V = TypeVar("_V")
+MAX_SELECTORS, MAX_SELECTOR_CHARS = 64, 200
 
 
 class Samples:
-    """Serves the samples in `RecentTicks`; a sample is encoded only once, unless a request filters metrics."""
+    """Serves the samples in `RecentTicks`; a sample is encoded only once, unless a request selects series."""
 
     def __init__(self, agent: AgentApi) -> None:
         self._recent = agent.recent
@@ -39,7 +33,7 @@ class Samples:
 
     def respond(self, request: Request) -> ASGIApp:
         """Return the response to a request. Raises ValueError for invalid parameters."""
-        metric_filter = _metric_filter(request.query_params.getlist("metric"))
+        selection = _selection(request.query_params.getlist("metric"))
         since_s = time_parameter(request, "since")
         if accept_quality(request.headers.get("accept", ""), EVENTS) > accept_quality(
             request.headers.get("accept", ""), JSON
@@ -48,24 +42,24 @@ class Samples:
             with suppress(ValueError):
                 since_s = float(last)
             peer = request.client.host if request.client else ""
-            return self._events(client_of(peer), since_s, metric_filter)
+            return self._events(client_of(peer), since_s, selection)
         ticks = [tick for tick in self._recent.kept() if tick.sample is not None]
         chosen = ticks[-1:] if since_s is None else _later(ticks, since_s)
-        return lambda scope, receive, send: self._list(chosen, metric_filter, scope, send)
+        return lambda scope, receive, send: self._list(chosen, selection, scope, send)
 
     async def _list(
-        self, ticks: Sequence[RecentTick], metric_filter: MetricFilter | None, scope: Scope, send: Send
+        self, ticks: Sequence[RecentTick], selection: SeriesSelection | None, scope: Scope, send: Send
     ) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _headers(JSON)})
         if scope["method"] != "HEAD":
             for index, tick in enumerate(ticks):
-                body = (b"," if index else b"[") + self._body(tick, metric_filter)
+                body = (b"," if index else b"[") + self._body(tick, selection)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 # Let other requests run between samples.
                 await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b"]" if ticks else b"[]"})
 
-    def _events(self, client: str, since_s: float | None, metric_filter: MetricFilter | None) -> ASGIApp:
+    def _events(self, client: str, since_s: float | None, selection: SeriesSelection | None) -> ASGIApp:
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["method"] == "HEAD":
                 await _send_head(send)
@@ -82,7 +76,7 @@ class Samples:
                     await _send_head(send)
                     # The server cancels streams when it stops; the client still gets a complete response.
                     with suppress(asyncio.CancelledError):
-                        await self._follow(since_s, metric_filter, receive, send)
+                        await self._follow(since_s, selection, receive, send)
                 finally:
                     self._listeners -= Counter({client: 1})
             await send({"type": "http.response.body", "body": b""})
@@ -90,7 +84,7 @@ class Samples:
         return stream
 
     async def _follow(
-        self, since_s: float | None, metric_filter: MetricFilter | None, receive: Receive, send: Send
+        self, since_s: float | None, selection: SeriesSelection | None, receive: Receive, send: Send
     ) -> None:
         """Send recent and new samples until the client disconnects or falls too far behind."""
         disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
@@ -100,16 +94,16 @@ class Samples:
                     body = b": nothing yet\n\n"
                     if tick is not None:
                         time_s = tick.tick.time_s
-                        body = b"id: %s\ndata: %s\n\n" % (repr(time_s).encode(), self._body(tick, metric_filter))
+                        body = b"id: %s\ndata: %s\n\n" % (repr(time_s).encode(), self._body(tick, selection))
                     await send({"type": "http.response.body", "body": body, "more_body": True})
         finally:
             disconnected.cancel()
 
-    def _body(self, tick: RecentTick, metric_filter: MetricFilter | None) -> bytes:
+    def _body(self, tick: RecentTick, selection: SeriesSelection | None) -> bytes:
         if tick.sample is None:
             return b"null"
-        if metric_filter is not None:
-            return _json(_filtered(tick.sample, metric_filter))
+        if selection is not None:
+            return _json(selection.of(tick.sample))
         body = self._encoded.get(tick.number)
         if body is None:
             kept = {tick.number for tick in self._recent.kept()}
@@ -181,29 +175,16 @@ def _later(ticks: Sequence[RecentTick], since_s: float) -> list[RecentTick]:
     return [tick for tick in ticks if tick.sample is not None and tick.tick.time_s > since_s]
 
 
-def _metric_filter(patterns: Sequence[str]) -> MetricFilter | None:
-    """Return a function that tests a metric's name against shell patterns; None for all metrics. Raises ValueError."""
-    if not patterns:
+def _selection(selectors: Sequence[str]) -> SeriesSelection | None:
+    """Return the selection of the series that match a selector; None for all series. Raises ValueError."""
+    if not selectors:
         return None
-    if len(patterns) > MAX_PATTERNS or any(len(pattern) > MAX_PATTERN_CHARS for pattern in patterns):
-        raise ValueError(f"metric: at most {MAX_PATTERNS} patterns of at most {MAX_PATTERN_CHARS} characters each")
-    expression = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in patterns))
-    return lambda name: expression.match(name) is not None
-
-
-def _filtered(sample: Sample, metric_filter: MetricFilter) -> Sample:
-    names = {series[0] for mapping in (sample.values, sample.last_known, sample.spread) for series in mapping}
-    wanted = {name for name in names if metric_filter(name)}
-    return replace(
-        sample,
-        values=_only(sample.values.items(), wanted),
-        last_known=_only(sample.last_known.items(), wanted),
-        spread=_only(sample.spread.items(), wanted),
-    )
-
-
-def _only(items: Collection[tuple[Series, _V]], wanted: set[str]) -> dict[Series, _V]:
-    return {series: value for series, value in items if series[0] in wanted}
+    if len(selectors) > MAX_SELECTORS or any(len(selector) > MAX_SELECTOR_CHARS for selector in selectors):
+        raise ValueError(f"metric: at most {MAX_SELECTORS} selectors of at most {MAX_SELECTOR_CHARS} characters each")
+    try:
+        return SeriesSelection([parse(selector) for selector in selectors])
+    except ValueError as error:
+        raise ValueError(f"metric: {error}") from None
 
 
 def _json(sample: Sample) -> bytes:

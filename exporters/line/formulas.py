@@ -4,7 +4,7 @@ They are data rather than functions, so that `exporters.files.column_arrays` can
 node's intervals at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -14,6 +14,8 @@ from collector.model.sample import Rate, Sample
 Cell = float | str | None
 Formula = Callable[[Sample], Cell]
 """One of the formulas below, or any other function, which then costs more time in a merge."""
+JointFormula = Callable[[Sample], Sequence[Cell]]
+"""Computes the cells of several columns that share most of the work."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,21 @@ class Percentage:
     is_included: tuple[bool, ...]
 
     def __call__(self, sample: Sample) -> float | None:
-        increases = [rate.increase for rate in map(sample.values.get, self.series) if type(rate) is Rate]
-        total = sum(increases)
-        if len(increases) < len(self.series) or not total:
-            return None
-        return 100 * sum(compress(increases, self.is_included)) / total
+        return _percentages(sample, self.series, (self.is_included,))[0]
+
+
+def percentages(formulas: Sequence[Percentage]) -> JointFormula:
+    """Return the joint formula of percentages of the same counters."""
+    series, masks = formulas[0].series, [formula.is_included for formula in formulas]
+    return lambda sample: _percentages(sample, series, masks)
+
+
+def _percentages(sample: Sample, series: Sequence[Series], masks: Sequence[Sequence[bool]]) -> Sequence[float | None]:
+    increases = [rate.increase for rate in map(sample.values.get, series) if type(rate) is Rate]
+    total = sum(increases)
+    if len(increases) < len(series) or not total:
+        return [None] * len(masks)
+    return [100 * sum(compress(increases, mask)) / total for mask in masks]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The reads and writes of a node, of keyspaces or of tables, and the columns that show them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -11,7 +12,7 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from exporters.line.columns import MS, Column
-from exporters.line.formulas import number, per_s, ratio, times
+from exporters.line.formulas import JointFormula, number, per_s, ratio, times
 
 DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
 
@@ -167,10 +168,24 @@ class LatencyQuantile:
     q: float
 
     def __call__(self, sample: Sample) -> float | None:
-        buckets = self.operations.buckets(sample, self.operation)
-        if buckets:
-            return times(MS, histogram.quantile(buckets, self.q))
-        return times(MS, self.operations.decayed_s(sample, self.operation, self.q))
+        return _quantiles_ms(sample, self.operations, self.operation, (self.q,))[0]
+
+
+def latency_quantiles(formulas: Sequence[LatencyQuantile]) -> JointFormula:
+    """Return the joint formula of quantiles of the same operations."""
+    operations, operation, shares = formulas[0].operations, formulas[0].operation, [formula.q for formula in formulas]
+    return lambda sample: _quantiles_ms(sample, operations, operation, shares)
+
+
+def _quantiles_ms(
+    sample: Sample, operations: Operations, operation: str, shares: Sequence[float]
+) -> Sequence[float | None]:
+    buckets = operations.buckets(sample, operation)
+    if not buckets:
+        return [times(MS, operations.decayed_s(sample, operation, share)) for share in shares]
+    if not buckets.total:
+        return [None] * len(shares)
+    return [MS * quantile_s for quantile_s in histogram.quantiles(buckets, shares)]
 
 
 @dataclass(frozen=True)

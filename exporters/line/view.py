@@ -184,6 +184,8 @@ def logged(sample: Sample) -> list[Event]:
 
 def events_text(sample: Sample) -> str:
     """Return all events as one line, separated by semicolons."""
+    if not sample.events:
+        return ""
     return "; ".join(filter(None, [problems(sample), *(" ".join(event.text.split()) for event in logged(sample))]))
 
 

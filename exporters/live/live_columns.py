@@ -13,11 +13,11 @@ from math import isfinite, isnan, nan
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, is_summed_over_nodes
 from collector.cluster.live.sanitise import OPERATION_MODE
-from collector.model.metric import Kind
+from collector.model.metric import Kind, Series
 from collector.model.sample import Sample
 from exporters.line.columns import Column
-from exporters.line.formulas import Cell, Formula, Gauge, SumOfRates, number
-from exporters.line.operation_columns import Operations
+from exporters.line.formulas import Cell, Formula, Gauge, JointFormula, Percentage, SumOfRates, number, percentages
+from exporters.line.operation_columns import LatencyQuantile, Operations, latency_quantiles
 from exporters.line.table_rows import NEEDS as TABLES
 from exporters.line.view import View, with_last_known
 
@@ -76,6 +76,13 @@ SUMMED = frozenset(
     name for name in NEEDS if CATALOGUE[name].kind is Kind.GAUGE and is_summed_over_nodes(CATALOGUE[name])
 )
 """Gauges that the columns read and that are summed across nodes."""
+_GROUPS = (
+    "node_disk_",
+    "node_network_",
+    "node_pressure_",
+    "cassandra_table_operation",
+    "cassandra_keyspace_operation",
+)
 _DECAYED = "cassandra_client_request_decayed_seconds"
 NOTHING: Cells = array("d", [nan] * len(COLUMNS))
 
@@ -89,15 +96,36 @@ def cells_of(sample: Sample, *, local: bool = False, names: frozenset[str] = EVE
     Only the columns in `names` are computed; the others are NaN.
     """
     cells, shown = array("d", NOTHING), with_last_known(sample)
-    for index, formula in _formulas(local, names):
+    formulas, joint_formulas = _formulas(local, names)
+    for index, formula in formulas:
         cells[index] = _number(formula(shown))
+    for indices, joint_formula in joint_formulas:
+        for index, cell in zip(indices, joint_formula(shown), strict=True):
+            cells[index] = _number(cell)
     return cells
 
 
 @lru_cache(maxsize=16)
-def _formulas(local: bool, names: frozenset[str]) -> Sequence[tuple[int, Formula]]:
-    """Return the index and the formula of each column in `names`."""
-    return [(index, column.of) for index, column in enumerate(columns_of(local=local)) if column.name in names]
+def _formulas(
+    local: bool, names: frozenset[str]
+) -> tuple[Sequence[tuple[int, Formula]], Sequence[tuple[Sequence[int], JointFormula]]]:
+    """Return the formulas of the columns in `names` with the columns' indices; some are computed together."""
+    single: list[tuple[int, Formula]] = []
+    shares: dict[Sequence[Series], dict[int, Percentage]] = {}
+    quantiles: dict[tuple[Operations, str], dict[int, LatencyQuantile]] = {}
+    for index, column in enumerate(columns_of(local=local)):
+        formula = column.of
+        if column.name not in names:
+            continue
+        if isinstance(formula, Percentage):
+            shares.setdefault(formula.series, {})[index] = formula
+        elif isinstance(formula, LatencyQuantile):
+            quantiles.setdefault((formula.operations, formula.operation), {})[index] = formula
+        else:
+            single.append((index, formula))
+    joint = [(list(group), percentages(list(group.values()))) for group in shares.values()]
+    joint += [(list(group), latency_quantiles(list(group.values()))) for group in quantiles.values()]
+    return single, joint
 
 
 def needs(names: Iterable[str]) -> frozenset[str]:
@@ -112,16 +140,20 @@ def shown_by(metrics: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in COLUMN_INDEX if needs([name]) <= metrics)
 
 
-def patterns(metrics: Iterable[str]) -> list[str]:
-    """Return patterns that request these metrics from an agent; large groups share a pattern."""
-    groups = (
-        "node_disk_",
-        "node_network_",
-        "node_pressure_",
-        "cassandra_table_operation",
-        "cassandra_keyspace_operation",
-    )
-    return sorted({next((f"{group}*" for group in groups if name.startswith(group)), name) for name in metrics})
+def selectors(metrics: Iterable[str]) -> list[str]:
+    """Return selectors that request the series of these metrics from an agent; large groups share a selector.
+
+    They select at least the series that the columns read. Other series do not affect the columns.
+    """
+    return sorted({_selector(metric) for metric in metrics})
+
+
+def _selector(metric: str) -> str:
+    if metric in _LABELS:
+        values_by_label = zip(CATALOGUE[metric].labels, zip(*_LABELS[metric], strict=True), strict=True)
+        matchers = (f'{label}=~"{"|".join(dict.fromkeys(values))}"' for label, values in values_by_label)
+        return f"{metric}{{{','.join(matchers)}}}"
+    return next((f"{group}*" for group in _GROUPS if metric.startswith(group)), metric)
 
 
 def value(cells: Cells, name: str) -> float | None:
@@ -130,28 +162,15 @@ def value(cells: Cells, name: str) -> float | None:
     return None if isnan(cell) else cell
 
 
-def needed(values: Mapping[str, object]) -> dict[str, object]:
-    """Return an agent's values, without those series of the metrics in `_LABELS` that no column reads."""
-    return {name: _chosen(name, rows) if name in _LABELS else rows for name, rows in values.items()}
-
-
-def _chosen(name: str, rows: object) -> object:
-    wanted = _LABELS[name]
-    return (
-        [row for row in rows if isinstance(row, list) and tuple(row[:-1]) in wanted] if isinstance(rows, list) else rows
-    )
-
-
-def _labels() -> dict[str, set[tuple[object, ...]]]:
+def _labels() -> dict[str, list[list[str]]]:
     """Return the label values of the series that the columns read, for each metric that they read only in part."""
-    labels: dict[str, set[tuple[object, ...]]] = {}
+    labels: dict[str, list[list[str]]] = {}
     several = {need for column in COLUMNS if not column.alone for need in column.needs}
     for column in COLUMNS:
         if len(column.alone) > 1 and column.alone[0] not in several:
-            labels.setdefault(column.alone[0], set()).add(column.alone[1:])
+            labels.setdefault(column.alone[0], []).append(list(column.alone[1:]))
     operations = {need for name in ("reads_per_s", "read_p99_ms") for need in COLUMNS[COLUMN_INDEX[name]].needs}
-    of_requests: set[tuple[object, ...]] = {("Read",), ("Write",)}
-    return labels | dict.fromkeys({*operations, _UNAVAILABLES} - {_DECAYED}, of_requests)
+    return labels | {metric: [["Read"], ["Write"]] for metric in {*operations, _UNAVAILABLES} - {_DECAYED}}
 
 
 def is_whole(cells: Cells) -> bool:
@@ -159,8 +178,12 @@ def is_whole(cells: Cells) -> bool:
     return not all(isnan(cells[COLUMN_INDEX[name]]) for name in ("reads_per_s", "writes_per_s"))
 
 
+# Faster than `int | float`, which Python would build for each cell.
+_NUMBERS = (int, float)
+
+
 def _number(cell: Cell) -> float:
-    return cell if isinstance(cell, int | float) and isfinite(cell) else nan
+    return cell if isinstance(cell, _NUMBERS) and isfinite(cell) else nan
 
 
 TABLE_METRICS = frozenset(TABLES)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collector.cluster.live.cluster_interval import ClusterInterval, NodeStatus
-from collector.cluster.live.counted_node import CountedNode, merged_sample
+from collector.cluster.live.counted_node import CountedNode
 from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.sample import Sample
 from exporters.line.table_rows import joint_tables, tables
@@ -18,9 +18,8 @@ from exporters.live.live_columns import (
     SUMMED,
     TABLE_METRICS,
     cells_of,
-    needed,
     needs,
-    patterns,
+    selectors,
     shown_by,
 )
 
@@ -51,7 +50,7 @@ class LiveFrames:
     def __init__(self, plan: Plan, wanted: Wanted) -> None:
         self.history = History()
         self._wanted = wanted
-        self._cluster = LiveCluster(plan, request_of(wanted), self._add, summed_gauges=SUMMED, select_values=needed)
+        self._cluster = LiveCluster(plan, request_of(wanted), self._add, summed_gauges=SUMMED)
 
     def start(self) -> None:
         """Start following the nodes in a new thread."""
@@ -78,7 +77,10 @@ def request_of(wanted: Wanted) -> Request:
     if all_tables:
         metrics |= TABLE_METRICS
     return Request(
-        tuple(patterns(metrics)), ALL_METRICS if all_tables else ALL_METRICS - TABLE_METRICS, TABLE_METRICS, wanted.node
+        tuple(selectors(metrics)),
+        ALL_METRICS if all_tables else ALL_METRICS - TABLE_METRICS,
+        TABLE_METRICS,
+        wanted.node,
     )
 
 
@@ -87,7 +89,8 @@ def frame_of(interval: ClusterInterval, wanted: Wanted) -> Frame:
     names = EVERY if wanted.node is not None else shown_by(needs(wanted.columns))
     table_rows, compactions = _details(interval, wanted.tables if wanted.node is None else wanted.node)
     everyone = tuple(range(len(interval.nodes)))
-    cluster = _merged_row(interval, everyone, interval.counted_nodes, interval.cluster, names)
+    counted = interval.counted_nodes
+    cluster = _merged_row(interval, everyone, counted.at(counted.by_location), interval.cluster, names)
     return Frame(
         interval.end_s,
         interval.interval_s,
@@ -114,9 +117,10 @@ def _groups(interval: ClusterInterval, cluster: GroupFrame, names: frozenset[str
     for location, indices in indices_by_location.items():
         nodes = tuple(indices)
         if nodes not in by_nodes:
-            members = frozenset(indices)
-            counted = [node for node in interval.counted_nodes if node.index in members]
-            by_nodes[nodes] = _merged_row(interval, nodes, counted, merged_sample(counted, interval.end_s), names)
+            members = dict.fromkeys(interval.nodes[index].info.location for index in indices)
+            counted = interval.counted_nodes.at(members)
+            sample = interval.counted_nodes.merged_sample(members, interval.end_s)
+            by_nodes[nodes] = _merged_row(interval, nodes, counted, sample, names)
         groups[location] = by_nodes[nodes]
     return groups
 

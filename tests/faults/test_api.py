@@ -327,10 +327,10 @@ def test_event_streams_are_bounded_and_closed_ones_make_room(api: Api) -> None:
     eventually(lambda: not api.agent.recent._listeners)
 
 
-def test_the_documented_curl_commands_begin_mark_and_end_a_run(api: Api) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
+def test_the_documented_curl_commands_get_samples_and_begin_mark_and_end_a_run(api: Api) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agent.md").read_text().replace("\\\n", "")
     lines = [line for line in page.splitlines() if line.startswith("curl ")]
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         words = shlex.split(line.replace("127.0.0.1:17199", f"{HOST}:{api.port}").replace("ID", "1"))
         done = subprocess.run(["/usr/bin/env", *words, "-sSf"], capture_output=True, text=True, timeout=20, check=False)

@@ -45,9 +45,8 @@ class FeedListener(Protocol):
 class AgentFeed:
     """Follows one agent until cancelled.
 
-    connections    the set of open connections, shared with the feed's owner, which checks their deadlines.
-    select_values  filters a sample's values before they are decoded.
-    parse_json     parses JSON; raises ValueError if it is malformed.
+    connections  the set of open connections, shared with the feed's owner, which checks their deadlines.
+    parse_json   parses JSON; raises ValueError if it is malformed.
     """
 
     def __init__(
@@ -58,7 +57,6 @@ class AgentFeed:
         tls: ssl.SSLContext | None,
         listener: FeedListener,
         connections: set[AgentConnection],
-        select_values: Callable[[Mapping[str, object]], Mapping[str, object]] = dict,
         parse_json: Callable[[bytes], Any] = json.loads,
     ) -> None:
         self._key = key
@@ -69,9 +67,8 @@ class AgentFeed:
         self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
         self._listener = listener
         self._connections = connections
-        self._select_values = select_values
         self._parse_json = parse_json
-        self._patterns: Sequence[str] = ()
+        self._selectors: Sequence[str] = ()
         self._last_s: float | None = None
         self._event_stream: AgentConnection | None = None
         self._delay_s = MIN_DELAY_S
@@ -79,10 +76,10 @@ class AgentFeed:
         self._is_introduced = False
         self._ever_answered = False
 
-    def request(self, patterns: Sequence[str]) -> None:
-        """From now on, request the metrics that match these patterns; if they have changed, reconnect."""
-        if patterns != self._patterns:
-            self._patterns = patterns
+    def request(self, selectors: Sequence[str]) -> None:
+        """From now on, request the series that match these selectors; if they have changed, reconnect."""
+        if selectors != self._selectors:
+            self._selectors = selectors
             self._request_changed = True
             if self._event_stream is not None:
                 self._event_stream.fail(AgentError("the request changed"))
@@ -185,7 +182,7 @@ class AgentFeed:
         return response
 
     def _samples_path(self, since_s: float | None) -> str:
-        query = [("metric", pattern) for pattern in self._patterns]
+        query = [("metric", selector) for selector in self._selectors]
         if since_s is not None:
             query.append(("since", repr(since_s)))
         return f"/api/v1/samples?{urlencode(query)}"
@@ -206,9 +203,6 @@ class AgentFeed:
         if content is None:
             return
         try:
-            values = content.get("values") if isinstance(content, dict) else None
-            if isinstance(values, dict):
-                content = {**content, "values": self._select_values(values)}
             sample = decoded(content)
         except MalformedSampleError as error:
             raise AgentError(f"a sample {one_line(error)}") from None

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from collector.cluster.aggregation import Placement
-from collector.cluster.live.counted_node import CountedNode
+from collector.cluster.live.counted_node import CountedNode, CountedNodes
 from collector.model.sample import Sample
 
 
@@ -99,13 +99,13 @@ class ClusterInterval:
     name: str
     nodes: tuple[NodeStatus, ...]
     cluster: Sample
-    counted_nodes: tuple[CountedNode, ...]
+    counted_nodes: CountedNodes
     events: tuple[ClusterEvent, ...] = ()
 
     @property
     def counted(self) -> int:
         """The number of nodes in `cluster` on which Cassandra is answering."""
-        return self.answering(self.counted_nodes)
+        return self.answering(self.counted_nodes.at(self.counted_nodes.by_location))
 
     def answering(self, nodes: Iterable[CountedNode]) -> int:
         """Return on how many of these nodes Cassandra is answering."""

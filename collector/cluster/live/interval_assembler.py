@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from collector.cluster.grid import Grid
 from collector.cluster.live.cluster_interval import ClusterEvent, ClusterInterval, NodeInfo, NodeStatus, State
-from collector.cluster.live.counted_node import CountedNode, merged_sample
+from collector.cluster.live.counted_node import CountedNode, CountedNodes
 from collector.cluster.live.sanitise import (
     MAX_EVENTS,
     MAX_NAME_CHARS,
@@ -185,8 +185,10 @@ class IntervalAssembler:
         samples = [self._take(node, index) for node in nodes]
         self._find_duplicates()
         rows = tuple(self._row(node, sample, now_s, end_s) for node, sample in zip(nodes, samples, strict=True))
-        counted = tuple(
-            CountedNode(index, node.info.placement, node.info.local, sample, node.missing_gauges(sample))
+        counted = CountedNodes.of(
+            CountedNode(
+                index, node.info.location, node.info.placement, node.info.local, sample, node.missing_gauges(sample)
+            )
             for index, (node, sample) in enumerate(zip(nodes, map(_with_last_gauges, samples), strict=True))
             if sample and not node.duplicate_of
         )
@@ -196,7 +198,7 @@ class IntervalAssembler:
             self._interval_s,
             next(iter(names)) if len(names) == 1 else "",
             rows,
-            merged_sample(counted, end_s),
+            counted.merged_sample(counted.by_location, end_s),
             counted,
             self._take_events(),
         )

@@ -5,7 +5,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import TYPE_CHECKING, Any
@@ -33,23 +33,23 @@ MAX_INTERVALS_BEHIND = 5
 DEADLINE_CHECK_S = 0.25
 PEERS_INTERVAL_S = 15.0
 MAX_NODES = 2000
-# Patterns that together match all metrics; agents accept only a limited number of patterns.
-ALL_PATTERNS = ("cass*", "node_*")
+# Selectors that together select all series; agents accept only a limited number of selectors.
+ALL_SELECTORS = ("cass*", "node_*")
 # Metrics that show changes in cluster membership; requested from seeds that are Jolokia agents.
 MEMBERS = frozenset({"cassandra_endpoints_live", "cassandra_endpoints_unreachable"})
 
 
 @dataclass(frozen=True)
 class Request:
-    """The metrics to request from the nodes.
+    """The series to request from the nodes.
 
-    patterns       metric names and patterns for agents.
+    selectors      selectors of series for agents (see docs/agent.md).
     metrics        metrics to read through Jolokia.
     table_metrics  metrics to read through Jolokia from the selected node only.
-    node           index of the selected node, from whose agent all metrics are requested; None if none is selected.
+    node           index of the selected node, from whose agent all series are requested; None if none is selected.
     """
 
-    patterns: tuple[str, ...]
+    selectors: tuple[str, ...]
     metrics: frozenset[str]
     table_metrics: frozenset[str]
     node: int | None = None
@@ -78,7 +78,6 @@ class LiveCluster:
     """Follows nodes in a thread, from `start` to `stop`; the thread calls `on_interval` with each interval.
 
     summed_gauges  the gauges described in IntervalAssembler.
-    select_values  filters the values in an agent's sample before they are decoded.
     """
 
     def __init__(
@@ -88,13 +87,11 @@ class LiveCluster:
         on_interval: Callable[[ClusterInterval], None],
         *,
         summed_gauges: frozenset[str] = frozenset(),
-        select_values: Callable[[Mapping[str, object]], Mapping[str, object]] = dict,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._plan = plan
         self._request = request
         self._on_interval = on_interval
-        self._select_values = select_values
         self._clock = clock
         self._assembler = IntervalAssembler(plan.interval_s, summed_gauges)
         self._connections: set[AgentConnection] = set()
@@ -190,9 +187,7 @@ class LiveCluster:
         if node.is_agent:
             plan = self._plan
             tls = plan.tls if node.scheme == "https" else None
-            feed = AgentFeed(
-                key, node, plan.access(node), tls, self, self._connections, self._select_values, plan.parse_json
-            )
+            feed = AgentFeed(key, node, plan.access(node), tls, self, self._connections, plan.parse_json)
             self._agents[key] = feed
             self._start_task(feed.follow())
         else:
@@ -217,7 +212,7 @@ class LiveCluster:
         for index, key in enumerate(self._assembler.keys):
             is_selected = index == request.node
             if key in self._agents:
-                self._agents[key].request(ALL_PATTERNS if is_selected else request.patterns)
+                self._agents[key].request(ALL_SELECTORS if is_selected else request.selectors)
             elif key in self._jolokias:
                 metrics = request.metrics | request.table_metrics if is_selected else request.metrics
                 if self._addresses[key] in self._plan.seeds:

@@ -1,6 +1,6 @@
 """Sanitises samples received over the network: keeps only plausible values, and derives states and events."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
@@ -23,6 +23,7 @@ MAX_VALUE = 1e30
 MIN_ELAPSED_S = 1 / MAX_VALUE
 # The latest plausible time on any clock (in the year 2096).
 MAX_TIME_S = 4e9
+_OF_DEVICES = frozenset(name for name, metric in CATALOGUE.items() if metric.labels == ("device",))
 
 
 def state_of(sample: Sample) -> tuple[State, str]:
@@ -61,22 +62,22 @@ def cluster_event(node: str, event: Event, sample: Sample) -> ClusterEvent | Non
 
 def sanitised(sample: Sample) -> Sample:
     """Return the sample without unknown metrics and implausible values, and with its devices labelled WATCHED."""
-    return replace(sample, values=_plausible(sample.values.items()), last_known=_plausible(sample.last_known.items()))
+    return replace(sample, values=_plausible(sample.values), last_known=_plausible(sample.last_known))
 
 
-def _plausible(values: Iterable[tuple[Series, Derived]]) -> dict[Series, Derived]:
-    kept: dict[Series, Derived] = {}
-    for series, value in values:
-        metric = CATALOGUE.get(series[0])
-        if metric is not None and _is_plausible(value):
-            is_device = metric.labels == ("device",) and len(series) == 2
-            kept[(series[0], WATCHED) if is_device else series] = value
-    return kept
+def _plausible(values: Mapping[Series, Derived]) -> dict[Series, Derived]:
+    return {
+        (series[0], WATCHED) if series[0] in _OF_DEVICES and len(series) == 2 else series: value
+        for series, value in values.items()
+        if series[0] in CATALOGUE and _is_plausible(value)
+    }
 
 
 def _is_plausible(value: Derived) -> bool:
     if isinstance(value, Rate):
-        return -MAX_VALUE <= value.increase <= MAX_VALUE and MIN_ELAPSED_S < value.elapsed_s <= MAX_VALUE
+        increase, elapsed_s, per_s = value
+        is_plausible_sum = per_s is None or -MAX_VALUE <= per_s <= MAX_VALUE
+        return -MAX_VALUE <= increase <= MAX_VALUE and MIN_ELAPSED_S < elapsed_s <= MAX_VALUE and is_plausible_sum
     if isinstance(value, Buckets):
         return len(value.upper_bounds) <= MAX_BUCKETS and value.total <= MAX_VALUE
     return len(value) <= MAX_TEXT_CHARS if isinstance(value, str) else isfinite(value) and abs(value) <= MAX_VALUE

@@ -1,20 +1,43 @@
 """Column sets: every column exists, and agents accept the request for each set."""
 
+from dataclasses import replace
+
 import pytest
 
 from cli.main import main
 from cli.top.column_sets import SETS, wanted
-from exporters.api.samples_endpoint import MAX_PATTERN_CHARS, MAX_PATTERNS
-from exporters.live.live_columns import COLUMN_INDEX
-from exporters.live.live_frames import request_of
+from collector.model.sample_json import decoded, encoded
+from exporters.api.samples_endpoint import MAX_SELECTOR_CHARS, MAX_SELECTORS
+from exporters.line.table_rows import tables
+from exporters.line.view import with_last_known
+from exporters.live.frame import ALL
+from exporters.live.live_columns import COLUMN_INDEX, EVERY, cells_of, needs, shown_by
+from exporters.live.live_frames import Wanted, request_of
+from exporters.series_selector import SeriesSelection, parse
+from tests.exporters.live.full_samples import full_sample, without_buckets
 
 
+def test_a_request_for_all_columns_and_tables_is_within_the_agents_limits() -> None:
+    selectors = request_of(Wanted(EVERY, ALL)).selectors
+    assert len(selectors) <= MAX_SELECTORS
+    assert all(len(selector) <= MAX_SELECTOR_CHARS for selector in selectors)
+
+
+FULL = full_sample()
+
+
+@pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("number", range(len(SETS)))
-def test_the_patterns_of_each_set_are_within_the_agents_limits(number: int) -> None:
-    patterns = request_of(wanted(number)).patterns
-    # Leave room for the patterns of two more columns: the sort column and the one shown in the transposed view.
-    assert len(patterns) <= MAX_PATTERNS - 8
-    assert all(len(pattern) <= MAX_PATTERN_CHARS for pattern in patterns)
+def test_the_requested_series_are_all_that_the_columns_of_a_set_read(number: int, local: bool) -> None:
+    request = wanted(number)
+    selection = SeriesSelection(map(parse, request_of(request).selectors))
+    for sample in (FULL, without_buckets(FULL), replace(FULL, values={}, last_known=FULL.values)):
+        requested = decoded(encoded(selection.of(sample)))
+        names = shown_by(needs(request.columns))
+        assert repr(cells_of(requested, local=local, names=names)) == repr(cells_of(sample, local=local, names=names))
+        if SETS[number].is_tables:
+            assert tables(with_last_known(requested)) == tables(with_last_known(sample))
+            assert tables(with_last_known(sample))
 
 
 def test_a_set_cannot_be_combined_with_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from starlette.applications import Starlette
@@ -22,6 +23,7 @@ from exporters.api.app import build, endpoints
 from exporters.api.journal_endpoint import File, begin_from_name, between, byte_range, files_in
 from exporters.api.metrics_endpoint import OPENMETRICS, TEXT, prefers_openmetrics
 from exporters.api.openapi import PATHS, description
+from exporters.api.samples_endpoint import MAX_SELECTORS
 from tests.exporters.api.asking import Answered, ask, request_scope
 from tests.exporters.api.scripted_agent import FILES, Scripted, journal
 from tests.exporters.samples import TIME_S
@@ -133,6 +135,35 @@ def test_samples_are_filtered_by_metric(get: Ask, agent: Scripted) -> None:
     (sample,) = get("/api/v1/samples?metric=casstat_cpu_*&metric=cassandra_compaction_pendin?").content
     assert set(sample["values"]) == {"casstat_cpu_seconds_total", "cassandra_compaction_pending"}
     assert get("/api/v1/samples?metric=" + "*a" * 101).status == 400
+
+
+def test_series_are_selected_by_label(get: Ask, agent: Scripted) -> None:
+    agent.tick()
+    (unfiltered,) = get("/api/v1/samples").content
+    rows = unfiltered["values"]["casstat_cpu_seconds_total"]
+    user, system, idle = (f'casstat_cpu_seconds_total{{mode="{mode}"}}' for mode in ("user", "system", "idle"))
+    for selectors, modes in (
+        ([user], {"user"}),
+        ([user, idle, system, user], {"user", "system", "idle"}),
+        (['casstat_cpu_seconds_total{mode=~"user|idle|absent"}'], {"user", "idle"}),
+        ([user, "casstat_cpu_*"], {mode for mode, _ in rows}),
+    ):
+        query = urlencode([("metric", selector) for selector in selectors])
+        (sample,) = get(f"/api/v1/samples?{query}").content
+        assert sample["values"] == {"casstat_cpu_seconds_total": [row for row in rows if row[0] in modes]}
+        assert sample["tick"] == unfiltered["tick"]
+
+
+def test_an_invalid_selector_is_a_bad_request(get: Ask, agent: Scripted) -> None:
+    agent.tick()
+    for selector in ("", 'a{b="c}', 'a{b=~".*"}', r'a{b="\d"}'):
+        answered = get("/api/v1/samples?" + urlencode([("metric", "up"), ("metric", selector)]))
+        assert answered.status == 400
+        hint = 'example: NAME{label="value",label=~"a|b"}; values of =~ are literals'
+        assert answered.content == {"error": f"metric: {selector!r} is not a selector of series ({hint})"}
+    too_many = urlencode([("metric", "up")] * (MAX_SELECTORS + 1))
+    assert get(f"/api/v1/samples?{too_many}").status == 400
+    assert get(f"/api/v1/samples?{too_many.removeprefix('metric=up&')}").status == 200
 
 
 def test_a_sample_is_encoded_once(get: Ask, agent: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:

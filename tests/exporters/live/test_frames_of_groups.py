@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.cluster.live.cluster_interval import NodeInfo
 from collector.model import histogram
+from collector.model.sample import Rate
 from exporters.live.frame import locations_of
 from exporters.live.live_columns import value
-from tests.collector.cluster.live.node_samples import read_durations, sample_of
+from tests.collector.cluster.live.node_samples import INDEX, assembler_of, read_durations, sample_of
 from tests.exporters.live.generated_frames import GROUPS, grouped_frame
+from tests.exporters.samples import TIME_S
 
 
 @given(st.lists(st.sampled_from(["dc1/r1", "dc1/r2", "dc2/r1", "dc2", ""]), min_size=1, max_size=12))
@@ -42,3 +45,20 @@ def test_groups_are_computed_only_if_wanted() -> None:
 def test_a_group_of_all_nodes_has_the_row_of_the_cluster() -> None:
     shown = grouped_frame({"a": "dc1/r1", "b": "dc1/r2"})
     assert list(shown.groups["dc1"].cells) == pytest.approx(list(shown.cluster), nan_ok=True)
+
+
+def test_nodes_of_different_racks_on_one_machine_count_its_cpu_once() -> None:
+    def cpu_s(*machines: str) -> float:
+        assembler = assembler_of("a", "b", "c")
+        for node, rack, machine in zip("abc", ("r1", "r2", "r2"), machines, strict=True):
+            assembler.set_info(node, NodeInfo(location=f"dc1/{rack}", interval_s=1.0, machine=machine))
+            assembler.add_sample(node, sample_of(node), TIME_S + 0.1)
+        interval = assembler.close(INDEX, TIME_S + 0.5)
+        merged = interval.counted_nodes.merged_sample(["dc1/r1", "dc1/r2"], TIME_S)
+        assert merged.values == interval.cluster.values
+        rate = merged.values["casstat_cpu_seconds_total", "user"]
+        assert isinstance(rate, Rate)
+        return rate.increase
+
+    assert cpu_s("m", "n", "o") == pytest.approx(3 * cpu_s("m", "m", "m"))
+    assert cpu_s("m", "m", "o") == cpu_s("m", "n", "n") == pytest.approx(2 * cpu_s("m", "m", "m"))

@@ -1,18 +1,17 @@
-"""Columns of the live view, and the filter that removes unused values before they are decoded."""
+"""Columns of the live view, and the selectors that request their series from an agent."""
 
 import re
 from dataclasses import replace
+from math import isnan
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from collector.model.metric import Series
-from collector.model.sample import Derived, Rate
-from collector.model.sample_json import decoded, encoded
 from exporters.line.columns import Column
-from exporters.live.live_columns import COLUMNS, cells_of, columns_of, needed
-from tests.collector.cluster.live.node_samples import sample_of
+from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, NEEDS, cells_of, columns_of, needs, selectors
+from exporters.series_selector import SeriesSelection, parse
+from tests.exporters.live.full_samples import full_sample, without_buckets
+
+FULL = full_sample()
 
 
 def test_a_node_with_local_operations_has_the_same_columns() -> None:
@@ -29,20 +28,28 @@ def test_the_help_of_a_column_states_its_own_unit(column: Column) -> None:
     assert not re.search(r"\b(bytes|seconds)\b", column.help)
 
 
-def test_values_filtered_before_decoding_are_not_in_any_column() -> None:
-    sample = sample_of("a")
-    unused: dict[Series, Derived] = {("cassandra_client_requests_total", "CASRead"): Rate(1.0, 1.0)}
-    content = encoded(replace(sample, values={**sample.values, **unused}))
-    filtered = decoded({**content, "values": needed(content["values"])})
-    assert len(filtered.values) < len(decoded(content).values)
-    assert list(map(repr, cells_of(filtered))) == list(map(repr, cells_of(decoded(content))))
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+def test_the_requested_series_are_all_that_a_column_reads(column: Column, local: bool) -> None:
+    """The column is also correct if an agent ignores the matchers and sends all series."""
+    selection = SeriesSelection(map(parse, selectors(needs([column.name]))))
+    names, index = frozenset({column.name}), COLUMN_INDEX[column.name]
+    is_shown = False
+    for sample in (FULL, without_buckets(FULL), replace(FULL, values={}, last_known=FULL.values)):
+        cells = cells_of(sample, local=local, names=names)
+        assert repr(cells_of(selection.of(sample), local=local, names=names)) == repr(cells)
+        is_shown |= not isnan(cells[index])
+    assert is_shown
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=5) | st.sampled_from(["cassandra_client_requests_total"]),
-        st.none() | st.lists(st.lists(st.integers())) | st.integers(),
-    )
-)
-def test_malformed_values_are_left_to_the_decoder(values: dict[str, object]) -> None:
-    assert needed(values).keys() == values.keys()
+def test_series_that_no_column_reads_are_not_requested() -> None:
+    selection = SeriesSelection(map(parse, selectors(NEEDS)))
+    values = selection.of(FULL).values
+    for metric, labels in (
+        ("cassandra_client_requests_total", ["Read", "Write"]),
+        ("cassandra_client_request_duration_seconds", ["Read", "Write"]),
+        ("cassandra_messages_dropped_total", ["MUTATION_REQ", "READ_REQ"]),
+        ("cassandra_pool_active", ["MutationStage", "ReadStage"]),
+    ):
+        assert sorted(series[-1] for series in values if series[0] == metric) == labels
+        assert len([series for series in FULL.values if series[0] == metric]) > 2

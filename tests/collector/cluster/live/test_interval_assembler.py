@@ -149,6 +149,7 @@ def test_implausible_values_are_removed() -> None:
     assembler = assembler_of("a", "b")
     implausible: dict[Series, Derived] = {
         ("cassandra_client_requests_total", "Read"): Rate(1e300, 1.0),
+        ("cassandra_client_requests_total", "Write"): Rate(1.0, 1.0, 1e300),
         ("cassandra_client_request_duration_seconds", "Read"): Buckets(tuple(map(float, range(1, 2000))), (1,) * 1999),
         ("cassandra_client_request_duration_seconds", "Write"): durations({3: 10**60}),
         ("cassandra_jvm_heap_used_bytes",): 1e308,

@@ -3,7 +3,7 @@
 import os
 import queue
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -16,6 +16,7 @@ from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
 from collector.cluster.live.node_address import parse_address
 from collector.http.access import Access
 from collector.jolokia.client import Jolokia
+from collector.model.sample import Sample
 from tests.collector.cluster.live.node_samples import reads_per_s
 from tests.faults import fake_agents
 from tests.faults.fake_agents import FakeAgent, FakeAgents
@@ -34,18 +35,10 @@ class Followed:
 
     def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
-        self.selected: list[frozenset[str]] = []
-        self.errors: list[Exception] = []
         plan = Plan(
             tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, lambda _: Access(), None, Jolokia
         )
-        self.cluster = LiveCluster(plan, request, self._intervals.put, select_values=self._select)
-
-    def _select(self, values: Mapping[str, object]) -> Mapping[str, object]:
-        self.selected.append(frozenset(values))
-        if self.errors:
-            raise self.errors[0]
-        return {name: rows for name, rows in values.items() if name == READS}
+        self.cluster = LiveCluster(plan, request, self._intervals.put)
 
     def __enter__(self) -> "Followed":
         self.cluster.start()
@@ -82,15 +75,6 @@ def test_samples_of_all_agents_are_merged(agents: FakeAgents) -> None:
         )
         assert reads_per_s(interval.cluster) == 2000
         assert interval.name == "Fake"
-
-
-def test_only_selected_values_are_decoded(agents: FakeAgents) -> None:
-    with Followed(FIRST) as followed:
-        interval = followed.until(lambda interval: interval.counted == 1)
-        sample = interval.nodes[0].sample
-        assert sample is not None
-        assert {series[0] for series in sample.values} == {READS}
-        assert any(len(names) > 1 for names in followed.selected)
 
 
 def test_a_node_without_an_agent_is_gone_with_a_hint() -> None:
@@ -163,15 +147,18 @@ def test_a_node_is_sampled_through_its_jolokia_agent() -> None:
 
 @pytest.mark.parametrize("begins_well", [True, False])
 def test_an_unexpected_error_is_a_failure_of_the_node_and_the_feed_continues(
-    agents: FakeAgents, begins_well: bool
+    monkeypatch: pytest.MonkeyPatch, agents: FakeAgents, begins_well: bool
 ) -> None:
+    def fail(_: object) -> Sample:
+        raise KeyError("x")
+
     with Followed(FIRST) as followed:
         if begins_well:
             followed.until(lambda interval: interval.counted == 1)
-        followed.errors.append(KeyError("x"))
-        interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
-        assert interval.nodes[0].reason == "unexpected KeyError: 'x'; this is a bug in casstat"
-        followed.errors.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(agent_feed, "decoded", fail)
+            interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
+            assert interval.nodes[0].reason == "unexpected KeyError: 'x'; this is a bug in casstat"
         followed.until(lambda interval: interval.counted == 1)
 
 
