@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collector.model.metric import Series
     from collector.runs.run import Run
     from exporters.files.merged_rows import Choice
-    from exporters.files.row_files import Files
+    from exporters.files.row_files import Files, WrittenFiles
 
     Make = Callable[[Choice, NodeRun], "Product"]
 
@@ -133,8 +133,8 @@ def merge_into(
     """
     from collector.cluster.aggregation import NAME
     from exporters.files.merged_rows import table_of
-    from exporters.files.row_files import files_of, moved, unpacked, write_files
-    from exporters.files.tsv_csv import SUFFIXES, header_text, join, rows_text
+    from exporters.files.row_files import files_of, join, moved, unpacked, write_files, write_parts
+    from exporters.files.tsv_csv import SUFFIXES, header_text, rows_text
 
     name = run_name(settings)
     with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as temporary:
@@ -146,14 +146,14 @@ def merge_into(
         else:
             # The workers may be unable to write to the directory.
             run, choice = merged(settings, partial(pack_node, name), quiet=quiet, cluster=cluster)
-            node_files = [write_files(parts, unpacked(node.product)) for node in run.nodes]
+            node_files = [write_parts(parts, unpacked(node.product)) for node in run.nodes]
         table = table_of(choice)
         rows = (table.cluster_row(sample, len(run.nodes)) for _, sample in sorted(run.cluster.items()))
-        files = [write_files(parts, files_of(table, name, NAME, rows_text(table.header, rows))), *node_files]
+        files = [write_parts(parts, files_of(table, name, NAME, rows_text(table.header, rows))), *node_files]
         header = zip(SUFFIXES, header_text(table.header), strict=True)
         paths = write_files(folder, [(PurePosixPath(f"rows{suffix}"), line.encode()) for suffix, line in header])
-        join(paths, files)
-        return [*paths, *(moved(path, parts, folder) for part in files for path in part[len(paths) :])]
+        join(paths, [written.rows for written in files])
+        return [*paths, *(moved(path, parts, folder) for written in files for path in written.others)]
 
 
 def run_name(settings: MergeSettings) -> str:
@@ -218,11 +218,11 @@ def _write_result(folder: Path, files: "Future[Files]") -> list[Path]:
     return write_files(folder, files.result())
 
 
-def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> list[Path]:
-    """Write a node's rows to files in a directory; return their paths."""
-    from exporters.files.row_files import write_files
+def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> "WrittenFiles":
+    """Write a node's rows to files in a directory; return where they are."""
+    from exporters.files.row_files import write_parts
 
-    return write_files(folder, _node_files(run, choice, node))
+    return write_parts(folder, _node_files(run, choice, node))
 
 
 def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":

@@ -69,6 +69,40 @@ def counted_once(catalogue: Mapping[str, Metric], nodes: Iterable[tuple[Placemen
     return samples
 
 
+@dataclass(frozen=True)
+class PartialAggregate:
+    """The values of some nodes, in a form that can be combined with those of other nodes.
+
+    values       as in the cluster's sample, except that means are still sums.
+    nodes        the number of nodes by metric.
+    gauge_nodes  the number of nodes by gauge.
+    spread       each gauge's lowest and highest value.
+    unknown      series without a common value: texts that differ, and histograms whose buckets are missing on a node
+                 that served operations.
+    """
+
+    values: Mapping[Series, Derived]
+    elapsed_s: Mapping[str, float]
+    nodes: Mapping[str, int]
+    gauge_nodes: Mapping[Series, int]
+    spread: Mapping[Series, tuple[float, float]]
+    unknown: Collection[Series]
+
+    def sample(self, catalogue: Mapping[str, Metric], tick: Tick, incomplete: Collection[Series] = ()) -> Sample:
+        """Return the sample of the nodes; see `merged`."""
+        values: dict[Series, Derived] = {}
+        for series, value in self.values.items():
+            metric = catalogue.get(series[0])
+            if isinstance(value, float):
+                if is_summed_over_nodes(metric) and series in incomplete:
+                    continue
+                values[series] = value / self.gauge_nodes[series] if _is_mean(metric) else value
+            else:
+                values[series] = _divided(metric, value, self.nodes[series[0]]) if isinstance(value, Rate) else value
+        spread = {series: bounds for series, bounds in self.spread.items() if isinstance(values.get(series), float)}
+        return Sample(NAME, tick, values, self.elapsed_s, spread=spread)
+
+
 def merged(
     catalogue: Mapping[str, Metric], samples: Sequence[Sample], tick: Tick, incomplete: Collection[Series] = ()
 ) -> Sample:
@@ -81,28 +115,78 @@ def merged(
     incomplete  gauges that at least one node did not report in this interval; their sums are omitted, because they
                 would appear to have dropped.
     """
-    by_series: defaultdict[Series, list[Derived]] = defaultdict(list)
-    elapsed: dict[str, float] = {}
-    for sample in samples:
-        for series, value in sample.values.items():
-            by_series[series].append(value)
-        for source, elapsed_s in sample.elapsed_s.items():
-            elapsed[source] = max(elapsed_s, elapsed.get(source, 0.0))
-    nodes = Counter(chain.from_iterable(set(map(itemgetter(0), sample.values)) for sample in samples))
+    return aggregated(catalogue, samples).sample(catalogue, tick, incomplete)
+
+
+def aggregated(catalogue: Mapping[str, Metric], samples: Sequence[Sample]) -> PartialAggregate:
+    """Return the aggregate of some nodes, given one sample per node."""
     have_spread = any(sample.spread for sample in samples)
-    values: dict[Series, Derived] = {}
+
+    def spread_of(series: Series, values: Sequence[Derived]) -> tuple[float, float]:
+        return _spread(series, samples) if have_spread else _range(_of_type(float, values))
+
+    values, unknown = _totals(catalogue, samples)
+    totals = {series: total for series, (total, _) in values.items()}
+    gauges = {series: reported for series, (total, reported) in values.items() if isinstance(total, float)}
+    return PartialAggregate(
+        totals,
+        _longest(sample.elapsed_s for sample in samples),
+        Counter(chain.from_iterable(set(map(itemgetter(0), sample.values)) for sample in samples)),
+        {series: len(_of_type(float, reported)) for series, reported in gauges.items()},
+        {series: spread_of(series, reported) for series, reported in gauges.items()},
+        unknown,
+    )
+
+
+def combined(catalogue: Mapping[str, Metric], parts: Sequence[PartialAggregate]) -> PartialAggregate:
+    """Return the aggregate of all nodes in `parts`, which must not have nodes in common."""
+    values, unknown = _totals(catalogue, parts)
+    unknown = {*unknown, *chain.from_iterable(part.unknown for part in parts)}
+    gauge_nodes, nodes = Counter[Series](), Counter[str]()
     spread: dict[Series, tuple[float, float]] = {}
-    for series, reported in by_series.items():
+    for part in parts:
+        nodes.update(part.nodes)
+        gauge_nodes.update(part.gauge_nodes)
+        for series, (low, high) in part.spread.items():
+            lowest, highest = spread.get(series, (low, high))
+            spread[series] = min(low, lowest), max(high, highest)
+    return PartialAggregate(
+        {series: total for series, (total, _) in values.items() if series not in unknown},
+        _longest(part.elapsed_s for part in parts),
+        nodes,
+        gauge_nodes,
+        spread,
+        unknown,
+    )
+
+
+def _longest(elapsed_times_s: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return each source's longest elapsed time."""
+    longest_s: dict[str, float] = {}
+    for elapsed_by_source in elapsed_times_s:
+        for source, elapsed_s in elapsed_by_source.items():
+            longest_s[source] = max(elapsed_s, longest_s.get(source, 0.0))
+    return longest_s
+
+
+def _totals(
+    catalogue: Mapping[str, Metric], parts: Sequence[Sample | PartialAggregate]
+) -> tuple[dict[Series, tuple[Derived, Sequence[Derived]]], set[Series]]:
+    """Return each series' total with the values in it, and the series without a common value."""
+    by_series: defaultdict[Series, list[Derived]] = defaultdict(list)
+    for part in parts:
+        for series, value in part.values.items():
+            by_series[series].append(value)
+    totals: dict[Series, tuple[Derived, Sequence[Derived]]] = {}
+    unknown: set[Series] = set()
+    for series, values in by_series.items():
         metric = catalogue.get(series[0])
-        aggregate = _aggregated(metric, reported, nodes[series[0]])
-        if aggregate is None or (isinstance(aggregate, Buckets) and not _complete(metric, series, samples)):
-            continue
-        if isinstance(aggregate, float):
-            if is_summed_over_nodes(metric) and series in incomplete:
-                continue
-            spread[series] = _spread(series, samples) if have_spread else _range(_of_type(float, reported))
-        values[series] = aggregate
-    return Sample(NAME, tick, values, elapsed, spread=spread)
+        total = _total(metric, values)
+        if total is None or (isinstance(total, Buckets) and not _complete(metric, series, parts)):
+            unknown.add(series)
+        else:
+            totals[series] = total, values
+    return totals, unknown
 
 
 def _spread(series: Series, samples: Sequence[Sample]) -> tuple[float, float]:
@@ -124,22 +208,23 @@ def is_summed_over_nodes(metric: Metric | None) -> bool:
     return metric is not None and metric.aggregation is Aggregation.SUM and metric.owner is Owner.NODE
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+def _is_mean(metric: Metric | None) -> bool:
+    return metric is None or metric.aggregation is Aggregation.MEAN
 
 
+# Means are kept as sums; `PartialAggregate.sample` divides them.
 _GAUGES: Mapping[Aggregation, Callable[[Sequence[float]], float]] = {
     Aggregation.SUM: sum,
-    Aggregation.MEAN: _mean,
+    Aggregation.MEAN: sum,
     Aggregation.MAX: max,
     Aggregation.MIN: min,
 }
 
 
-def _aggregated(metric: Metric | None, values: Sequence[Derived], nodes: int) -> Derived | None:
-    """Return the cluster's value for a series; None if its texts differ. `nodes` counts the nodes with its metric."""
+def _total(metric: Metric | None, values: Sequence[Derived]) -> Derived | None:
+    """Return the total of a series' values; None if its texts differ."""
     if rates := _of_type(Rate, values):
-        return _rate(metric, rates, nodes)
+        return _rate(rates)
     if buckets := _of_type(Buckets, values):
         return histogram.merge(buckets)
     aggregation = metric.aggregation if metric else Aggregation.MEAN
@@ -158,23 +243,30 @@ def _of_type(kind: type[Kind], values: Sequence[Derived]) -> Sequence[Kind]:
     return [value for value in values if isinstance(value, kind)]
 
 
-def _rate(metric: Metric | None, rates: Sequence[Rate], nodes: int) -> Rate:
-    if nodes == 1:
+def _rate(rates: Sequence[Rate]) -> Rate:
+    if len(rates) == 1:
         return rates[0]
-    # In a mean, a node that has the metric but not this series counts as a rate of 0.
-    divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
     increases, elapsed, aggregated = zip(*rates, strict=True)
     # Usually, each rate is that of one node, and the rates need not be computed one by one.
     are_single = not any(per_s is not None for per_s in aggregated)
     total_per_s = sum(map(truediv, increases, elapsed)) if are_single else sum(rate.per_s for rate in rates)
-    return Rate(sum(increases), max(elapsed), total_per_s / divisor)
+    return Rate(sum(increases), max(elapsed), total_per_s)
 
 
-def _complete(metric: Metric | None, series: Series, samples: Sequence[Sample]) -> bool:
-    """Return whether every node on which the histogram's counter increased also has its buckets."""
+def _divided(metric: Metric | None, total: Rate, nodes: int) -> Rate:
+    """Return a counter's rate, given the total; `nodes` counts the nodes with its metric."""
+    if nodes == 1:
+        return total
+    # In a mean, a node that has the metric but not this series counts as a rate of 0.
+    divisor = nodes if metric and metric.aggregation is Aggregation.MEAN else 1
+    return Rate(total.increase, total.elapsed_s, total.per_s / divisor)
+
+
+def _complete(metric: Metric | None, series: Series, parts: Sequence[Sample | PartialAggregate]) -> bool:
+    """Return whether every node or part in which the histogram's counter increased also has its buckets."""
     counter = (metric.count, *series[1:]) if metric else series
-    for sample in samples:
-        counted = sample.values.get(counter)
-        if isinstance(counted, Rate) and counted.increase and series not in sample.values:
+    for part in parts:
+        counted = part.values.get(counter)
+        if isinstance(counted, Rate) and counted.increase and series not in part.values:
             return False
     return True

@@ -1,21 +1,26 @@
 """Finds the sessions in recorded files, decompressing only the beginning and end of complete files."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector.journal.footer import Footer, footer_of, last_footer
-from collector.journal.frames import MAGIC, Damage, Frames
+from collector.journal.frames import MAGIC, Damage, Frames, frame_text
 from collector.journal.header import Header, header_of
 from collector.journal.read_limits import SeriesLimit
-from collector.journal.reader import Entry, entries, read, read_lines
-from collector.journal.record_lines import parsed
+from collector.journal.reader import Entry, read, read_lines
+from collector.journal.record_lines import checked, parsed
 from collector.journal.segments import journal_files
 from collector.journal.validation import MALFORMED, texts_of, tick_of
 from collector.printable import count_text
 
 # Maximum number of frames to try from the end of a file before reading the whole file.
 MAX_FRAMES_TRIED = 64
+# Reading and decompressing release the interpreter lock.
+THREADS = 2
+# The key of the node's name in a record.
+NODE = b'"n":'
 # Maximum number of sessions per file. A recorder writes only one, but users may concatenate files.
 MAX_SESSIONS = 100
 
@@ -79,8 +84,10 @@ def sessions(paths: Iterable[Path]) -> tuple[list[Session], list[str]]:
     """
     files_by_session: dict[tuple[Path, str], list[tuple[Path, _End, _End]]] = {}
     notes: list[str] = []
-    for file in {file.resolve(): file for path in paths for file in journal_files(path)}.values():
-        ends, footers = _file_ends(file)
+    files = list({file.resolve(): file for path in paths for file in journal_files(path)}.values())
+    with ThreadPoolExecutor(THREADS) as threads:
+        ends_by_file = list(threads.map(_file_ends, files))
+    for file, (ends, footers) in zip(files, ends_by_file, strict=True):
         readable = {first.head.session for first, _ in ends}
         lost = sum(footer.next - footer.first for footer in footers if footer.session not in readable)
         if lost:
@@ -109,22 +116,53 @@ def _file_ends(file: Path) -> tuple[list[tuple[_End, _End]], list[Footer]]:
     footer = last_footer(file)
     if footer is None:
         return _all_ends(read_lines(file))
-    entry = next(entries(read(file)), None)
-    if entry is None:
-        return [], [footer]
-    first = _End(entry.head, entry.snapshot.node, entry.snapshot.tick.time_s)
-    data = file.read_bytes()[: footer.offset]
-    frame_offset = len(data)
+    line = next(read_lines(file), None)
+    first = _tick_of_full_record(line) if isinstance(line, bytes) else None
+    if first is None:
+        return _all_ends(read_lines(file))
+    data = file.read_bytes()
+    frame_offset = footer.offset
     for _ in range(MAX_FRAMES_TRIED):
         frame_offset = data.rfind(MAGIC, 0, frame_offset)
         if frame_offset <= 0:
             break
+        frame = data[frame_offset : footer.offset]
+        if (last := _last_tick(frame)) is not None:
+            return [(first, last)], [footer]
         # Frames are independent of each other; bytes that only look like the beginning of a frame yield nothing.
-        ends, _ = _all_ends(Frames().feed(data[frame_offset:]))
+        ends, _ = _all_ends(Frames().feed(frame))
         if ends:
             return [(first, ends[-1][1])], [footer]
     ends, _ = _all_ends(read_lines(file))
     return [(first, ends[-1][1] if ends else first)], [footer]
+
+
+def _last_tick(frame: bytes) -> _End | None:
+    """Return the last tick of a frame; None if the frame is damaged, or if the header or the node's name changes in it.
+
+    Only the checksums of the first and the last line are verified; damage to other lines does not change their times.
+    """
+    text = frame_text(frame)
+    if text is None or b'\n{"head"' in text:
+        return None
+    *lines, rest = text.split(b"\n")
+    if rest or text.count(NODE) > lines[0].count(NODE):
+        return None
+    try:
+        end = _tick_of_full_record(checked(lines[0]))
+        return None if end is None else replace(end, time_s=tick_of(parsed(checked(lines[-1]))).time_s)
+    except MALFORMED:
+        return None
+
+
+def _tick_of_full_record(text: bytes) -> _End | None:
+    """Return the tick of a full record; None if the record is malformed or not a full one."""
+    try:
+        content = parsed(text)
+        (node,) = texts_of([content.get("n", "")])
+        return _End(header_of(content["head"]), node, tick_of(content).time_s)
+    except MALFORMED:
+        return None
 
 
 def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]], list[Footer]]:
@@ -143,7 +181,7 @@ def _all_ends(lines: Iterable[bytes | Damage]) -> tuple[list[tuple[_End, _End]],
             head = None
             continue
         try:
-            if text.startswith((b'{"head"', b'{"end"')) or b'"n":' in text:
+            if text.startswith((b'{"head"', b'{"end"')) or NODE in text:
                 content = parsed(text)
                 if "end" in content:
                     footers.append(footer_of(content["end"], 0))

@@ -53,6 +53,14 @@ def block_header(data: bytes | bytearray) -> tuple[bool, int, int]:
     return bool(number & 1), number >> 1 & 3, number >> 3
 
 
+def frame_text(data: bytes) -> bytes | None:
+    """Return the text of the frame at the beginning of `data`; None if it is damaged or exceeds MAX_LINE_BYTES."""
+    try:
+        return zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompress(data, MAX_LINE_BYTES)
+    except zstandard.ZstdError:
+        return None
+
+
 class Frames:
     """Decompresses the bytes that it is fed: yields each verified line, and a `Damage` for each damaged part."""
 
@@ -176,7 +184,7 @@ class Frames:
         if self._decompressor is None:
             self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
         try:
-            return self._decompressor.decompress(bytes(self._buffer[self._read : self._attempted]))
+            return self._decompressor.decompress(self._buffer[self._read : self._attempted])
         except zstandard.ZstdError:
             return None
 
@@ -184,18 +192,20 @@ class Frames:
         return min(MAX_LINE_BYTES, MIN_LINE_LIMIT_BYTES + MAX_RATIO * (self._read - self._checked))
 
     def _lines(self, text: bytes, begin: int) -> Iterator[bytes | Damage]:
-        searched = len(self._text)
-        self._text += text
-        while (end := self._text.find(b"\n", searched)) >= 0:
+        *lines, rest = text.split(b"\n")
+        if lines and self._text:
+            lines[0] = bytes(self._text) + lines[0]
+            self._text.clear()
+        for line in lines:
             try:
-                body = checked(bytes(self._text[: end + 1]))
+                body = checked(line)
             except LineError as error:
                 yield from self._skip(f"malformed record: {error}")
                 return
             self._lost = False
             yield body
-            del self._text[: end + 1]
-            searched, self._checked, self._wasted_bytes = 0, begin, 0
+            self._checked, self._wasted_bytes = begin, 0
+        self._text += rest
 
     def _skip(self, reason: str) -> Iterator[Damage]:
         """Report damage, unless it follows damage already reported, and continue with the next frame."""

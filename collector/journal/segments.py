@@ -36,7 +36,8 @@ def in_creation_order(files: Iterable[Path]) -> list[Path]:
 
     Of several copies of a file, complete ones come first, and larger ones before smaller ones. Raises OSError.
     """
-    return sorted(files, key=_written)
+    files = list(files)
+    return sorted(files, key=_written) if len(files) > 1 else files
 
 
 def _written(path: Path) -> tuple[tuple[str, int, str], int, bool, int, str]:

@@ -18,7 +18,7 @@ from exporters.line.formulas import Gauge
 
 # Up to this number, multiplying by 10**DIGITS changes a number by less than TIE_SLACK.
 MAX_SCALED = 1e9
-TIE_SLACK = 0.01
+TIE_SLACK = 0.002
 # From this number on, orjson writes exponents or might differ from `repr`.
 MAX_NUMBER = 1e15
 
@@ -76,14 +76,15 @@ def number_texts(columns: Sequence[Floats]) -> list[Text]:
         raise NoArrayError
     text = orjson.dumps(matrix, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     # Absent values are empty, and whole numbers have no decimal point.
-    text = text.replace("null", "").replace(".0,", ",").replace(".0]", "]")
-    return [(row.replace(",", "\t"), row) for row in text[len("[[") : -len("]]")].split("],[")]
+    text = text.replace("null", "").replace(".0,", ",").replace(".0]", "]")[len("[[") : -len("]]")]
+    rows = text.split("],[")
+    return list(zip(text.replace("],[", "\n").replace(",", "\t").split("\n"), rows, strict=True))
 
 
 def rounded_numbers(numbers: Floats) -> Floats:
     """Return the numbers, rounded exactly as by `cells.rounded`; infinity becomes NaN."""
-    scaled = numbers * 10**DIGITS
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = numbers * 10**DIGITS
         is_tie = np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < TIE_SLACK
         result = np.rint(scaled) / 10**DIGITS
     is_whole = numbers == np.trunc(numbers)

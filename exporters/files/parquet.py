@@ -4,6 +4,7 @@ Sorting values by series and storing integers as differences (Parquet's DELTA_BI
 pyarrow, which casstat[analysis] installs.
 """
 
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from urllib.parse import quote
@@ -23,8 +24,8 @@ def table_path(table: str, run: str, node: str) -> PurePosixPath:
     )
 
 
-def write_table(table: pa.Table, target: Path | BinaryIO, level: int) -> None:
-    """Write a table, compressed with this level of zstd. Raises OSError."""
+def write_table(table: pa.Table, target: Path | BinaryIO, level: int, plain: Collection[str] = ()) -> None:
+    """Write a table, compressed with this level of zstd; `plain` columns have no dictionary. Raises OSError."""
     types = dict(zip(table.column_names, table.schema.types, strict=True))
     # Only integers and timestamps can be delta-encoded.
     packed = [
@@ -38,6 +39,6 @@ def write_table(table: pa.Table, target: Path | BinaryIO, level: int) -> None:
         row_group_size=ROWS_A_GROUP,
         compression="zstd",
         compression_level=level,
-        use_dictionary=[name for name in table.column_names if name not in packed],
+        use_dictionary=[name for name in table.column_names if name not in packed and name not in plain],
         column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
     )

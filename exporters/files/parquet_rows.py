@@ -26,6 +26,6 @@ def rows_parquet(table: Table, text: str) -> bytes:
     times = pc.round(pc.multiply(rows.column("time"), 1000)).cast(pa.int64()).cast(TIME)
     rows = rows.set_column(rows.column_names.index("time"), "time", times)
     output = io.BytesIO()
-    # The node's name is part of the path.
-    write_table(rows.drop_columns(["node"]), output, LEVEL)
+    # The node's name is part of the path. Most numbers occur only once, so dictionaries of them take time and space.
+    write_table(rows.drop_columns(["node"]), output, LEVEL, types.keys() - set(TEXT_COLUMNS))
     return output.getvalue()

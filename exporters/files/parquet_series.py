@@ -91,12 +91,22 @@ def _take(
     is_integer = ~is_mixed[column]
     real = np.where(is_integer, np.nan, rates.values[line_index, column])
     values.parts.append((times[line_index], number[column], rates.exact[line_index, column], real, is_integer))
-    line_index, column, bucket, increase = rates.buckets
+    increases = rates.buckets
     length = np.asarray([rates.lengths.get(index, 0) for index in range(len(rates.keys))], np.int64)
-    positive = increase > 0
-    line_index, column = line_index[positive], column[positive]
+    positive = increases.increases > 0
+    line_index, column = (
+        np.repeat(indices, increases.sizes)[positive] for indices in (increases.lines, increases.columns)
+    )
     number = buckets.series_numbers(rates.keys)
-    buckets.parts.append((times[line_index], number[column], length[column], bucket[positive], increase[positive]))
+    buckets.parts.append(
+        (
+            times[line_index],
+            number[column],
+            length[column],
+            increases.buckets[positive],
+            increases.increases[positive],
+        )
+    )
 
 
 def _joined(columns: _TableParts) -> list[Any]:

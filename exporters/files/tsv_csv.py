@@ -3,9 +3,7 @@
 import csv
 import io
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from exporters.line.formulas import Cell
 
@@ -13,6 +11,8 @@ from exporters.line.formulas import Cell
 _ENDS = "\t\n\r\x0b\x0c\x85\u2028\u2029"
 _TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
 _UNSAFE = re.compile(f"[{_ENDS}]")
+# The characters that TSV replaces or CSV quotes.
+_SPECIAL = re.compile(f'[{_ENDS},"]')
 
 CSV_LINE_END = "\r\n"
 """The end of a line as `csv` writes it, which is that of RFC 4180."""
@@ -45,6 +45,9 @@ def cells_texts(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> li
     texts = []
     for row in rows:
         cells = _texts(header, row)
+        if not _SPECIAL.search("".join(cells)):
+            texts.append(("\t".join(cells), ",".join(cells)))
+            continue
         # A row with a single empty cell would be quoted, so another cell is written and removed.
         writer.writerow([*cells, ""])
         texts.append((_tsv(cells), out.getvalue().removesuffix(f",{CSV_LINE_END}")))
@@ -61,12 +64,3 @@ def _texts(header: Sequence[str], row: Mapping[str, Cell]) -> list[str]:
 
 def _tsv(cells: Sequence[str]) -> str:
     return "\t".join(cells if not _UNSAFE.search("".join(cells)) else [cell.translate(_TSV) for cell in cells])
-
-
-def join(paths: Sequence[Path], parts: Iterable[Sequence[Path]]) -> None:
-    """Append the TSV and the CSV file of each part to those at `paths`. Raises OSError."""
-    for number, path in enumerate(paths):
-        with path.open("ab") as target:
-            for part in parts:
-                with part[number].open("rb") as file:
-                    shutil.copyfileobj(file, target)

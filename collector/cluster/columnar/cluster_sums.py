@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from collector.cluster import aggregation
-from collector.cluster.arrays import Bools, Floats, Ints
+from collector.cluster.arrays import Array, Bools, Floats, Ints, as_slice
 from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.grid import Grid
 from collector.cluster.node_columns import NodeColumns
@@ -18,7 +18,6 @@ from collector.model.metric import Aggregation, Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 
-Array = TypeVar("Array", Ints, Floats, Bools)
 Sum = TypeVar("Sum")
 # For each aggregation, the function that combines two nodes' values, and its neutral element. Means are kept as sums;
 # `ClusterSums.cluster_samples` divides them.
@@ -89,14 +88,16 @@ class ClusterSums:
         for series, (increase, elapsed) in self._with_one_meaning(node.sums.counters):
             metric = self.metrics[series[0]]
             known = self._first_of_machine(node_placement.shared(metric, series), rows, elapsed > 0)
-            self._count(series, rows[known], increase[known], elapsed[known])
+            self._count(series, as_slice(rows[known]), increase[known], elapsed[known])
             if metric.aggregation is Aggregation.MEAN:
                 averaged[series[0]] = averaged.get(series[0], False) | known
         for name, known in averaged.items():
             self.averaged.setdefault(name, self._ints())[rows] += known
         for series, gauge in self._with_one_meaning(node.sums.gauges):
             known = self._first_of_machine(node_placement.shared(self.metrics[series[0]], series), rows, gauge[0] > 0)
-            self._gauge(series, rows[known], gauge[1][known] / gauge[0][known], gauge[2][known], gauge[3][known])
+            self._gauge(
+                series, as_slice(rows[known]), gauge[1][known] / gauge[0][known], gauge[2][known], gauge[3][known]
+            )
             if (
                 aggregation.is_summed_over_nodes(self.metrics[series[0]])
                 and (gaps := answered & _between_known(known) & ~known).any()
@@ -156,7 +157,7 @@ class ClusterSums:
         reported[rows] |= known
         return first
 
-    def _count(self, series: Series, rows: Ints, increase: Floats, elapsed: Floats) -> None:
+    def _count(self, series: Series, rows: slice | Ints, increase: Floats, elapsed: Floats) -> None:
         if series not in self.counters:
             self.counters[series] = self._floats(), self._floats(), self._floats(), self._ints(), self._ints()
         increase_sum, rate_sum, longest, nodes, busy = self.counters[series]
@@ -166,7 +167,9 @@ class ClusterSums:
         nodes[rows] += 1
         busy[rows] += increase > 0
 
-    def _gauge(self, series: Series, rows: Ints, mean: Floats, node_lowest: Floats, node_highest: Floats) -> None:
+    def _gauge(
+        self, series: Series, rows: slice | Ints, mean: Floats, node_lowest: Floats, node_highest: Floats
+    ) -> None:
         join, empty = _GAUGES[self.metrics[series[0]].aggregation]
         if series not in self.gauges:
             self.gauges[series] = self._ints(), self._floats(empty), self._floats(np.inf), self._floats(-np.inf)
@@ -187,7 +190,7 @@ class ClusterSums:
                 continue
             if length not in total:
                 total[length] = np.zeros((len(self.indices), length), np.int64)
-            total[length][rows] += counts
+            total[length][as_slice(rows)] += counts
             known |= number > 0
         self.histogram_nodes.setdefault(series, self._ints())[rows] += known
         busy_nodes = self.busy_histogram_nodes.setdefault(series, self._ints())

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,21 +16,24 @@ from collector.model.metric import Kind, Metric
 class IntegerChanges:
     """The changes of a block's integers, in the order of the lines: line, series number and change.
 
-    A series' first change is its value; each other change is the difference from the previous value.
+    A series' first change is its value; each other change is the difference from the previous value. `number` is the
+    number of series.
     """
 
     lines: Ints
     columns: Ints
     changes: Ints
+    number: int
 
     @classmethod
     def of(cls, block: Block) -> "IntegerChanges":
         """Return a block's changes. Raises CodingError, and OverflowError for impossible integers."""
-        return cls(*block.integers.positions(), integers(block.integers.values))
+        return cls(*block.integers.positions(), integers(block.integers.values), len(block.series))
 
-    def first_index(self, number: int) -> Ints:
-        """Return the index of each series' first change; -1 if there is none."""
-        first = np.full(number, -1)
+    @cached_property
+    def first_indices(self) -> Ints:
+        """The index of each series' first change; -1 if there is none."""
+        first = np.full(self.number, -1)
         first[self.columns[::-1]] = np.arange(len(self.columns))[::-1]
         return first
 
@@ -37,12 +41,15 @@ class IntegerChanges:
         """Return each series' value at the line given for it."""
         values = np.zeros(len(lines), np.int64)
         until = self.lines <= lines[self.columns]
-        np.add.at(values, self.columns[until], self.changes[until])
+        if until.all():
+            np.add.at(values, self.columns, self.changes)
+        else:
+            np.add.at(values, self.columns[until], self.changes[until])
         return values
 
     def decreases(self, before: Ints) -> Ints:
         """Return the numbers of the series that decrease; `before` has each series' value before the block."""
-        first = self.first_index(len(before))
+        first = self.first_indices
         begun = np.nonzero(first >= 0)[0]
         increases = self.changes.copy()
         increases[first[begun]] -= before[begun]
@@ -75,7 +82,7 @@ class Selection:
         """Return the changes of the selected series."""
         columns = self.number_of[changes.columns]
         kept = columns >= 0
-        return IntegerChanges(changes.lines[kept], columns[kept], changes.changes[kept])
+        return IntegerChanges(changes.lines[kept], columns[kept], changes.changes[kept], len(self.columns))
 
 
 def selection(

@@ -18,9 +18,11 @@ MergeTask = Callable[
     [Sequence[Recording], Job[Product], Mapping[str, Metric], Ints], tuple[list[NodeResult[Product]], ClusterSums]
 ]
 """`merge_nodes`, or a function that first copies the recordings to the machine on which it runs."""
-# The maximum number of recordings in a task that combines small groups. Starting a process for only a few recordings
-# costs more than it saves.
-NODES_PER_TASK = 8
+# Up to this number of recordings, there is only one task, because starting processes costs more than it saves.
+SINGLE_TASK_NODES = 8
+# The maximum number of recordings in a task that combines small groups, and its maximum share of the remaining ones.
+# The last tasks are small, so that all processes finish at about the same time.
+NODES_PER_TASK, SHARE_PER_TASK = 16, 1 / 6
 
 
 def columnar_merge(
@@ -66,13 +68,17 @@ def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:
     """Return the recordings in groups; nodes on the same machine are in the same group."""
     by_machine = sorted(recordings, key=_machine)
     tasks: list[list[Recording]] = []
+    remaining, limit = len(recordings), SINGLE_TASK_NODES
     for boot, group in groupby(by_machine, key=_machine):
         machine = sorted(group, key=lambda recording: recording.node)
         for unit in [machine] if boot else [[recording] for recording in machine]:
-            if tasks and len(tasks[-1]) + len(unit) <= NODES_PER_TASK:
+            if tasks and len(tasks[-1]) + len(unit) <= limit:
                 tasks[-1] += unit
             else:
                 tasks.append(unit)
+                if len(recordings) > SINGLE_TASK_NODES:
+                    limit = min(NODES_PER_TASK, int(remaining * SHARE_PER_TASK))
+            remaining -= len(unit)
     return tasks
 
 

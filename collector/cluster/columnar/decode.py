@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from collector.cluster.arrays import Bools, Bytes, Floats, Ints, integers
+from collector.cluster.arrays import Floats, Ints, integers, largest
+from collector.cluster.columnar.bucket_increases import BucketIncreases
 from collector.journal import delta_codec
 from collector.journal.footer import Footer, footer_of
 from collector.journal.frames import Damage
@@ -36,8 +37,7 @@ from collector.model.snapshot import TIME_UNITS_PER_S, Event, Tick
 
 FIRST_LETTER, LAST_LETTER = ord(delta_codec.LETTERS[0]), ord(delta_codec.LETTERS[-1])
 ZERO, COMMA, MINUS = map(ord, "0,-")
-# The longest decimal number that surely fits into 64 bits.
-MAX_DIGITS = 18
+MAX_INTEGER = (1 << 63) - 1
 # The largest sum of the increases' absolute values; up to this limit, running sums cannot overflow 64 bits.
 MAX_SUM = 1 << 62
 # The largest time, in units of 1 / TIME_UNITS_PER_S, that a float represents exactly.
@@ -78,9 +78,10 @@ class Changes:
         distances = integers(self.distances)
         summed = np.cumsum(distances)
         starts = np.cumsum(counts) - counts
-        is_line_start = np.zeros(len(distances), bool)
-        is_line_start[starts[counts > 0]] = True
-        if (distances < 0).any() or ((distances == 0) & ~is_line_start).any():
+        # On each line, only the first distance may be 0.
+        increments = distances.copy()
+        increments[starts[counts > 0]] += 1
+        if (increments < 1).any():
             raise CodingError("series numbers not in ascending order")
         line_bases = np.where(starts > 0, summed[starts - 1] if len(summed) else 0, 0)
         return lines, summed - np.repeat(line_bases, counts)
@@ -106,7 +107,6 @@ class Block:
     head: Header
     start: FileStart | None = None
     first: int = 0
-    nodes: list[str] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
     series: list[tuple[str, Series]] = field(default_factory=list)
     at: list[Sequence[int]] = field(default_factory=list)
@@ -120,19 +120,19 @@ class Block:
     first_buckets: list[int] = field(default_factory=list)
     events: list[list[Event]] = field(default_factory=list)
 
-    def add(self, line: dict[str, Any]) -> None:
-        """Add the next line. Raises one of the MALFORMED exceptions if it is malformed."""
+    def add(self, line: dict[str, Any], series: Sequence[tuple[str, Series]]) -> None:
+        """Add the next line; `series` are its new series. Raises one of the MALFORMED exceptions if it is malformed."""
         number = len(self.ticks)
         get = line.get
         if number:
             sequence_number_of(line, self.start, self.first + number)
         else:
             self.first = sequence_number_of(line, self.start, None)
-        if "s" in line:
-            self.series += series_of(line["s"])
+        self.series += series
         if "b" in line:
             self.sources.append((number, sources_of(line["b"])))
-        self.nodes += texts_of([line["n"]]) if "n" in line else self.nodes[-1:] or [""]
+        if "n" in line:
+            texts_of([line["n"]])
         self.ticks.append(tick_of(line))
         if self.sources and self.sources[-1][1]:
             # The costs are not needed, but a record in which they are not numbers is malformed.
@@ -194,8 +194,8 @@ class Block:
                 times_s.setdefault(source, np.full(len(self.at), np.nan))[begin:end] = column / TIME_UNITS_PER_S
         return times_s
 
-    def bucket_increases(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the line, series number, bucket and increase for each bucket that changed, ordered by series number.
+    def bucket_increases(self) -> BucketIncreases:
+        """Return the increases of the histograms' buckets; the columns are series numbers.
 
         Raises CodingError and ValueError.
         """
@@ -207,15 +207,17 @@ class Block:
         if (lines < first_lines[numbers]).any() or len(self.lengths) > columns:
             raise CodingError("difference recorded for a value that is not a histogram, or has another layout")
         order = np.argsort(numbers, kind="stable")
-        encoded = [self.histograms.values[index] for index in order.tolist()]
         first = integers(self.first_buckets)[order]
-        sizes, increase = decode_increases(encoded)
-        if (first < 0).any() or np.abs(increase.astype(np.float64)).sum() > MAX_SUM:
+        sizes, increases = decode_increases([self.histograms.values[index] for index in order.tolist()])
+        if (first < 0).any() or largest(increases) * len(increases) > MAX_SUM:
             raise CodingError("impossible bucket index or sum")
-        changed = np.nonzero(increase)[0]
-        entry = np.repeat(np.arange(len(encoded)), sizes)[changed]
-        bucket = first[entry] + changed - (np.cumsum(sizes) - sizes)[entry]
-        return lines[order][entry], numbers[order][entry], bucket, increase[changed]
+        ends = np.cumsum(sizes)
+        changed = np.nonzero(increases)[0]
+        changed_sizes = np.diff(np.searchsorted(changed, np.append(0, ends)))
+        buckets = np.repeat(first - (ends - sizes), changed_sizes) + changed
+        is_changed = changed_sizes > 0
+        order, changed_sizes = order[is_changed], changed_sizes[is_changed]
+        return BucketIncreases(lines[order], numbers[order], changed_sizes, buckets, increases[changed])
 
 
 def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
@@ -237,19 +239,16 @@ def decode_increases(texts: Sequence[str]) -> tuple[Ints, Ints]:
         raise CodingError("malformed bucket increase")
     positions = np.nonzero(is_end)[0]
     increase = letters[positions].astype(np.int64) - FIRST_LETTER
-    increase[is_comma[positions]] = _numbers(letters, is_digit, is_comma)
+    increase[is_comma[positions]] = _numbers(letters[is_digit | is_comma | is_minus].tobytes())
     return np.diff(np.searchsorted(positions, ends)), increase
 
 
-def _numbers(letters: Bytes, is_digit: Bools, is_comma: Bools) -> Ints:
-    """Return the decimal numbers; each ends with a comma. Raises CodingError if one is too long."""
-    text = letters[is_digit | is_comma | (letters == MINUS)].tobytes()[:-1]
-    if not text:
-        return np.zeros(0, np.int64)
-    others = np.nonzero(~is_digit)[0]
-    if np.diff(others, prepend=-1).max() > MAX_DIGITS + 1:
+def _numbers(text: bytes) -> Ints:
+    """Return the decimal numbers in `text`; each ends with a comma. Raises CodingError if one exceeds 64 bits."""
+    numbers: Ints = np.fromstring(text[:-1], np.int64, sep=",") if text else np.zeros(0, np.int64)
+    # A number that exceeds 64 bits becomes the largest integer.
+    if largest(numbers) >= MAX_INTEGER:
         raise CodingError("impossible bucket increase")
-    numbers: Ints = np.fromstring(text, np.int64, sep=",")
     return numbers
 
 
@@ -267,13 +266,31 @@ class _Headers:
         return self._header
 
 
+class _NewSeries:
+    """Decodes the series of full records. Usually, they are those of the previous one, so these are kept."""
+
+    def __init__(self, limit: SeriesLimit) -> None:
+        self._limit = limit
+        self._content: object = None
+        self._series: Sequence[tuple[str, Series]] = ()
+
+    def of(self, line: dict[str, Any]) -> Sequence[tuple[str, Series]]:
+        """Return a line's new series. Raises TooManySeriesError and one of the errors in MALFORMED."""
+        if "s" not in line:
+            return ()
+        if line["s"] != self._content:
+            self._limit.take(line["s"])
+            self._content, self._series = line["s"], series_of(line["s"])
+        return self._series
+
+
 def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Block | Damage | Footer]:
     """Yield a file's blocks, damage and footers in order; after damage, continue with the next full record.
 
     Raises TooManySeriesError, and UnsupportedError for a malformed record with a valid checksum.
     """
     block: Block | None = None
-    headers = _Headers()
+    headers, new_series = _Headers(), _NewSeries(limit)
     for text in lines:
         if isinstance(text, Damage):
             if block is not None:
@@ -296,8 +313,7 @@ def blocks(lines: Iterable[bytes | Damage], limit: SeriesLimit) -> Iterator[Bloc
                 continue
             block = next_block if is_full else block
             if block is not None:
-                limit.take(line.get("s", ()))
-                block.add(line)
+                block.add(line, new_series.of(line))
         except MALFORMED as error:
             raise UnsupportedError(str(error)) from None
     if block is not None:

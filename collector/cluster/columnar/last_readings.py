@@ -1,6 +1,6 @@
 """The last reading of every series, which is passed from one block of lines to the next."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from collector.cluster.arrays import Ints
 from collector.model.metric import Series
@@ -9,8 +9,7 @@ SourceSeries = tuple[str, Series]
 """A source and one of its series."""
 
 
-@dataclass(frozen=True)
-class LastReading:
+class LastReading(NamedTuple):
     """A series' last reading; `counts` contains the bucket counts if it is a histogram."""
 
     value: float | int | None

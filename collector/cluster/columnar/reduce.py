@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collector.cluster.arrays import Bools, Floats, Ints
+from collector.cluster.arrays import Array, Bools, Floats, Ints, as_slice
 from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings
@@ -181,7 +181,7 @@ class _NodeReducer:
         sums, elapsed = IntervalSums(), dict[str, Floats]()
         for block_sums in self._parts:
             rows = np.asarray([row[index] for index in block_sums.indices.tolist()], np.int64)
-            _add(sums, elapsed, block_sums, rows, len(indices))
+            _add(sums, elapsed, block_sums, as_slice(rows), len(indices))
         return NodeColumns(
             node,
             head,
@@ -247,16 +247,20 @@ def _block_sums(
     def summed(matrix: Floats, where: Bools) -> Floats:
         return np.add.reduceat(np.where(where, matrix, 0.0), starts, axis=0)
 
-    cells = np.ix_(order, of(Kind.COUNTER))
-    valid = rates.valid[cells]
-    counters = [names[column_index] for column_index in of(Kind.COUNTER)]
-    increase = summed(rates.increase[cells], valid) * scale[of(Kind.COUNTER)]
-    elapsed = summed(rates.elapsed[cells], valid)
+    def ordered(matrix: Array, columns: Ints) -> Array:
+        # For this selection, `take` is several times as fast as indexing with `np.ix_`.
+        return matrix.take(columns, axis=1).take(order, axis=0)
+
+    columns = of(Kind.COUNTER)
+    valid = ordered(rates.valid, columns)
+    counters = [names[column_index] for column_index in columns.tolist()]
+    increase = summed(ordered(rates.increase, columns), valid) * scale[columns]
+    elapsed = summed(ordered(rates.elapsed, columns), valid)
     elapsed_sums = {source: np.add.reduceat(times[order], starts) for source, times in rates.covered.items()}
-    cells = np.ix_(order, of(Kind.GAUGE))
-    known, values = rates.known[cells], rates.values[cells] * scale[of(Kind.GAUGE)]
+    columns = of(Kind.GAUGE)
+    known, values = ordered(rates.known, columns), ordered(rates.values, columns) * scale[columns]
     gauges = (
-        [names[column_index] for column_index in of(Kind.GAUGE)],
+        [names[column_index] for column_index in columns.tolist()],
         np.add.reduceat(known.astype(np.int64), starts, axis=0),
         summed(values, known),
         np.minimum.reduceat(np.where(known, values, np.inf), starts, axis=0),
@@ -270,24 +274,24 @@ def _block_sums(
 def _histograms(
     rates: BlockRates, bucketed: list[int], names: list[Series], order: Ints, starts: Ints
 ) -> list[tuple[Series, int, Ints, Ints]]:
-    line, column, bucket, increase = rates.buckets
     interval = np.full(len(rates.present), -1, np.int64)
     interval[order] = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
-    is_wanted = interval[line] >= 0
-    row, column, bucket, increase = interval[line[is_wanted]], column[is_wanted], bucket[is_wanted], increase[is_wanted]
+    increases = rates.buckets.kept(interval[rates.buckets.lines] >= 0)
+    rows, ends = interval[increases.lines], np.append(0, np.cumsum(increases.sizes))
     parts = []
     for column_index in bucketed:
         length = rates.lengths[column_index]
-        # The increases are ordered by column.
-        own = slice(*np.searchsorted(column, (column_index, column_index + 1)))
-        summed = np.bincount(row[own] * length + bucket[own], increase[own], len(starts) * length)
+        begin, end = np.searchsorted(increases.columns, (column_index, column_index + 1)).tolist()
+        own = slice(ends[begin], ends[end])
+        cells = np.repeat(rows[begin:end] * length, increases.sizes[begin:end]) + increases.buckets[own]
+        summed = np.bincount(cells, increases.increases[own], len(starts) * length)
         counts = summed.astype(np.int64).reshape(len(starts), length)
         number = np.add.reduceat(rates.counted[order, column_index].astype(np.int64), starts)
         parts.append((names[column_index], length, number, counts))
     return parts
 
 
-def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: Ints, height: int) -> None:
+def _add(sums: IntervalSums, elapsed: dict[str, Floats], part: _BlockSums, rows: slice | Ints, height: int) -> None:
     """Add a block's sums to the rows of its intervals; `rows` must not contain duplicates."""
     for column_index, series in enumerate(part.counters[0]):
         if series not in sums.counters:

@@ -4,15 +4,16 @@ The results are equal to those of `collector.model.rates`, which works tick by t
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from collector.cluster.arrays import Bools, Floats, Ints
+from collector.cluster.arrays import Bools, Floats, Ints, largest
+from collector.cluster.columnar.bucket_increases import BucketIncreases
 from collector.cluster.columnar.column_selection import IntegerChanges, Selection, integers_of, selection
 from collector.cluster.columnar.decode import MAX_SUM, Block
-from collector.cluster.columnar.histogram_increases import Buckets, histogram_increases
+from collector.cluster.columnar.histogram_increases import SeriesMatrices, histogram_increases
 from collector.cluster.columnar.last_readings import LastReading, LastReadings, SourceSeries
 from collector.cluster.columnar.previous_readings import PreviousReadings
 from collector.journal.validation import CodingError
@@ -29,7 +30,7 @@ class BlockRates:
     exact      the latest integer value of each series; for `mixed` columns, the numbers are only in `values`.
     valid      whether a counter's raw `increase` and `elapsed` are known.
     known      whether a gauge's raw value is in `values`.
-    counted    whether a histogram's increases are known; `buckets` contains their line, column, bucket and increase.
+    counted    whether a histogram's increases are known; `buckets` contains them.
     lengths    for each histogram column, the number of buckets.
     restarted  for each line, the sources with a counter reset.
     texts      for each column of a text metric, the lines on which its value changes, and the new values.
@@ -46,7 +47,7 @@ class BlockRates:
     elapsed: Floats
     valid: Bools
     known: Bools
-    buckets: Buckets
+    buckets: BucketIncreases
     counted: Bools
     lengths: Mapping[int, int]
     restarted: Mapping[int, Sequence[str]]
@@ -72,7 +73,7 @@ def rates_of(
     all_kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
     _check(block, all_present, all_kinds, all_changes)
     selected = selection(block, last, metrics, all_changes, wanted)
-    line, column, bucket, gain = block.bucket_increases()
+    bucket_increases = block.bucket_increases()
     narrow = selected.block(block)
     present, group_of = all_present[:, selected.columns], previous.group_of[selected.columns]
     kinds = [all_kinds[column_index] for column_index in selected.columns.tolist()]
@@ -86,15 +87,11 @@ def rates_of(
     valid = continues & counter & (increase >= 0)
     histograms = histogram_increases(
         narrow,
-        (line, selected.number_of[column], bucket, gain),
+        replace(bucket_increases, columns=selected.number_of[bucket_increases.columns]),
         last_readings,
         metrics,
         continues & bucketed,
-        values,
-        increase,
-        valid,
-        elapsed,
-        present,
+        SeriesMatrices(values, increase, valid, elapsed, present),
     )
     is_counter = np.asarray([kind is Kind.COUNTER for kind in all_kinds], bool)
     mixed = frozenset({column_index for _, column_index, _ in narrow.others} | histograms.lengths.keys())
@@ -146,7 +143,7 @@ def _values(
     line_count, number = present.shape
     changes = np.zeros((line_count, number), np.int64)
     lines_changed, column = integer_changes.lines, integer_changes.columns
-    changes[lines_changed, column] = integer_changes.changes
+    changes.reshape(-1)[lines_changed * number + column] = integer_changes.changes
     exact: Ints = np.cumsum(changes, axis=0)
     first = np.argmax(present, axis=0)
     last_values = [reading.value if reading else None for reading in last]
@@ -184,7 +181,7 @@ def _values(
 def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: IntegerChanges) -> None:
     """Raise CodingError for input that record-by-record decoding would reject."""
     column, changed = changes.columns, changes.changes
-    first = changes.first_index(len(kinds))
+    first = changes.first_indices
     begun = np.where(first < 0, len(present), changes.lines[first] if len(column) else 0)
     mixed, bucketed = (
         {column_index for _, column_index, _ in block.others},
@@ -194,10 +191,12 @@ def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: 
         begun[column_index] = min(begun[column_index], line)
     if (present.any(axis=0) & (begun > np.argmax(present, axis=0))).any():
         raise CodingError("series without a value")
-    seen = set(np.nonzero(np.bincount(column))[0].tolist())
+    seen = set(np.nonzero(first >= 0)[0].tolist())
     if bucketed & (seen | mixed) or any(kinds[column_index] is Kind.TEXT for column_index in seen):
         raise CodingError("series with values of two kinds")
-    if len(changed) and np.bincount(column, np.abs(changed.astype(np.float64))).max() > MAX_SUM:
+    # The sum for each series is computed only if the sum of all series might be too large.
+    is_large = largest(changed) * len(changed) > MAX_SUM
+    if is_large and np.bincount(column, np.abs(changed.astype(np.float64))).max() > MAX_SUM:
         raise CodingError("numbers beyond 64 bits")
     if len(set(block.series)) < len(block.series):
         columns: dict[SourceSeries, list[int]] = {}
@@ -240,22 +239,23 @@ def _remember(
     ended = {previous.names[origin] for _, origin in previous.ended}
     for key in [key for key, last in last_readings.items() if last.origin in ended]:
         del last_readings[key]
-    last_lines = previous.last[-1, previous.group_of]
-    final = changes.value_at(last_lines).tolist()
-    numbers = selected.number_of.tolist()
+    groups = []
+    for group, line in enumerate(previous.last[-1].tolist()):
+        origin = int(previous.origins[line, group])
+        is_ended = any(line <= at and origin == ended_origin for at, ended_origin in previous.ended)
+        groups.append((line, float(previous.at[line, group]), previous.names[origin], is_ended))
+    final = changes.value_at(previous.last[-1, previous.group_of]).tolist()
+    numbers, group_of = selected.number_of.tolist(), previous.group_of.tolist()
     # A series that occurs in two columns, such as a histogram whose layout changed, keeps its later reading.
-    for line, column_index in sorted(zip(last_lines.tolist(), range(len(last_lines)), strict=True)):
+    for column_index in sorted(range(len(final)), key=lambda column_index: groups[group_of[column_index]][0]):
+        line, at_s, origin_name, is_ended = groups[group_of[column_index]]
+        key, number = block.series[column_index], numbers[column_index]
         if line < 0:
             continue
-        key = block.series[column_index]
-        group, number = previous.group_of[column_index], numbers[column_index]
-        origin = int(previous.origins[line, group])
-        if any(line <= restart_line and origin == ended_origin for restart_line, ended_origin in previous.ended):
+        if is_ended:
             last_readings.pop(key, None)
             continue
         value: float | int | None = final[column_index]
         if number in mixed:
             value = None if np.isnan(values[line, number]) else float(values[line, number])
-        last_readings[key] = LastReading(
-            value, float(previous.at[line, group]), previous.names[origin], totals.get(number)
-        )
+        last_readings[key] = LastReading(value, at_s, origin_name, totals.get(number))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.cluster.aggregation import WATCHED, Placement, counted_once, merged
+from collector.cluster.aggregation import WATCHED, Placement, aggregated, combined, counted_once, merged
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
 from collector.model.metric import Aggregation, Kind, Metric, Owner, Series
 from collector.model.sample import Derived, Rate, Sample
@@ -23,6 +23,45 @@ RATES = st.builds(Rate, st.integers(0, 1000).map(float), st.floats(0.5, 7), st.n
 
 def sample(values: dict[Series, Derived], elapsed_s: float = 5.0) -> Sample:
     return Sample("n", TICK, values, {"cassandra": elapsed_s})
+
+
+SHARE = Metric("gc_seconds_total", Kind.COUNTER, "seconds", "", ("collector",), across=Aggregation.MEAN)
+VERSION = Metric("version", Kind.TEXT, "", "")
+GAUGES = [Metric(f"g_{across.name}", Kind.GAUGE, "1", "", across=across) for across in Aggregation]
+VALUES: dict[Series, st.SearchStrategy[Derived]] = {
+    ("requests_total",): RATES,
+    ("duration_seconds",): st.sampled_from([Buckets(UPPER_BOUNDS, (number,) * 165) for number in (0, 1, 7)]),
+    ("gc_seconds_total", "ParNew"): RATES,
+    ("gc_seconds_total", "ZGC"): RATES,
+    ("version",): st.sampled_from(["5.0", "5.1"]),
+    **{(metric.name,): st.floats(0, 1e9) for metric in GAUGES},
+}
+NODES = st.lists(st.fixed_dictionaries({}, optional=VALUES), min_size=1, max_size=6)
+
+
+@given(NODES, st.lists(st.integers(0, 2), min_size=6, max_size=6), st.sets(st.sampled_from(list(VALUES))))
+def test_the_aggregates_of_groups_combine_to_that_of_all_nodes(
+    nodes: list[dict[Series, Derived]], groups: list[int], incomplete: set[Series]
+) -> None:
+    catalogue = {metric.name: metric for metric in (COUNTER, TIMER, SHARE, VERSION, *GAUGES)}
+    samples = [sample(values, 1.0 + number) for number, values in enumerate(nodes)]
+    members = [[node for node, group in zip(samples, groups, strict=False) if group == number] for number in range(3)]
+    parts = [aggregated(catalogue, group) for group in members if group]
+    cluster, expected = (
+        combined(catalogue, parts).sample(catalogue, TICK, incomplete),
+        merged(catalogue, samples, TICK, incomplete),
+    )
+    assert cluster.values.keys() == expected.values.keys()
+    for series, value in expected.values.items():
+        other = cluster.values[series]
+        if isinstance(value, Rate):
+            assert isinstance(other, Rate)
+            assert (other.increase, other.elapsed_s, other.per_s) == pytest.approx(
+                (value.increase, value.elapsed_s, value.per_s)
+            )
+        else:
+            assert other == (pytest.approx(value) if isinstance(value, float) else value)
+    assert (cluster.spread, cluster.elapsed_s) == (expected.spread, expected.elapsed_s)
 
 
 @given(st.lists(RATES, min_size=1, max_size=5))
@@ -73,11 +112,10 @@ def test_gauges_are_aggregated_as_their_metric_defines_and_keep_the_extremes(val
 
 
 def test_a_mean_rate_is_over_the_nodes_with_the_metric_and_increases_add_up() -> None:
-    share = Metric("gc_seconds_total", Kind.COUNTER, "seconds", "", ("collector",), across=Aggregation.MEAN)
-    first, second = (sample({(share.name, collector): Rate(1.0, 5.0)}) for collector in ("ParNew", "ZGC"))
-    cluster = merged({share.name: share}, [first, second, sample({})], TICK)
-    assert cluster.values[share.name, "ParNew"] == Rate(1.0, 5.0, 0.1)
-    assert cluster.values[share.name, "ZGC"] == Rate(1.0, 5.0, 0.1)
+    first, second = (sample({(SHARE.name, collector): Rate(1.0, 5.0)}) for collector in ("ParNew", "ZGC"))
+    cluster = merged({SHARE.name: SHARE}, [first, second, sample({})], TICK)
+    assert cluster.values[SHARE.name, "ParNew"] == Rate(1.0, 5.0, 0.1)
+    assert cluster.values[SHARE.name, "ZGC"] == Rate(1.0, 5.0, 0.1)
 
 
 def test_a_sum_is_absent_if_a_node_has_no_value() -> None:

@@ -41,4 +41,5 @@ def test_malformed_texts_are_errors(texts: list[str]) -> None:
 
 
 def test_a_number_beyond_64_bits_is_an_error() -> None:
-    assert at_once(["a", f"{10**18},"]) is None
+    assert at_once(["a", f"{2**63},"]) is None
+    assert at_once(["a", f"{-(2**63) - 1},"]) is None

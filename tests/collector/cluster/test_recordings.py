@@ -3,7 +3,9 @@
 import cProfile
 import pstats
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 
 from collector.cluster import aggregation
 from collector.cluster.recordings import Recording, recordings
-from collector.cluster.sessions import Session
+from collector.cluster.sessions import Session, sessions
 from collector.journal.header import Header
+from tests.collector.cluster.recorded_nodes import busy, record
 
 
 def session(node: str, begin_s: float, length_s: float, processes: Iterable[str], name: str) -> Session:
@@ -111,3 +114,17 @@ def calls(sessions: Sequence[Session]) -> int:
     with cProfile.Profile() as profile:
         recordings(sessions)
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+@given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 12))
+def test_the_ends_of_a_complete_file_are_those_of_its_lines(ticks: int, full_every: int, renamed_at: int) -> None:
+    snapshots = [
+        replace(snapshot, node="old" if number < renamed_at else "new")
+        for number, snapshot in enumerate(busy("old", ticks))
+    ]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        recording = record(Path(folder), snapshots, full_every, process="7@a")
+        found, notes = sessions([recording])
+        patch.setattr("collector.cluster.sessions.last_footer", lambda _: None)
+        assert (found, notes) == sessions([recording])
+    assert [(session.node, session.end_s) for session in found] == [(snapshots[-1].node, snapshots[-1].tick.time_s)]

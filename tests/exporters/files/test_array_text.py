@@ -7,7 +7,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from collector.catalogue import CATALOGUE
@@ -19,7 +19,7 @@ from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.metric import Kind, Series
 from collector.model.snapshot import Event
-from exporters.files.array_text import array_text, number_texts, rounded_numbers
+from exporters.files.array_text import MAX_NUMBER, array_text, number_texts, rounded_numbers
 from exporters.files.column_arrays import NoArrayError
 from exporters.files.merged_rows import Choice, table_of
 from exporters.files.node_text import node_text
@@ -116,15 +116,18 @@ def run_of(node: NodeColumns) -> NodeRun:
 @given(nodes())
 def test_text_from_arrays_equals_that_of_rows(node: NodeColumns) -> None:
     run = run_of(node)
-    expected = rows_text(TABLE.header, (row for _, row in TABLE.node_rows(run)))
+    rows = [row for _, row in TABLE.node_rows(run)]
+    expected = rows_text(TABLE.header, rows)
     assert node_text(TABLE, run) == expected
     layouts = [sum(number.any() for number, _ in layouts.values()) for layouts in node.sums.histograms.values()]
-    if max(layouts, default=0) < 2:
-        # Otherwise, the comparison would be one of rows with themselves.
+    is_large = any(isinstance(cell, int | float) and abs(cell) >= MAX_NUMBER for row in rows for cell in row.values())
+    if max(layouts, default=0) < 2 and not is_large:
+        # Otherwise, there is no text from arrays.
         assert array_text(TABLE, run, node) == expected
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=4))
+@example([1e305])
 def test_numbers_are_rounded_like_single_cells(numbers: list[float]) -> None:
     expected = [nan if (cell := rounded(number)) is None else cell for number in numbers]
     result = rounded_numbers(np.asarray(numbers))
