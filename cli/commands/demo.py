@@ -24,7 +24,8 @@ POLL_S = 1.0
 
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
-    return value or state_folder(os.environ)
+    # The configuration of Cassandra contains absolute paths.
+    return (value or state_folder(os.environ)).absolute()
 
 
 def _loopback(_context: click.Context, _parameter: click.Parameter, value: str) -> str:

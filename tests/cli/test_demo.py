@@ -96,6 +96,14 @@ def test_nodes_without_jolokia_have_no_agent(tmp_path: Path) -> None:
     assert node.spec.jolokia is None
 
 
+@pytest.mark.usefixtures("parts")
+def test_a_relative_directory_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", "demo"])
+    assert f"nodetool {tmp_path}/demo/node1/bin/nodetool" in result.output
+    assert f"casstat demo down --dir {tmp_path}/demo" in result.output
+
+
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.usefixtures("parts")
 def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
