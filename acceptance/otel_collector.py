@@ -26,6 +26,7 @@ from exporters.shipping.runtime import Runtime
 from exporters.shipping.shipper import Plan, Shipper
 from exporters.shipping.tick_queue import RecordingReader
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
+from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.sink_url import Target
 from tests.exporters.sinks.otlp.otlp_messages import Attributes, DataPoint, decode
@@ -149,7 +150,10 @@ class _Expected(PageSink):
         super().__init__(Target("fake", "receiver", None, "", {}), OtlpFormat(), Options())
         self.points: list[DataPoint] = []
 
-    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+    def text(self, point: SeriesPoint) -> bytes:
+        return repr(point).encode()
+
+    def send(self, points: Sequence[SeriesPoint], timeout_s: float) -> None:
         self.points += decode(request(points))
 
 

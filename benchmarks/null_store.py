@@ -1,6 +1,9 @@
-"""`python -m benchmarks.null_store PORT`: a store that accepts InfluxDB writes but discards them."""
+"""`python -m benchmarks.null_store PORT`: a store that accepts writes but discards them."""
 
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -17,6 +20,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Do not log requests."""
+
+
+@contextmanager
+def null_store(port: int) -> Iterator[None]:
+    """Run the store in a process of its own for the duration of the block."""
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.null_store", str(port)]) as store:
+        try:
+            yield
+        finally:
+            store.terminate()
 
 
 def main(port: int) -> None:

@@ -15,7 +15,6 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -23,6 +22,7 @@ import psutil
 from benchmarks.cost import SAMPLES, WARM_S
 from benchmarks.figures import Figure
 from benchmarks.node import answering_s, cpu_s, jvm, loaded, real_node
+from benchmarks.null_store import null_store
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.demo_node import Node
 from collector.catalogue import BEANS
@@ -76,7 +76,11 @@ response_timeout = "5s"
 def run() -> Iterator[Figure]:
     """Measure the agent and Telegraf alternately."""
     program = fetch()
-    with tempfile.TemporaryDirectory(prefix="casstat-bench-") as folder, real_node(DEFAULT_TABLES) as node, _store():
+    with (
+        tempfile.TemporaryDirectory(prefix="casstat-bench-") as folder,
+        real_node(DEFAULT_TABLES) as node,
+        null_store(PORT),
+    ):
         url = node.spec.jolokia_url
         config = Path(folder, "telegraf.conf")
         with loaded(RATE):
@@ -173,15 +177,6 @@ def configuration(url: str, file: Path, reads: Sequence[dict[str, object]]) -> s
         for number, (mbean, paths) in enumerate(paths_of.items())
     ]
     return TEMPLATE.format(url=url, port=PORT, listen=LISTEN, file=file) + "".join(metrics)
-
-
-@contextmanager
-def _store() -> Iterator[None]:
-    with subprocess.Popen([sys.executable, "-m", "benchmarks.null_store", str(PORT)]) as store:
-        try:
-            yield
-        finally:
-            store.terminate()
 
 
 def fetch() -> Path:

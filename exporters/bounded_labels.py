@@ -27,7 +27,7 @@ class BoundedLabels:
 
     def values(self, values: Mapping[Series, Any]) -> Mapping[Series, Any]:
         """Return the values, with numbers summed over unbounded labels; other values with such labels are dropped."""
-        if not any(series[0] in self._unbounded for series in values):
+        if self._unbounded.keys().isdisjoint({series[0] for series in values}):
             return values
         bounded: dict[Series, Any] = {}
         for series, value in values.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
@@ -88,11 +88,11 @@ class _RunningSink:
                     self._shipper = None
 
 
-ShipperFactory = Callable[[Sink, Plan, threading.Event, Callable[[str], None]], Shipper]
+ShipperFactory = Callable[[Sink[Any], Plan, threading.Event, Callable[[str], None]], Shipper]
 """Creates the shipper for a sink; the event stops it."""
 
 
-def _shipper(sink: Sink, plan: Plan, stop: threading.Event, log: Callable[[str], None]) -> Shipper:
+def _shipper(sink: Sink[Any], plan: Plan, stop: threading.Event, log: Callable[[str], None]) -> Shipper:
     return Shipper(sink, plan, system_runtime(stop), log)
 
 

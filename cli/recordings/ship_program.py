@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -150,7 +151,7 @@ def _recordings(order: Order) -> list[NodeFiles]:
     return list(recordings.values())
 
 
-def _sink(url: str) -> Sink:
+def _sink(url: str) -> Sink[Any]:
     try:
         return sink_of(url)
     except SinkUrlError as error:

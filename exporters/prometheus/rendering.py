@@ -1,11 +1,11 @@
 """Renders a tick as metric families, in any format that has a `SeriesRenderer`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from collector.catalogue import HOST
-from collector.model.metric import Kind, Metric, Value, Values
+from collector.model.metric import Kind, Metric, Series, Values
 from exporters.prometheus.metric_family import INFO, Family, families_of, is_info, text_label
 from exporters.prometheus.series_limit import DEFAULT_LIMIT, SeriesLimit
 from exporters.prometheus.series_lines import Body
@@ -100,6 +100,9 @@ class Rendering(Generic[B]):
         self._identity: Mapping[str, str] = {}
         self._create_renderer = renderer
         self._renderer = renderer(self._catalogue, options.upper_bounds, {})
+        # The series of the last tick, and for each family, its series and their indices.
+        self._series: list[Series] = []
+        self._indices: dict[str, tuple[tuple[Series, ...], Sequence[int]]] = {}
 
     def parts(self, current: CurrentValues, identity: Mapping[str, str], others: int) -> list[Part[B]]:
         """Return the node's metric families; `others` is the number of other series on the page.
@@ -114,23 +117,37 @@ class Rendering(Generic[B]):
         others += len((SERIES, LIMIT))
         left_out = self._limit.left_out(sizes, others)
         parts = [
-            Part(self._families[name], self._body(name, group, current))
+            Part(self._families[name], body)
             for name, group in groups.items()
-            if name not in left_out
+            if name not in left_out and (body := self._body(name, group, current)).series
         ]
         series = sum(part.body.series for part in parts) + others + len(left_out)
         parts.extend(self._limit_parts(series, left_out))
         self._renderer.keep(current)
-        return [part for part in parts if part.body.series]
+        return parts
 
     def _grouped(self, current: CurrentValues) -> dict[str, Group]:
         """Return the series, keyed by family name, in the order of the families."""
-        groups: dict[str, Group] = {name: [] for name in self._families}
+        all_series = list(current)
+        if all_series != self._series:
+            self._series, self._indices = all_series, self._indices_of(all_series)
+        values = list(current.values())
+        return {
+            name: Group(series, [values[index] for index in indices])
+            for name, (series, indices) in self._indices.items()
+        }
+
+    def _indices_of(self, all_series: Sequence[Series]) -> dict[str, tuple[tuple[Series, ...], Sequence[int]]]:
+        groups: dict[str, list[int]] = {name: [] for name in self._families}
         groups.update({name: groups[INFO] for name, metric in self._catalogue.items() if is_info(metric)})
-        without_family: Group = []
-        for item in current.items():
-            groups.get(item[0][0], without_family).append(item)
-        return {name: group for name in self._families if (group := groups[name])}
+        without_family: list[int] = []
+        for index, series in enumerate(all_series):
+            groups.get(series[0], without_family).append(index)
+        return {
+            name: (tuple(all_series[index] for index in indices), indices)
+            for name in self._families
+            if (indices := groups[name])
+        }
 
     def _size(self, name: str, group: Group) -> int:
         return 1 if name == INFO else max_series(self._catalogue[name], group, self._options.upper_bounds)
@@ -139,7 +156,7 @@ class Rendering(Generic[B]):
         if name != INFO:
             return self._renderer.body(self._catalogue[name], group, current)
         return self._renderer.info(
-            INFO, ((text_label(self._catalogue[series[0]]), str(value)) for series, value in group)
+            INFO, ((text_label(self._catalogue[series[0]]), str(value)) for series, value in group.items())
         )
 
     def _limit_parts(self, series: int, left_out: Mapping[str, int]) -> Iterator[Part[B]]:
@@ -147,8 +164,10 @@ class Rendering(Generic[B]):
         values: Values = {(SERIES,): series, (LIMIT,): self._options.limit}
         values.update({(REFUSED, name): size for name, size in left_out.items()})
         for name, metric in LIMIT_METRICS.items():
-            group: list[tuple[tuple[str, ...], Value]] = [item for item in values.items() if item[0][0] == name]
-            yield Part(self._families[name], self._renderer.body(metric, group, values))
+            group = {series: value for series, value in values.items() if series[0] == name}
+            body = self._renderer.body(metric, Group(tuple(group), list(group.values())), values)
+            if body.series:
+                yield Part(self._families[name], body)
 
 
 def document(parts: Iterable[Part[Body]], *, openmetrics: bool) -> str:

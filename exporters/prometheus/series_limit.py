@@ -27,9 +27,11 @@ class SeriesLimit:
         Table metrics are left out first, then keyspace metrics, then all others; within each group, the largest first.
         A metric that is left out is replaced by one series that reports it.
         """
+        everything = others + sum(sizes.values())
+        if not self._left_out and everything <= self.limit:
+            return {}
         present = sorted((name for name, size in sizes.items() if size), key=lambda name: self._rank(name, sizes[name]))
         total = others + sum(1 if name in self._left_out else sizes[name] for name in present)
-        everything = others + sum(sizes.values())
         for name in present:
             if total > self.limit and name not in self._left_out:
                 self._left_out.add(name)

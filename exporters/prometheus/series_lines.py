@@ -6,6 +6,7 @@ from typing import NamedTuple
 from collector.model.metric import Kind, Metric, Series
 from exporters.prometheus.histogram_lines import HistogramCache
 from exporters.prometheus.metric_family import labels_text, named
+from exporters.prometheus.series_cache import SeriesCache
 from exporters.prometheus.series_values import CurrentValues, Group, histogram_sum, numbers, text_labels
 from exporters.prometheus.upper_bounds import UpperBounds
 
@@ -27,7 +28,7 @@ class SeriesLines:
     def __init__(self, catalogue: Mapping[str, Metric], upper_bounds: UpperBounds, identity: Mapping[str, str]) -> None:
         self._catalogue = catalogue
         self._common = labels_text(identity.items())
-        self._prefixes: dict[Series, str] = {}
+        self._prefixes = SeriesCache(self._prefix)
         self._histogram_cache = HistogramCache(upper_bounds, self._common)
 
     @property
@@ -46,33 +47,27 @@ class SeriesLines:
         return _body([f"{named(name, self._common, labels_text(texts))}1\n"])
 
     def keep(self, current: CurrentValues) -> None:
-        """Delete the cached text of series that are not in `current`, if the cache has become much too large."""
-        if self.cached > 2 * len(current) + SPARE:
-            self._prefixes = {series: text for series, text in self._prefixes.items() if series in current}
+        """Delete the cached histograms that are not in `current`, if there are many."""
+        if len(self._histogram_cache) > 2 * len(current) + SPARE:
             self._histogram_cache.keep(current)
 
     def _numbers(self, metric: Metric, group: Group) -> list[str]:
-        prefixes = self._prefixes
-        return [
-            f"{prefixes.get(series) or self._prefix(metric, series)}{value}\n"
-            for series, value in numbers(metric, group)
-        ]
+        series, values = numbers(metric, group)
+        return [f"{prefix}{value}\n" for prefix, value in zip(self._prefixes.of(metric, series), values, strict=True)]
 
     def _texts(self, metric: Metric, group: Group) -> list[str]:
         return [
             f"{named(metric.name, self._common, labels_text(text_labels(metric, series, value)))}1\n"
-            for series, value in group
+            for series, value in group.items()
         ]
 
     def _prefix(self, metric: Metric, series: Series) -> str:
-        labels = labels_text(zip(metric.labels, series[1:], strict=True))
-        prefix = self._prefixes[series] = named(metric.name, self._common, labels)
-        return prefix
+        return named(metric.name, self._common, labels_text(zip(metric.labels, series[1:], strict=True)))
 
     def _histograms(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
         text, openmetrics, series_count = [], [], 0
         total = self._catalogue.get(metric.total)
-        for series, value in group:
+        for series, value in group.items():
             if not isinstance(value, tuple):
                 continue
             cached = self._histogram_cache.lines(metric, series, value)

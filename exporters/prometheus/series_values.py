@@ -1,7 +1,8 @@
 """The values that a metric exports, whatever the format: which are valid, their scale, and the number of series."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
+from typing import Any, NamedTuple
 
 from collector.model.histogram import LayoutError
 from collector.model.metric import Kind, Metric, Series, Value
@@ -9,19 +10,44 @@ from exporters.prometheus.metric_family import text_label
 from exporters.prometheus.upper_bounds import UpperBounds
 
 CurrentValues = Mapping[Series, Value]
-Group = list[tuple[Series, Value]]
 
 
-def numbers(metric: Metric, group: Group) -> Iterator[tuple[Series, float]]:
-    """Yield the finite numbers in the metric's exported unit; omit negative counters and values of other types."""
-    scale, is_counter = metric.scale, metric.kind is Kind.COUNTER
-    for series, value in group:
-        if isinstance(value, str | tuple) or (is_counter and value < 0):
-            continue
-        if scale != 1:
-            value = value * scale
-        if isfinite(value):
-            yield series, value
+class Group(NamedTuple):
+    """The series of a metric, and their values."""
+
+    series: tuple[Series, ...]
+    values: Sequence[Value]
+
+    def items(self) -> Iterator[tuple[Series, Value]]:
+        return zip(self.series, self.values, strict=True)
+
+
+def numbers(metric: Metric, group: Group) -> tuple[tuple[Series, ...], Sequence[float]]:
+    """Return series and their values in the metric's exported unit.
+
+    Infinite values, negative counters, and values that are not numbers are omitted, with their series.
+    """
+    # Almost always, all values are valid, which is faster to check for all of them at once.
+    values: Any = group.values
+    scale = metric.scale
+    try:
+        scaled = values if scale == 1 else [value * scale for value in values]
+        # A sum is finite only if all of its values are.
+        are_valid = isfinite(sum(scaled)) and (metric.kind is not Kind.COUNTER or min(scaled) >= 0)
+    except (TypeError, OverflowError):
+        are_valid = False
+    if are_valid:
+        return group.series, scaled
+    valid = [(series, value) for series, number in group.items() if (value := _number(metric, number)) is not None]
+    return tuple(series for series, _ in valid), [value for _, value in valid]
+
+
+def _number(metric: Metric, value: Value) -> float | None:
+    """Return a number in the metric's exported unit; None if it is not valid."""
+    if isinstance(value, str | tuple) or (metric.kind is Kind.COUNTER and value < 0):
+        return None
+    scaled = value if metric.scale == 1 else value * metric.scale
+    return scaled if isfinite(scaled) else None
 
 
 def text_labels(metric: Metric, series: Series, value: Value) -> Iterator[tuple[str, str]]:
@@ -44,8 +70,8 @@ def max_series(metric: Metric, group: Group, upper_bounds: UpperBounds) -> int:
     none if its bucket layout is unknown.
     """
     if metric.kind is not Kind.HISTOGRAM:
-        return len(group)
-    lengths = [len(value) for _, value in group if isinstance(value, tuple)]
+        return len(group.series)
+    lengths = [len(value) for value in group.values if isinstance(value, tuple)]
     return sum(_histogram_series(metric.unit, length, upper_bounds) * lengths.count(length) for length in set(lengths))
 
 

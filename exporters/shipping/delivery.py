@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from exporters.rate_limited_logger import RateLimitedLogger
 from exporters.shipping.dead_letters import DeadLetters
@@ -21,14 +22,15 @@ PROBES = 20
 # The parts of a message that may differ even if the reason for refusing is the same: the quoted point, and numbers.
 DETAILS = re.compile(r"['\"].*|\d+")
 
-Points = Sequence[bytes]
+Points = Sequence[Any]
+"""Points of the sink's type."""
 
 
 class Delivery:
     """Sends points in order, splitting requests as needed, and keeps the points that are still pending."""
 
     def __init__(
-        self, sink: Sink, dead_letters: DeadLetters, log: RateLimitedLogger, monotonic_s: Callable[[], float]
+        self, sink: Sink[Any], dead_letters: DeadLetters, log: RateLimitedLogger, monotonic_s: Callable[[], float]
     ) -> None:
         self._sink = sink
         self._dead_letters = dead_letters
@@ -49,7 +51,7 @@ class Delivery:
 
     def enqueue(self, points: Points) -> None:
         """Add points to send after those that are pending."""
-        self._pending.extend(requests(points, self._sink.shards))
+        self._pending.extend(requests(points, self._sink.size_bytes, self._sink.shards))
         self._accepts_some = False
 
     def send(self, stopped: Callable[[], bool]) -> None:
@@ -127,7 +129,7 @@ class Delivery:
         remaining = self._after_probe(points[:end])
         if remaining is None:
             return False
-        self._pending = deque(requests([*remaining, *points[end:]], self._sink.shards))
+        self._pending = deque(requests([*remaining, *points[end:]], self._sink.size_bytes, self._sink.shards))
         return True
 
     def _after_probe(self, points: Points) -> Points | None:
@@ -192,16 +194,17 @@ class Delivery:
         self._log(f"the store refused {count} ({where}): {error}", kind="refused")
 
 
-def requests(points: Points, shards: int = 1) -> list[Points]:
+def requests(points: Points, size_bytes: Callable[[Any], int], shards: int) -> list[Points]:
     """Split points, in order, into batches of limited count and size; an oversized point gets its own batch.
 
     The limits apply to each of the requests that a sink sends at the same time.
     """
     parts: list[Points] = []
-    begin = size = 0
-    for index, point in enumerate(points):
-        if index > begin and (index - begin >= MAX_POINTS * shards or size + len(point) > MAX_BYTES * shards):
+    begin = total_bytes = 0
+    for index, point_bytes in enumerate(map(size_bytes, points)):
+        is_full = index - begin >= MAX_POINTS * shards or total_bytes + point_bytes > MAX_BYTES * shards
+        if index > begin and is_full:
             parts.append(points[begin:index])
-            begin, size = index, 0
-        size += len(point) + 1
+            begin, total_bytes = index, 0
+        total_bytes += point_bytes + 1
     return [*parts, points[begin:]] if len(points) > begin else parts

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from collector.journal.follower import JournalFollower
 from collector.journal.writer import Position
@@ -66,7 +67,7 @@ def journal_opener(folder: Path) -> Callable[[Position | None], Journal]:
 class Shipper:
     """Ships a journal to one sink. All methods except `health` must be called from the same thread."""
 
-    def __init__(self, sink: Sink, plan: Plan, runtime: Runtime, log: Callable[[str], None]) -> None:
+    def __init__(self, sink: Sink[Any], plan: Plan, runtime: Runtime, log: Callable[[str], None]) -> None:
         """Load the checkpoint; nothing is sent yet."""
         self._sink = sink
         self._plan = plan

@@ -10,9 +10,10 @@ from urllib.parse import quote
 from collector.printable import one_line
 from exporters.prometheus.rendering import Options
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
-from exporters.sinks.otlp.otlp_points import split, time_ms_of
+from exporters.sinks.otlp.otlp_points import decoded_head, time_ms_of
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization
+from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.protobuf_fields import fields, read_varint
 from exporters.sinks.parts.sink_url import Target
@@ -47,12 +48,12 @@ class Otlp(PageSink):
         self._access = access_of(target)
         self._pools = Pools(context_of(target, self._access))
 
-    def text(self, point: bytes) -> bytes:
-        head, _ = split(point)
+    def text(self, point: SeriesPoint) -> bytes:
+        head = decoded_head(point[0])
         (_, name), *_ = fields(head.metric)
         return name + b" " + one_line(repr(head.attributes)).encode()
 
-    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+    def send(self, points: Sequence[SeriesPoint], timeout_s: float) -> None:
         from exporters.sinks.parts.store_http import FAILURES, connection_error, post, response_error
 
         headers = {
@@ -77,8 +78,8 @@ class Otlp(PageSink):
             raise RefusedError(one_line(f"HTTP {response.status}: {verdict}"), late=late)
         raise response_error(response, None, time.time())
 
-    def time_ms(self, point: bytes) -> int:
-        return time_ms_of(point)
+    def time_ms(self, point: SeriesPoint) -> int:
+        return time_ms_of(point[1])
 
     def close(self) -> None:
         self._pools.clear()

@@ -12,11 +12,12 @@ from collector.printable import one_line
 from exporters.prometheus.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization, number
+from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.store_tls import PARAMETERS, access_of, context_of
-from exporters.sinks.remote_write.encoded_series import split, text_of, time_ms_of
-from exporters.sinks.remote_write.native_histograms import MARK, split_native
+from exporters.sinks.remote_write.encoded_series import text_of, time_ms_of
+from exporters.sinks.remote_write.native_histograms import MARK
 from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
 from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
 from exporters.sinks.sink import (
@@ -72,21 +73,21 @@ class RemoteWrite(PageSink):
         self._requests_v2 = [RequestsV2(series_format.metadata) for _ in range(self.shards)]
         self._executor = ThreadPoolExecutor(self.shards, "remote write") if self.shards > 1 else None
         # The points of the last request if it failed, and the shards that the store has accepted.
-        self._stored: tuple[Sequence[bytes], frozenset[int]] = (), frozenset()
+        self._stored: tuple[Sequence[SeriesPoint], frozenset[int]] = (), frozenset()
         # Whether to use 2.0, and whether the store has accepted it.
         self._is_v2, self._is_confirmed = True, False
 
-    def text(self, point: bytes) -> bytes:
+    def text(self, point: SeriesPoint) -> bytes:
         return text_of(point).encode()
 
-    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+    def send(self, points: Sequence[SeriesPoint], timeout_s: float) -> None:
         if self._executor is None:
             self._send_shard(0, points, timeout_s)
             return
-        shards: list[list[bytes]] = [[] for _ in range(self.shards)]
+        shards: list[list[SeriesPoint]] = [[] for _ in range(self.shards)]
         for point in points:
-            labels = split_native(point)[0] if point[0] == MARK else split(point)[0]
-            shards[zlib.crc32(labels) % self.shards].append(point)
+            head, _ = point
+            shards[zlib.crc32(head) % self.shards].append(point)
         previous, stored = self._stored
         stored = stored if previous is points else frozenset()
         futures = {
@@ -100,7 +101,7 @@ class RemoteWrite(PageSink):
             raise _combined(list(errors.values()))
         self._stored = (), frozenset()
 
-    def time_ms(self, point: bytes) -> int:
+    def time_ms(self, point: SeriesPoint) -> int:
         return time_ms_of(point)
 
     def close(self) -> None:
@@ -109,7 +110,7 @@ class RemoteWrite(PageSink):
         for pools in self._pools:
             pools.clear()
 
-    def _send_shard(self, shard: int, points: Sequence[bytes], timeout_s: float) -> None:
+    def _send_shard(self, shard: int, points: Sequence[SeriesPoint], timeout_s: float) -> None:
         """Send points with 2.0, or with 1.0 once the store has shown that it does not accept 2.0."""
         if self._is_v2:
             response = self._post(shard, self._requests_v2[shard].request(points), timeout_s, is_v2=True)
@@ -131,9 +132,11 @@ class RemoteWrite(PageSink):
             self._is_v2 = False
         _check(response, len(points), None)
 
-    def _send_classic(self, shard: int, points: Sequence[bytes], timeout_s: float, response: "StoreResponse") -> None:
+    def _send_classic(
+        self, shard: int, points: Sequence[SeriesPoint], timeout_s: float, response: "StoreResponse"
+    ) -> None:
         """Send the points without native histograms, which the store does not accept; raise PartialWriteError."""
-        classic = [point for point in points if point[0] != MARK]
+        classic = [point for point in points if point[0][0] != MARK]
         if len(classic) == len(points):
             _check(response, len(points), None)
         if classic:

@@ -9,7 +9,7 @@ agent imports all sinks.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from prometheus_client.metrics_core import Metric
 
@@ -20,6 +20,9 @@ from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot
 
 LiveFamilies = Callable[[], Iterable[Metric]]
+
+P = TypeVar("P")
+"""The type of a sink's points."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class NodeTick:
     live: LiveFamilies = tuple
 
 
-class Sink(ABC):
+class Sink(ABC, Generic[P]):
     """A store that ticks are pushed to.
 
     name          the name in logs, metrics and files: scheme, host, port and path, without secrets.
@@ -57,14 +60,14 @@ class Sink(ABC):
     deprecated: str = ""
 
     @abstractmethod
-    def encode(self, tick: NodeTick) -> list[bytes]:
+    def encode(self, tick: NodeTick) -> list[P]:
         """Return a tick's points in the store's format.
 
         The same ticks, in the same order, always give the same points.
         """
 
     @abstractmethod
-    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+    def send(self, points: Sequence[P], timeout_s: float) -> None:
         """Send points and return when the store has received them.
 
         The limits on the number of points, their size and the time are those of `exporters.shipping.delivery`; a sink
@@ -84,13 +87,17 @@ class Sink(ABC):
         """Restore the state in a checkpoint. Raises TypeError, ValueError or KeyError if it is malformed."""
         return
 
-    def time_ms(self, point: bytes) -> int:
+    def time_ms(self, point: P) -> int:
         """Return a point's time if the store accepts the points of a series only in ascending order, otherwise 0."""
         return 0
 
-    def text(self, point: bytes) -> bytes:
+    @abstractmethod
+    def size_bytes(self, point: P) -> int:
+        """Return the approximate size of a point in a request, before compression."""
+
+    @abstractmethod
+    def text(self, point: P) -> bytes:
         """Return a point as one line of text, for the dead-letter file."""
-        return point
 
     def close(self) -> None:
         """Close any open connections."""

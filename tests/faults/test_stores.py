@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ def expected_lines(node: Node, url: str) -> list[bytes]:
     return points_sent
 
 
-def some_points(sink: Sink) -> list[bytes]:
+def some_points(sink: Sink[Any]) -> list[bytes]:
     """Return points that any store accepts."""
     raw = snapshot(1)
     sample = Sample("n", raw.tick, {BYTES: 1.0}, {})

@@ -9,14 +9,14 @@ from exporters.sinks.otlp.otlp_points import (
     GAUGE,
     HISTOGRAMS,
     SUM,
+    decoded_head,
     encoded_attributes,
     end_point,
     histogram_point,
     number_points,
-    split,
 )
 from exporters.sinks.otlp.otlp_series import OtlpSeries
-from exporters.sinks.parts.page_samples import Samples
+from exporters.sinks.parts.page_samples import Samples, SeriesPoint
 from exporters.sinks.parts.protobuf_fields import bytes_field, varint_field
 
 # Labels of a scrape that identify the service, and the attributes of a resource that become these labels in Prometheus.
@@ -41,21 +41,21 @@ class OtlpFormat:
         rest = {label: value for label, value in common.items() if label not in RESOURCE}
         return OtlpSeries(catalogue, upper_bounds, resource, rest)
 
-    def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[bytes]:
+    def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[SeriesPoint]:
         """Return the points of a tick."""
         histograms = [histogram_point(head, message, time_ms, start_ms) for head, message in samples.messages.items()]
         return number_points(samples.heads, samples.values, time_ms, start_ms) + histograms
 
-    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[bytes]:
+    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[SeriesPoint]:
         """Return points that mark the end of series."""
         return [end_point(head, time_ms) for head in heads]
 
 
-def request(points: Sequence[bytes]) -> bytes:
+def request(points: Sequence[SeriesPoint]) -> bytes:
     """Return an ExportMetricsServiceRequest with these points, grouped by resource and metric."""
     resources: dict[bytes, dict[tuple[int, bytes], list[bytes]]] = {}
-    for point in points:
-        head, data_point = split(point)
+    for encoded_head, data_point in points:
+        head = decoded_head(encoded_head)
         metrics = resources.setdefault(head.resource, {})
         metrics.setdefault((head.kind, head.metric), []).append(bytes_field(DATA_POINTS, head.attributes + data_point))
     scope = bytes_field(OF_SCOPE, bytes_field(SCOPE_NAME, SCOPE.encode()))

@@ -1,13 +1,15 @@
 """Points: encoded data points of OpenTelemetry metrics.
 
-A point consists of the head, which is the same for all points of a series, and a data point without its attributes. The
-head contains the metric's kind, and the encoded resource, metric and attributes, each with its length.
+The head of a point contains the metric's kind, and the encoded resource, metric and attributes, each with its length.
+The content is a data point without its attributes.
 """
 
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
+from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, read_varint, varint, varint_field
 
 NS_PER_MS = 1_000_000
@@ -56,31 +58,33 @@ def encoded_metric(name: str, unit: str, help_text: str) -> bytes:
     return _text(NAME, name) + _text(HELP, help_text) + _text(UNIT, unit)
 
 
-def split(point: bytes) -> tuple[Head, bytes]:
-    """Return the head of a point, and the rest: the data point without its attributes."""
+@lru_cache(maxsize=1 << 14)
+def decoded_head(head: bytes) -> Head:
+    """Return the parts of a head."""
     parts, position = [], 1
     for _ in range(3):
-        length, begin = read_varint(point, position)
+        length, begin = read_varint(head, position)
         position = begin + length
-        parts.append(point[begin:position])
-    return Head(point[0], *parts), point[position:]
+        parts.append(head[begin:position])
+    return Head(head[0], *parts)
 
 
-def time_ms_of(point: bytes) -> int:
+def time_ms_of(content: bytes) -> int:
     """Return the time of a point in milliseconds."""
-    _, rest = split(point)
-    begin = 1 if rest[0] == TIME << 3 | FIXED64 else FIXED_BYTES + 1
-    (time_ns,) = struct.unpack_from("<Q", rest, begin)
+    begin = 1 if content[0] == TIME << 3 | FIXED64 else FIXED_BYTES + 1
+    (time_ns,) = struct.unpack_from("<Q", content, begin)
     return int(time_ns) // NS_PER_MS
 
 
-def number_points(heads: Sequence[bytes], values: Sequence[float], time_ms: int, start_ms: int | None) -> list[bytes]:
+def number_points(
+    heads: Sequence[bytes], values: Sequence[float], time_ms: int, start_ms: int | None
+) -> list[SeriesPoint]:
     """Return points with numbers."""
     packed, times = struct.pack(f"<{len(values)}d", *values), _times(time_ms, start_ms)
     key = varint(VALUE << 3 | FIXED64)
     starts = range(0, len(packed), 8)
     return [
-        head + times[head[0] in WITH_START] + key + packed[start : start + 8]
+        (head, times[head[0] in WITH_START] + key + packed[start : start + 8])
         for head, start in zip(heads, starts, strict=True)
     ]
 
@@ -93,15 +97,15 @@ def histogram_message(bounds: Sequence[float], counts: Sequence[int], total: flo
     return encoded + bytes_field(BOUNDS, struct.pack(f"<{len(bounds)}d", *bounds))
 
 
-def histogram_point(head: bytes, message: bytes, time_ms: int, start_ms: int | None) -> bytes:
+def histogram_point(head: bytes, message: bytes, time_ms: int, start_ms: int | None) -> SeriesPoint:
     """Return a point with a histogram."""
-    return head + _times(time_ms, start_ms)[head[0] in WITH_START] + message
+    return head, _times(time_ms, start_ms)[head[0] in WITH_START] + message
 
 
-def end_point(head: bytes, time_ms: int) -> bytes:
+def end_point(head: bytes, time_ms: int) -> SeriesPoint:
     """Return a point that states that a series has no value any more."""
     flags = FLAGS if head[0] in HISTOGRAMS else NUMBER_FLAGS
-    return head + _times(time_ms, None)[False] + varint_field(flags, NO_RECORDED_VALUE)
+    return head, _times(time_ms, None)[False] + varint_field(flags, NO_RECORDED_VALUE)
 
 
 def _times(time_ms: int, start_ms: int | None) -> dict[bool, bytes]:

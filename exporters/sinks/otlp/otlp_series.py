@@ -9,6 +9,7 @@ from prometheus_client.samples import Sample as PrometheusSample
 from collector.model.histogram import LayoutError
 from collector.model.metric import Kind, Metric, Series
 from exporters.prometheus.metric_family import INFO_HELP, encodable
+from exporters.prometheus.series_cache import SeriesCache
 from exporters.prometheus.series_values import CurrentValues, Group, histogram_sum, numbers, text_labels
 from exporters.prometheus.upper_bounds import UpperBounds
 from exporters.sinks.otlp import otlp_points
@@ -35,7 +36,7 @@ class OtlpSeries:
         self._upper_bounds = upper_bounds
         self._resource = resource
         self._common = common
-        self._heads: dict[Series, bytes] = {}
+        self._heads = SeriesCache(self._metric_head)
         self._text_heads: dict[tuple[int, str, tuple[tuple[str, str], ...]], bytes] = {}
         self._messages: dict[Series, tuple[tuple[int, ...], float | None, bytes]] = {}
 
@@ -46,46 +47,42 @@ class OtlpSeries:
         if metric.kind is Kind.TEXT:
             heads = [
                 self._text_head(otlp_points.GAUGE, metric.name, "1", metric.help, text_labels(metric, series, value))
-                for series, value in group
+                for series, value in group.items()
             ]
-            return Samples(heads, [1.0] * len(heads), {})
-        samples, known = Samples([], [], {}), self._heads.get
-        for series, value in numbers(metric, group):
-            samples.heads.append(known(series) or self._metric_head(metric, series))
-            samples.values.append(value)
-        return samples
+            return Samples(heads, [1.0] * len(heads))
+        all_series, values = numbers(metric, group)
+        return Samples(self._heads.of(metric, all_series), values)
 
     def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Samples:
         """Return one series with these names and values as labels; its own value is always 1."""
-        return Samples([self._text_head(otlp_points.GAUGE, name, "1", INFO_HELP, texts)], [1.0], {})
+        return Samples([self._text_head(otlp_points.GAUGE, name, "1", INFO_HELP, texts)], [1.0])
 
     def families(self, families: Iterable[PrometheusMetric]) -> Samples:
         """Return the series of families of prometheus_client."""
-        samples = Samples([], [], {})
+        heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
         for family in families:
             if family.type == "histogram":
-                samples.messages.update(self._family_histograms(family))
+                messages.update(self._family_histograms(family))
                 continue
             kind = otlp_points.SUM if family.type == "counter" else otlp_points.GAUGE
             for sample in family.samples:
                 labels = sample.labels.items()
-                head = self._text_head(kind, sample.name, _unit(family.name), family.documentation, labels)
-                samples.heads.append(head)
-                samples.values.append(sample.value)
-        return samples
+                heads.append(self._text_head(kind, sample.name, _unit(family.name), family.documentation, labels))
+                values.append(sample.value)
+        return Samples(heads, values, messages)
 
     def keep(self, current: CurrentValues) -> None:
         """Delete what is cached for series that are not in `current`, if there is much of it."""
         limit = 2 * len(current) + SPARE
-        if len(self._heads) > limit:
-            self._heads = {series: head for series, head in self._heads.items() if series in current}
+        if len(self._messages) > limit:
             self._messages = {series: message for series, message in self._messages.items() if series in current}
         if len(self._text_heads) > limit:
             self._text_heads = {}
 
     def _histograms(self, metric: Metric, group: Group, current: CurrentValues) -> Samples:
-        samples, total = Samples([], [], {}), self._catalogue.get(metric.total)
-        for series, counts in group:
+        total, messages = self._catalogue.get(metric.total), dict[bytes, bytes]()
+        heads = self._heads.of(metric, group.series)
+        for head, (series, counts) in zip(heads, group.items(), strict=True):
             if not isinstance(counts, tuple) or min(counts) < 0:
                 continue
             sum_value = histogram_sum(total, series, current)
@@ -96,9 +93,8 @@ class OtlpSeries:
                 except LayoutError:
                     continue
                 known = self._messages[series] = (counts, sum_value, message)
-            head = self._heads.get(series) or self._metric_head(metric, series)
-            samples.messages[head] = known[2]
-        return samples
+            messages[head] = known[2]
+        return Samples([], [], messages)
 
     def _message(self, metric: Metric, counts: Sequence[int], sum_value: float | None) -> bytes:
         """Return a histogram with the bounds and labels of /metrics. Raises LayoutError."""
@@ -130,8 +126,7 @@ class OtlpSeries:
         }.get(metric.kind, otlp_points.GAUGE)
         name = otlp_name(metric.name, metric.unit)
         labels = list(zip(metric.labels, series[1:], strict=True))
-        head = self._heads[series] = self._head(kind, name, metric.help, labels)
-        return head
+        return self._head(kind, name, metric.help, labels)
 
     def _text_head(self, kind: int, name: str, unit: str, help_text: str, labels: Iterable[tuple[str, str]]) -> bytes:
         """Return the head of a series that is identified by its name and labels."""

@@ -9,6 +9,9 @@ from collector.model.metric import Metric
 from exporters.prometheus.series_values import CurrentValues, Group
 from exporters.prometheus.upper_bounds import UpperBounds
 
+SeriesPoint = tuple[bytes, bytes]
+"""A point in two parts: the head of its series, which all of its points share, and the content."""
+
 
 class Samples(NamedTuple):
     """Series: their heads, which are the same for all samples of a series, and their values.
@@ -16,9 +19,9 @@ class Samples(NamedTuple):
     messages  encoded histograms without their time, by head.
     """
 
-    heads: list[bytes]
-    values: list[float]
-    messages: dict[bytes, bytes]
+    heads: Sequence[bytes]
+    values: Sequence[float]
+    messages: Mapping[bytes, bytes] = {}
 
     @property
     def series(self) -> int:
@@ -29,10 +32,15 @@ class Samples(NamedTuple):
         """The heads of all series, including histograms."""
         return [*self.heads, *self.messages]
 
-    def add(self, other: "Samples") -> None:
-        self.heads.extend(other.heads)
-        self.values.extend(other.values)
-        self.messages.update(other.messages)
+
+def joined(parts: Iterable[Samples]) -> Samples:
+    """Return all series of the parts."""
+    heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
+    for part in parts:
+        heads += part.heads
+        values += part.values
+        messages |= part.messages
+    return Samples(heads, values, messages)
 
 
 class PageRenderer(Protocol):
@@ -59,8 +67,8 @@ class SeriesFormat(Protocol):
     ) -> PageRenderer:
         """Return a renderer for the series of a node; all of them get the labels in `common`."""
 
-    def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[bytes]:
+    def points(self, samples: Samples, time_ms: int, start_ms: int | None) -> list[SeriesPoint]:
         """Return the points of a tick; `start_ms` is the start of Cassandra's JVM, if it is known."""
 
-    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[bytes]:
+    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[SeriesPoint]:
         """Return points that mark the end of series."""

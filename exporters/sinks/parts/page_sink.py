@@ -5,13 +5,13 @@ from typing import Any
 
 from exporters.prometheus.rendering import Options
 from exporters.sinks.parts.page_parameters import external_labels, interval_s
-from exporters.sinks.parts.page_samples import SeriesFormat
+from exporters.sinks.parts.page_samples import SeriesFormat, SeriesPoint
 from exporters.sinks.parts.sink_url import Target
 from exporters.sinks.parts.tick_encoder import TickEncoder
 from exporters.sinks.sink import NodeTick, Sink
 
 
-class PageSink(Sink):
+class PageSink(Sink[SeriesPoint]):
     """A sink that encodes a point for each series."""
 
     exports_page = True
@@ -21,7 +21,7 @@ class PageSink(Sink):
         self.name = target.name
         self._encoder = TickEncoder(series_format, options, external_labels(target), interval_s(target))
 
-    def encode(self, tick: NodeTick) -> list[bytes]:
+    def encode(self, tick: NodeTick) -> list[SeriesPoint]:
         return self._encoder.encode(tick)
 
     def replay(self, tick: NodeTick) -> None:
@@ -32,3 +32,7 @@ class PageSink(Sink):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._encoder.restore(state)
+
+    def size_bytes(self, point: SeriesPoint) -> int:
+        head, content = point
+        return len(head) + len(content)

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 import exporters.sinks
 from exporters.prometheus.rendering import Options
@@ -10,14 +11,14 @@ from exporters.sinks.parts.sink_url import parse_sink_url
 from exporters.sinks.sink import Sink
 
 
-def sink_of(url: str, options: Options | None = None) -> Sink:
+def sink_of(url: str, options: Options | None = None) -> Sink[Any]:
     """Create the sink for a URL, without connecting. Raises SinkUrlError.
 
     `options` are those of /metrics, for a sink that sends the same series.
     """
     modules = {scheme: module for module in _sinks() for scheme in module.SCHEMES}
     target = parse_sink_url(url, sorted(modules))
-    sink: Sink = modules[target.scheme].connect(target, options or Options())
+    sink: Sink[Any] = modules[target.scheme].connect(target, options or Options())
     return sink
 
 

@@ -19,7 +19,7 @@ from exporters.prometheus.latest_values import LatestValues, stall_s
 from exporters.prometheus.rendering import Options, Rendering
 from exporters.prometheus.self_metrics import agent_families, tick_families
 from exporters.prometheus.tick_health_json import tick_health_from_json, tick_health_json
-from exporters.sinks.parts.page_samples import Samples, SeriesFormat
+from exporters.sinks.parts.page_samples import Samples, SeriesFormat, SeriesPoint, joined
 from exporters.sinks.sink import NodeTick
 
 MS = 1000
@@ -61,7 +61,7 @@ class TickEncoder:
             self._heads = self._samples(tick, self._latest.current()).all_heads
         self._last = tick
 
-    def encode(self, tick: NodeTick) -> list[bytes]:
+    def encode(self, tick: NodeTick) -> list[SeriesPoint]:
         """Return the points of a tick: those that end series, and one for each series; none if it is not due."""
         time_ms, last = _time_ms(tick), self._last
         if not 0 <= time_ms < END_MS:
@@ -138,15 +138,16 @@ class TickEncoder:
             *tick_families(self._health),
             *agent_families(tick.header.writer, tick.identity.node, placement.machine, placement.network),
         )
-        samples = self._own_renderer.families(own)
-        for part in self._rendering.parts(current, common, samples.series):
-            samples.add(part.body)
+        counted = self._own_renderer.families(own)
+        parts = self._rendering.parts(current, common, counted.series)
         # These are not counted, so that a tick from the journal has the same series as from memory.
-        samples.add(self._own_renderer.families(tick.live()))
+        live = self._own_renderer.families(tick.live())
         self._own_renderer.keep({})
-        return samples
+        return joined((counted, *(part.body for part in parts), live))
 
-    def _ends(self, last: NodeTick, heads: Sequence[bytes], tick: NodeTick, current: Sequence[bytes]) -> list[bytes]:
+    def _ends(
+        self, last: NodeTick, heads: Sequence[bytes], tick: NodeTick, current: Sequence[bytes]
+    ) -> list[SeriesPoint]:
         """Return the points that end series: all if ticks stopped for long, else those that are gone."""
         stalled_ms = _time_ms(last) + round(stall_s(last.header.interval_s) * MS)
         time_ms = _time_ms(tick)

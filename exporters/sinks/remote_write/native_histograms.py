@@ -1,8 +1,8 @@
 """Points with native histograms with custom buckets, which only remote write 2.0 can carry.
 
 Every timer gets the bounds of Cassandra 4.1, whatever the node's version: the counts of an older layout go to the
-nearest of these bounds, as on /metrics, so histograms of different versions can be added. A point consists of a zero
-byte, the length of the labels, the labels, and a Histogram message.
+nearest of these bounds, as on /metrics, so histograms of different versions can be added. The head of a point consists
+of a zero byte and the labels, and its content is a Histogram message.
 
 Cassandra has no sum for some histograms. Their sum is estimated, with each value in the middle of its bucket: without a
 sum (NaN), Prometheus 3.8 computes wrong quantiles, and 0 would be a wrong mean.
@@ -19,7 +19,7 @@ from exporters.prometheus.upper_bounds import LABELLED_LENGTH, UpperBounds
 from exporters.sinks.parts.protobuf_fields import FIXED64, bytes_field, read_varint, varint, varint_field
 
 MARK = 0
-"""The first byte of these points; that of other points is never zero."""
+"""The first byte of these heads; that of other heads is never zero."""
 CUSTOM_BUCKETS = -53
 # The numbers of fields in Histogram.
 COUNT, SUM, SCHEMA, SPANS, DELTAS, TIME, BOUNDS = 1, 3, 4, 11, 12, 15, 16
@@ -28,13 +28,12 @@ OFFSET, LENGTH = 1, 2
 
 def native_head_of(labels: bytes) -> bytes:
     """Return the head of a series with these encoded labels."""
-    return bytes([MARK]) + varint(len(labels)) + labels
+    return bytes([MARK]) + labels
 
 
-def split_native(point: bytes) -> tuple[bytes, bytes]:
-    """Return the encoded labels and the Histogram message of a point."""
-    length, position = read_varint(point, 1)
-    return point[position : position + length], point[position + length :]
+def native_labels(head: bytes) -> bytes:
+    """Return the encoded labels of a head."""
+    return head[1:]
 
 
 def native_histogram(unit: str, counts: Sequence[int], sum_value: float | None) -> bytes:
@@ -53,17 +52,17 @@ def stale_histogram(stale: bytes) -> bytes:
     return varint_field(COUNT, 0) + _double_key(SUM) + stale + varint_field(SCHEMA, _zigzag(CUSTOM_BUCKETS))
 
 
-def with_time(head: bytes, message: bytes, time_ms: int) -> bytes:
-    """Return a point."""
-    return head + message + varint_field(TIME, time_ms)
+def with_time(message: bytes, time_ms: int) -> bytes:
+    """Return a Histogram message with its time."""
+    return message + varint_field(TIME, time_ms)
 
 
-def native_time_ms_of(point: bytes) -> int:
-    """Return the time of a point, its last field."""
-    begin = len(point) - 1
-    while point[begin - 1] & 0x80:
+def native_time_ms_of(message: bytes) -> int:
+    """Return the time of a Histogram message, its last field."""
+    begin = len(message) - 1
+    while message[begin - 1] & 0x80:
         begin -= 1
-    return read_varint(point, begin)[0]
+    return read_varint(message, begin)[0]
 
 
 def _message(count: int, sum_value: float, buckets: Sequence[int], bounds: bytes) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from collector.model.metric import Metric
 from exporters.prometheus.metric_family import families_of
 from exporters.prometheus.upper_bounds import UpperBounds
-from exporters.sinks.parts.page_samples import Samples
+from exporters.sinks.parts.page_samples import Samples, SeriesPoint
 from exporters.sinks.remote_write.encoded_series import points_of, stale_points
 from exporters.sinks.remote_write.native_histograms import with_time
 from exporters.sinks.remote_write.series_metadata import SeriesMetadata, family_metadata
@@ -27,11 +27,11 @@ class RemoteWriteFormat:
         self.metadata.update(family_metadata(families_of(catalogue).values()))
         return SeriesSamples(catalogue, upper_bounds, common, self.metadata, is_native=self._is_native)
 
-    def points(self, samples: Samples, time_ms: int, _: int | None) -> list[bytes]:
+    def points(self, samples: Samples, time_ms: int, _: int | None) -> list[SeriesPoint]:
         """Return the points of a tick."""
-        native = [with_time(head, message, time_ms) for head, message in samples.messages.items()]
+        native = [(head, with_time(message, time_ms)) for head, message in samples.messages.items()]
         return points_of(samples.heads, samples.values, time_ms) + native
 
-    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[bytes]:
+    def ends(self, heads: Sequence[bytes], time_ms: int) -> list[SeriesPoint]:
         """Return points that mark the end of series."""
         return stale_points(heads, time_ms)

@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import Metric as PrometheusMetric
 from collector.model.histogram import LayoutError
 from collector.model.metric import Kind, Metric, Series
 from exporters.prometheus.metric_family import encodable
+from exporters.prometheus.series_cache import SeriesCache
 from exporters.prometheus.series_values import CurrentValues, Group, histogram_sum, numbers, text_labels
 from exporters.prometheus.upper_bounds import UpperBounds
 from exporters.sinks.parts.page_samples import Samples
@@ -63,7 +64,7 @@ class SeriesSamples:
         self._catalogue = catalogue
         self._upper_bounds = upper_bounds
         self._common = common
-        self._heads: dict[Series, bytes] = {}
+        self._heads = SeriesCache(self._number_head)
         self._text_heads: dict[tuple[str, tuple[tuple[str, str], ...]], bytes] = {}
         self._histograms: dict[tuple[Series, int], _Histogram | None] = {}
         self._counts: dict[Series, _Counts] = {}
@@ -73,28 +74,26 @@ class SeriesSamples:
         if metric.kind is Kind.HISTOGRAM:
             return self._histogram_samples(metric, group, current)
         if metric.kind is Kind.TEXT:
-            heads = [self._text_head(metric.name, text_labels(metric, series, value)) for series, value in group]
-            return Samples(heads, [1.0] * len(heads), {})
-        samples, known = Samples([], [], {}), self._heads.get
-        for series, value in numbers(metric, group):
-            samples.heads.append(known(series) or self._number_head(metric, series))
-            samples.values.append(value)
-        return samples
+            texts = (text_labels(metric, series, value) for series, value in group.items())
+            heads = [self._text_head(metric.name, labels) for labels in texts]
+            return Samples(heads, [1.0] * len(heads))
+        all_series, values = numbers(metric, group)
+        return Samples(self._heads.of(metric, all_series), values)
 
     def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Samples:
         """Return one series with these names and values as labels; its own value is always 1."""
-        return Samples([self._text_head(name, texts)], [1.0], {})
+        return Samples([self._text_head(name, texts)], [1.0])
 
     def families(self, families: Iterable[PrometheusMetric]) -> Samples:
         """Return the series of families of prometheus_client."""
-        samples = Samples([], [], {})
+        heads, values = list[bytes](), list[float]()
         for family in families:
             for sample in family.samples:
-                samples.heads.append(self._text_head(sample.name, sample.labels.items()))
-                samples.values.append(sample.value)
+                heads.append(self._text_head(sample.name, sample.labels.items()))
+                values.append(sample.value)
                 if sample.name not in self._metadata:
                     self._metadata[sample.name] = sample_metadata(family)
-        return samples
+        return Samples(heads, values)
 
     def _text_head(self, name: str, labels: Iterable[tuple[str, str]]) -> bytes:
         """Return the head of a series that is identified by its name and labels."""
@@ -106,20 +105,19 @@ class SeriesSamples:
     def keep(self, current: CurrentValues) -> None:
         """Delete the cached heads of series that are not in `current`, if there are many."""
         limit = 2 * len(current) + SPARE
-        if len(self._heads) + len(self._histograms) > limit:
-            self._heads = {series: head for series, head in self._heads.items() if series in current}
+        if len(self._histograms) > limit:
             self._histograms = {key: cached for key, cached in self._histograms.items() if key[0] in current}
             self._counts = {series: counts for series, counts in self._counts.items() if series in current}
         if len(self._text_heads) > limit:
             self._text_heads = {}
 
     def _number_head(self, metric: Metric, series: Series) -> bytes:
-        head = self._heads[series] = self._head(metric.name, zip(metric.labels, series[1:], strict=True))
-        return head
+        return self._head(metric.name, zip(metric.labels, series[1:], strict=True))
 
     def _histogram_samples(self, metric: Metric, group: Group, current: CurrentValues) -> Samples:
-        samples, total = Samples([], [], {}), self._catalogue.get(metric.total)
-        for series, counts in group:
+        total = self._catalogue.get(metric.total)
+        heads, values, messages = list[bytes](), list[float](), dict[bytes, bytes]()
+        for series, counts in group.items():
             if not isinstance(counts, tuple):
                 continue
             key = series, len(counts)
@@ -130,14 +128,14 @@ class SeriesSamples:
                 continue
             sum_value = histogram_sum(total, series, current)
             rendered = self._rendered(metric, series, counts, sum_value, histogram.last_buckets)
-            samples.heads.extend(histogram.heads)
-            samples.values.extend(rendered.values)
+            heads += histogram.heads
+            values += rendered.values
             if self._is_native:
-                samples.messages[histogram.native_head] = rendered.native
+                messages[histogram.native_head] = rendered.native
             if sum_value is not None:
-                samples.heads.append(histogram.sum_head)
-                samples.values.append(sum_value)
-        return samples
+                heads.append(histogram.sum_head)
+                values.append(sum_value)
+        return Samples(heads, values, messages)
 
     def _rendered(
         self,

@@ -2,9 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
+from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.protobuf_fields import bytes_field, varint, varint_field
-from exporters.sinks.remote_write.encoded_series import NAME, SAMPLE_BYTES, Labels, decoded_labels, labels_of
-from exporters.sinks.remote_write.native_histograms import MARK, split_native
+from exporters.sinks.remote_write.encoded_series import (
+    NAME,
+    SAMPLE_BYTES,
+    SAMPLE_START,
+    VALUE_KEY,
+    Labels,
+    decoded_labels,
+    labels_of,
+)
+from exporters.sinks.remote_write.native_histograms import MARK, native_labels
 from exporters.sinks.remote_write.series_metadata import SeriesMetadata
 
 # If more series than this are cached, the cache and the symbols are discarded.
@@ -13,12 +22,11 @@ MAX_SERIES = 50_000
 SYMBOLS, TIME_SERIES = 4, 5
 LABEL_REFS, HISTOGRAMS, METADATA = 1, 3, 5
 TYPE, HELP_REF = 1, 3
-_SAMPLE_START = b"\x12\x10"
 
 
-def request_v1(points: Sequence[bytes]) -> bytes:
+def request_v1(points: Sequence[SeriesPoint]) -> bytes:
     """Return a WriteRequest: points are encoded as its fields. It cannot contain native histograms."""
-    return b"".join(point for point in points if point[0] != MARK)
+    return b"".join(part for point in points if point[0][0] != MARK for part in point)
 
 
 class RequestsV2:
@@ -32,15 +40,13 @@ class RequestsV2:
         self._metadata = metadata
         self._clear()
 
-    def request(self, points: Sequence[bytes]) -> bytes:
+    def request(self, points: Sequence[SeriesPoint]) -> bytes:
         if len(self._heads) > MAX_SERIES:
             self._clear()
-        known, end = self._heads, 1 - SAMPLE_BYTES
+        known = self._heads
         series = [
-            (known.get(point[:end]) or self._head(point[:end])) + point[-SAMPLE_BYTES:]
-            if point[0] != MARK
-            else self._native_series(point)
-            for point in points
+            (known.get(head) or self._head(head)) + content if head[0] != MARK else self._native_series(head, content)
+            for head, content in points
         ]
         return b"".join((*self._symbol_fields, *series))
 
@@ -57,17 +63,17 @@ class RequestsV2:
             self._symbol_fields.append(bytes_field(SYMBOLS, text.encode()))
         return self._symbols[text]
 
-    def _native_series(self, point: bytes) -> bytes:
-        labels, histogram = split_native(point)
-        if labels not in self._heads:
-            self._heads[labels] = self._description(decoded_labels(labels))
-        return bytes_field(TIME_SERIES, self._heads[labels] + bytes_field(HISTOGRAMS, histogram))
+    def _native_series(self, head: bytes, histogram: bytes) -> bytes:
+        if head not in self._heads:
+            self._heads[head] = self._description(decoded_labels(native_labels(head)))
+        return bytes_field(TIME_SERIES, self._heads[head] + bytes_field(HISTOGRAMS, histogram))
 
     def _head(self, head_v1: bytes) -> bytes:
         """Return the series up to its sample, and remember it."""
-        content = self._description(labels_of(head_v1)) + _SAMPLE_START
+        content = self._description(labels_of(head_v1))
+        size_bytes = len(content) + len(SAMPLE_START) + SAMPLE_BYTES
         key = varint(TIME_SERIES << 3 | 2)
-        head = self._heads[head_v1] = key + varint(len(content) + SAMPLE_BYTES) + content
+        head = self._heads[head_v1] = key + varint(size_bytes) + content + SAMPLE_START + VALUE_KEY
         return head
 
     def _description(self, labels: Labels) -> bytes:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from cli.agent.sink_threads import Sinks
 from collector.journal.writer import Position
@@ -35,7 +35,7 @@ class SlowShipper:
 
 
 def sinks_of(shippers: list[SlowShipper], history: list[str]) -> Sinks:
-    def create(sink: Sink, _plan: Plan, stop: threading.Event, _log: Callable[[str], None]) -> Shipper:
+    def create(sink: Sink[Any], _plan: Plan, stop: threading.Event, _log: Callable[[str], None]) -> Shipper:
         shippers.append(SlowShipper(sink.name, stop, history))
         return cast(Shipper, shippers[-1])
 

@@ -1,6 +1,7 @@
 """Exposed values, as parsed by prometheus_client, equal the values read, in both formats."""
 
 from itertools import accumulate
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -14,9 +15,11 @@ from collector.model.histogram import upper_bounds_of
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.metric import Kind, Metric, Series, Value, Values
 from exporters.prometheus.metric_family import is_info
+from exporters.prometheus.rendering import Options, Rendering, document
 from exporters.prometheus.series_lines import SeriesLines
+from exporters.prometheus.series_values import Group
 from exporters.prometheus.upper_bounds import UpperBounds
-from tests.exporters.prometheus.parsed import Labels, SeriesValues, any_values, parsed, rendered
+from tests.exporters.prometheus.parsed import Labels, SeriesValues, any_values, parsed, rendered, values_of
 
 IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}
 SELF_METRICS = ("casstat_series", "casstat_series_limit")
@@ -57,7 +60,7 @@ def histogram(
     }
     actual[f"{metric.name}_bucket", labels | {("le", "+Inf")}] = cumulative[-1]
     if total is not None:
-        assert isinstance(total, int)
+        assert isinstance(total, int | float)
         actual[f"{metric.name}_sum", labels] = total * CATALOGUE[metric.total].scale
     if total is not None or not openmetrics:
         actual[f"{metric.name}_count", labels] = cumulative[-1]
@@ -177,6 +180,23 @@ def test_the_catalogue_has_every_kind() -> None:
     assert {metric.kind for metric in CATALOGUE.values()} == set(Kind)
 
 
+@given(any_values(), st.data())
+def test_a_page_does_not_depend_on_earlier_pages(base: Values, data: st.DataObject) -> None:
+    rendering = Rendering(Options(limit=1_000_000), CATALOGUE, print, SeriesLines)
+    invalid: st.SearchStrategy[Value] = st.sampled_from([-1, inf, "text", (0, 1)])
+    for _ in range(3):
+        chosen = data.draw(
+            st.lists(st.sampled_from(list(base.items())), unique_by=lambda item: item[0]) if base else st.just([])
+        )
+        shown = {
+            series: data.draw(st.just(value) | values_of(CATALOGUE[series[0]]) | invalid) for series, value in chosen
+        }
+        parts = rendering.parts(shown, IDENTITY, 0)
+        for openmetrics in (False, True):
+            text = document(parts, openmetrics=openmetrics)
+            assert text + "# EOF\n" * openmetrics == rendered(shown, IDENTITY, openmetrics=openmetrics)
+
+
 def test_cached_text_of_removed_series_is_deleted() -> None:
     lines = SeriesLines(CATALOGUE, UPPER_BOUNDS, IDENTITY)
     for number in range(3000):
@@ -185,8 +205,7 @@ def test_cached_text_of_removed_series_is_deleted() -> None:
             ("cassandra_table_sstables_per_read", "ks", f"t{number}"): (1,) * 165,
         }
         for name in ("cassandra_jvm_gc_total", "cassandra_table_sstables_per_read"):
-            lines.body(
-                CATALOGUE[name], [(series, value) for series, value in shown.items() if series[0] == name], shown
-            )
+            group = {series: value for series, value in shown.items() if series[0] == name}
+            lines.body(CATALOGUE[name], Group(tuple(group), list(group.values())), shown)
         lines.keep(shown)
     assert lines.cached <= 1010

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from exporters.prometheus.rendering import Options
+from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.sink_url import Target
-from exporters.sinks.remote_write.encoded_series import sample_of, split
+from exporters.sinks.remote_write.encoded_series import text_of, time_ms_of
 from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
 
 
 class SampleReceiver(PageSink):
-    """Keeps each point by its series and time, and fails if one is stored again with another value."""
+    """Keeps the content of each point by its head and time, and fails if one is stored again with another value."""
 
     def __init__(self, interval_s: int = 0) -> None:
         self.samples: dict[tuple[bytes, int], bytes] = {}
@@ -21,7 +22,10 @@ class SampleReceiver(PageSink):
         """Forget all ticks, like a new program, but not the samples."""
         super().__init__(self._target, RemoteWriteFormat(), Options())
 
-    def send(self, points: Sequence[bytes], timeout_s: float) -> None:
+    def text(self, point: SeriesPoint) -> bytes:
+        return text_of(point).encode()
+
+    def send(self, points: Sequence[SeriesPoint], timeout_s: float) -> None:
         for point in points:
-            key = split(point)[0], sample_of(point)[1]
-            assert self.samples.setdefault(key, point) == point
+            head, content = point
+            assert self.samples.setdefault((head, time_ms_of(point)), content) == content
