@@ -10,7 +10,7 @@ from pathlib import Path
 from collector.journal.writer import Journal, Limits
 from collector.model.snapshot import Snapshot, Tick
 from collector.simulation.lifecycle import CALM
-from collector.simulation.simulated_cluster import header_of, simulated_cluster
+from collector.simulation.simulated_cluster import header_of, simulated_node
 from collector.simulation.simulated_node import SimulatedNode
 
 BEGIN_TIME_S = 1_700_000_000.0
@@ -46,5 +46,5 @@ def _record(folder: Path, nodes: int, ticks: int, number: int) -> None:
     path = folder / f"node{number:03d}"
     # The folder gets its final name once the recording is complete.
     unfinished = path.with_name(f".{path.name}")
-    record(simulated_cluster(nodes, TABLES, disturbances=CALM)[number], unfinished, ticks)
+    record(simulated_node(number, nodes, TABLES, disturbances=CALM), unfinished, ticks)
     unfinished.rename(path)

@@ -17,9 +17,22 @@ def simulated_cluster(
 ) -> list[SimulatedNode]:
     """Return the nodes; a node's values depend on the seed and its number, its names also on the cluster's."""
     return [
-        SimulatedNode(_identity(cluster, number), size, tables, f"{seed} {number}", disturbances)
+        simulated_node(number, size, tables, seed=seed, cluster=cluster, disturbances=disturbances)
         for number in range(size)
     ]
+
+
+def simulated_node(
+    number: int,
+    size: int,
+    tables: int,
+    *,
+    seed: int = SEED,
+    cluster: str = CLUSTER,
+    disturbances: Disturbances = DEFAULT,
+) -> SimulatedNode:
+    """Return one node of the cluster that `simulated_cluster` returns."""
+    return SimulatedNode(_identity(cluster, number), size, tables, f"{seed} {number}", disturbances)
 
 
 def header_of(node: SimulatedNode, interval_s: float, session: str, writer: str) -> Header:
