@@ -77,13 +77,11 @@ def print_rows(
         for sample in samples:
             countdown.end()
             view = view_for(sample)
-            # Printing the row comes last: it raises an exception if the reader has closed the pipe, and a signal may
-            # arrive as soon as the reader sees the row, which must then be part of the averages.
+            # Events are written first because printing the row raises an exception if the reader has closed the pipe.
+            if output.events is not None:
+                output.events.append([event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)])
+            # A signal may arrive as soon as the reader sees the row, which must then be part of the averages.
             with stop.deferred():
-                if output.events is not None:
-                    output.events.append(
-                        [event_line(sample.node, event, sample.tick.time_s) for event in logged(sample)]
-                    )
                 summary.add(sample)
                 printed += 1
                 ticks += 1 + sample.tick.missed
