@@ -7,7 +7,7 @@ import click
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("files", metavar="[FORMAT:]FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="[FORMAT[,OPTION=VALUE...]:]FILE...", nargs=-1, required=True)
 @click.option(
     "--client-clock",
     "client_clock_s",
@@ -19,7 +19,8 @@ def command(run: Path, files: tuple[str, ...], client_clock_s: float | None) -> 
     """Import the results of load generators into a run
 
     RUN is a run's directory. FILE is a result of JMeter, cassandra-stress, latte, wrk, k6 or another load generator.
-    Its format is recognised from its content unless FORMAT names it. The run's summary then includes the client's
+    Its format is recognised from its content unless FORMAT names it; hdr-log,unit=us:FILE also states the unit of its
+    latencies. The run's summary then includes the client's
     throughput, errors and latency. Importing a file again replaces its earlier result.
     """
     from cli.runs.import_program import import_files

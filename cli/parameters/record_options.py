@@ -127,7 +127,7 @@ _OPTIONS = {
         "--client",
         "clients",
         multiple=True,
-        metavar="[FORMAT:]FILE",
+        metavar="[FORMAT[,OPTION=VALUE]:]FILE",
         help="Result that COMMAND writes, or a pattern of several, to import at the end (repeatable)."
         "  [recognised output]",
     ),

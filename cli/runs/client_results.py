@@ -5,21 +5,22 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
 from cli.errors import CasstatError, note
 from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
 from collector.clients import result_file
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientInterval, ClientResult, shifted
-from collector.clients.format_registry import client_formats, recognised_format
+from collector.clients.format_registry import choice_of, read_file, recognised_format
 from collector.clients.result_file import ResultFileError, read_result, write_result
-from collector.clients.sound_results import require_sound
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
 from collector.runs.run import Run
@@ -33,30 +34,39 @@ PERCENTAGES = (50, 95, 99)
 
 @dataclass(frozen=True)
 class ResultFile:
-    """A file to import, and the name of its format, or "" if the format is to be recognised."""
+    """A file to import, and what the user states about it."""
 
     path: Path
-    format: str = ""
+    choice: FormatChoice = field(default_factory=FormatChoice)
 
 
-def result_file_of(text: str) -> ResultFile:
-    """Return the file in `FILE` or `FORMAT:FILE`."""
-    name, colon, path = text.partition(":")
-    return ResultFile(Path(path), name) if colon and name in client_formats() else ResultFile(Path(text))
+def require_valid_choices(texts: Sequence[str]) -> None:
+    """Raise click.BadParameter if a text (see `expanded`) has options that its format does not accept."""
+    for text in texts:
+        try:
+            choice_of(text)
+        except ClientFormatError as error:
+            raise click.BadParameter(str(error), param_hint="--client") from None
 
 
 def expanded(text: str) -> list[ResultFile]:
-    """Return the files that `FILE` or `FORMAT:FILE` names; FILE may be a shell pattern. Raises CasstatError."""
-    file = result_file_of(text)
+    """Return the files that `FILE`, `FORMAT:FILE` or `FORMAT,OPTION=VALUE:FILE` names. Raises CasstatError.
+
+    FILE may be a shell pattern.
+    """
     try:
-        if file.path.exists():
-            return [file]
+        choice, path = choice_of(text)
+    except ClientFormatError as error:
+        raise CasstatError(str(error)) from None
+    try:
+        if path.exists():
+            return [ResultFile(path, choice)]
     except OSError as error:
-        raise CasstatError(f"{file.path}: {error.strerror}") from None
-    paths = sorted(glob.glob(str(file.path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
-    if not paths:
-        raise CasstatError(f"{file.path}: no such file")
-    return [ResultFile(Path(path), file.format) for path in paths]
+        raise CasstatError(f"{path}: {error.strerror}") from None
+    names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - the pattern may be absolute
+    if not names:
+        raise CasstatError(f"{path}: no such file")
+    return [ResultFile(Path(name), choice) for name in names]
 
 
 def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None) -> ClientResult:
@@ -68,9 +78,7 @@ def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | N
     path = file.path
     try:
         _require_regular(path)
-        form = client_formats()[file.format] if file.format else recognised_format(path)
-        result = form.read(path, _command_times(run))
-        require_sound(result)
+        result = read_file(path, file.choice, _command_times(run))
         clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
         result = replace(shifted(result, -clock_s), source=_source(folder, path), checksum=_checksum(path))
         _require_overlap(run, result)
@@ -119,13 +127,19 @@ def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
 
 def _import_from_run(folder: Path, run: Run, file: ResultFile) -> None:
     _require_from_run(run, file.path)
-    imported(folder, run, file)
+    _import(folder, run, file)
+
+
+def _import(folder: Path, run: Run, file: ResultFile) -> None:
+    """Import a file, and print the result's notes. Raises CasstatError."""
+    for text in imported(folder, run, file).notes:
+        note(f"{file.path}: {one_line(text)}")
 
 
 def _import_recognised(folder: Path, run: Run, path: Path) -> None:
     """Import a file if its format is recognised. Raises CasstatError."""
     if form := _recognised(path):
-        imported(folder, run, ResultFile(path, form))
+        _import(folder, run, ResultFile(path, FormatChoice(form)))
 
 
 def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cli.errors import CasstatError, note
 from cli.runs.client_results import expanded
 from cli.runs.command.command_log import LOG_FILE
-from collector.clients.client_format import ClientFormatError
+from collector.clients.client_format import ClientFormatError, FormatChoice
 from collector.clients.format_registry import recognised_format
 from collector.clients.live.growing_results import GrowingResults
 from exporters.api.listen_address import ListenError, with_default_host
@@ -61,11 +61,11 @@ class LoadServer:
                     if operation.total is not None:
                         self._series.add(client, operation.name, operation.total)
 
-    def _paths(self) -> Iterator[tuple[Path, str]]:
+    def _paths(self) -> Iterator[tuple[Path, FormatChoice]]:
         for text in self._clients:
             # A file that does not exist yet may appear later.
             with suppress(CasstatError):
-                yield from ((file.path, file.format) for file in expanded(text))
+                yield from ((file.path, file.choice) for file in expanded(text))
         with suppress(ClientFormatError, OSError):
             # The command's output is ignored unless it is a result.
-            yield self._log_file, recognised_format(self._log_file).NAME
+            yield self._log_file, FormatChoice(recognised_format(self._log_file).NAME)

@@ -16,7 +16,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
-from cli.runs.client_results import import_after_run
+from cli.runs.client_results import import_after_run, require_valid_choices
 from cli.runs.clients.local_client_host import LocalClientHost
 from cli.runs.clients.remote_client_hosts import RemoteClientHosts
 from cli.runs.command.signal_handlers import handling
@@ -139,6 +139,7 @@ def require_valid(settings: RecordSettings) -> None:
     clients = agent_clients(settings.agent)
     nodes_of((*settings.nodes, *settings.seeds), clients)
     client_hosts = ssh_addresses(settings.client_hosts)
+    require_valid_choices(settings.clients)
     if settings.serve is not None and client_hosts:
         raise click.UsageError("--serve reads only files on this machine, so it cannot be used with --client-host")
     if settings.duration is not None and settings.warm_up >= settings.duration:

@@ -1,9 +1,11 @@
 """What a module in `formats` defines: NAME, `recognises` and `read`. Each module reads one format.
 
-A module also defines `growing` if its format can be read while a load generator writes it.
+A module also defines `growing` if its format can be read while a load generator writes it, and OPTIONS if a user can
+state what its files do not.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +31,18 @@ class CommandTimes:
     words: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class FormatChoice:
+    """What a user states about a file.
+
+    format   the name of its format; "" if the content determines it.
+    options  the values of the format's options, such as {"unit": "us"}; see `FormatWithOptions`.
+    """
+
+    format: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
 class ClientFormat(Protocol):
     """A module that reads one format."""
 
@@ -39,6 +53,16 @@ class ClientFormat(Protocol):
 
     def read(self, path: Path, times: CommandTimes) -> ClientResult:
         """Read a file. `times` places a result without times of day. Raises ClientFormatError and OSError."""
+
+
+class FormatWithOptions(ClientFormat, Protocol):
+    """A format with options, by which a user states what its files do not: `FORMAT,OPTION=VALUE:FILE`."""
+
+    OPTIONS: Mapping[str, tuple[str, ...]]
+    """The values that each option accepts; () if it accepts any text without commas and colons."""
+
+    def read(self, path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
+        """Read a file as `ClientFormat.read` does; `options` has only names and values that OPTIONS accepts."""
 
 
 class GrowingResult(Protocol):
@@ -60,5 +84,9 @@ class GrowingResult(Protocol):
 class GrowingFormat(ClientFormat, Protocol):
     """A format that can be read while a load generator writes it."""
 
-    def growing(self, head: bytes) -> GrowingResult:
-        """Return a reader for a file that begins with `head`, without a byte order mark. Raises ClientFormatError."""
+    @property
+    def growing(self) -> Callable[..., GrowingResult]:
+        """A function that returns a reader for a file, and raises ClientFormatError.
+
+        Its arguments are the file's beginning, without a byte order mark, and, if the format has options, those given.
+        """

@@ -51,6 +51,26 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class StatedTotals:
+    """What a load generator itself states about a whole result, to be compared with what was read; None if unstated.
+
+    operation       the operation's name; None for all operations together.
+    completed       operations that succeeded.
+    failed          operations that failed.
+    attempted       operations that succeeded or failed.
+    attempted_per_s  their number per second.
+    length_s        the result's duration.
+    """
+
+    operation: str | None = None
+    completed: int | None = None
+    failed: int | None = None
+    attempted: int | None = None
+    attempted_per_s: float | None = None
+    length_s: float | None = None
+
+
+@dataclass(frozen=True)
 class ClientResult:
     """The result of a load generator on one client host.
 
@@ -61,6 +81,7 @@ class ClientResult:
     estimated_clock  whether the result has no time of day, so that its position in the run is an estimate.
     notes            what a reader of the result should know, each as one line.
     checksum         a hash of the file's content, by which two copies of a file are recognised.
+    stated           the totals that the file states besides `operations`; an import compares and then forgets them.
     """
 
     format: str
@@ -70,6 +91,7 @@ class ClientResult:
     estimated_clock: bool = False
     notes: tuple[str, ...] = ()
     checksum: str = ""
+    stated: tuple[StatedTotals, ...] = ()
 
     @property
     def has_only_service_time(self) -> bool:

@@ -1,14 +1,21 @@
-"""Refuses results whose values are impossible, whichever format they were read from."""
+"""Refuses results whose values are impossible, and notes what is doubtful, whichever format they were read from."""
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from collector.clients.client_format import ClientFormatError
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
 from collector.clients.parsing.field_values import MAX_TIME_S
 from collector.clients.parsing.labels import MAX_LABELS
 
 # Because times are rounded, intervals may overlap or leave gaps of up to this fraction of an interval.
 TOLERANCE = 0.1
+# Latencies below this are rarer than values in microseconds that are read as nanoseconds.
+MIN_MEDIAN_S = 10e-6
+# The relative difference that rounding allows between a stated rate or length and that of what was read.
+STATED_TOLERANCE = 0.02
+
+_UNIT = "(hint: check the unit of the file's latencies)"
 
 
 def require_sound(result: ClientResult) -> None:
@@ -44,3 +51,70 @@ def require_no_overlap(name: str, interval: ClientInterval, following: ClientInt
 def tolerance_s(interval: ClientInterval, following: ClientInterval) -> float:
     """Return the overlap or gap that is allowed between two intervals, in seconds."""
     return TOLERANCE * min(interval.end_s - interval.begin_s, following.end_s - following.begin_s)
+
+
+def doubts(result: ClientResult) -> list[str]:
+    """Return notes: where a result contradicts the totals that its file states, and latencies that are unlikely."""
+    return [*_contradictions(result), *_unlikely_latencies(result)]
+
+
+def _contradictions(result: ClientResult) -> list[str]:
+    notes = []
+    totals_of_operations = [
+        StatedTotals(operation.name, operation.total.completed, operation.total.failed)
+        for operation in result.operations
+        if operation.total and operation.intervals
+    ]
+    for stated in (*totals_of_operations, *result.stated):
+        totals = [
+            operation.summary
+            for operation in result.operations
+            if operation.summary and stated.operation in (None, operation.name)
+        ]
+        of_name = f" of {stated.operation}" if stated.operation else ""
+        notes += [f"{text}{of_name}" for text in _differences(stated, totals)]
+    return notes
+
+
+def _differences(stated: StatedTotals, totals: Sequence[ClientInterval]) -> Iterator[str]:
+    completed, failed = sum(total.completed for total in totals), sum(total.failed for total in totals)
+    for number, count, name in (
+        (stated.attempted, completed + failed, "operations"),
+        (stated.completed, completed, "completed operations"),
+        (stated.failed, failed, "failed operations"),
+    ):
+        if number is not None and number != count:
+            yield f"the file states {number:,} {name}, but has {count:,}"
+    length_s = max(total.end_s for total in totals) - min(total.begin_s for total in totals) if totals else 0.0
+    # Tools round their rates and lengths to whole numbers.
+    if stated.length_s is not None and abs(stated.length_s - length_s) > STATED_TOLERANCE * length_s + 1:
+        yield f"the file states a duration of {stated.length_s:,.0f} s, but has {length_s:,.0f} s"
+    rate = stated.attempted_per_s
+    if (
+        rate is not None
+        and length_s
+        and abs(rate * length_s - completed - failed) > (STATED_TOLERANCE * (completed + failed) + rate + length_s)
+    ):
+        yield f"the file states {rate:,.0f} operations/s, but has {(completed + failed) / length_s:,.0f}/s"
+
+
+def _unlikely_latencies(result: ClientResult) -> list[str]:
+    span_s = result.span_s
+    latencies = [
+        latency
+        for operation in result.operations
+        if operation.summary
+        for latency in (operation.summary.response, operation.summary.service)
+        if latency
+    ]
+    longest_s = max((latency.percentile_s(100) or 0.0 for latency in latencies), default=0.0)
+    medians_s = [median_s for latency in latencies if (median_s := latency.percentile_s(50)) is not None]
+    notes = []
+    if span_s and longest_s > (span_s[1] - span_s[0]) + 1:
+        length_s = span_s[1] - span_s[0]
+        notes.append(
+            f"warning: a latency of {longest_s:,.1f} s exceeds the result's length of {length_s:,.1f} s {_UNIT}"
+        )
+    if any(0 < median_s < MIN_MEDIAN_S for median_s in medians_s):
+        notes.append(f"warning: a median latency of {min(medians_s) * 1e6:.3g} µs is unlikely {_UNIT}")
+    return notes

@@ -8,7 +8,7 @@ service times.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
@@ -20,6 +20,8 @@ from collector.clients.parsing.hdr_histogram import HdrError, decoded
 from collector.clients.parsing.labels import label_of
 
 NAME = "hdr-log"
+UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"unit": tuple(UNITS_NS)}
 MAX_LINE_CHARS = 8 << 20
 # Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
 YEAR_S = 365.0 * 86400
@@ -39,8 +41,8 @@ def recognises(head: str) -> bool:
     return bool(re.search(r'^(#\[|"StartTimestamp"|(Tag=[^,]*,)?[\d.]+,[\d.]+,[\d.]+,HIST)', head)) and ",HIST" in head
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    log = _Log(times)
+def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
+    log = _Log(times, options or {})
     with path.open("rb") as file:
         number = 0
         while line := file.readline(MAX_LINE_CHARS):
@@ -54,20 +56,25 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
                 log.notes.append(f"the last line is incomplete and is ignored: {error}")
     if not log.latencies:
         raise ClientFormatError("the log has no intervals")
-    notes = (*log.notes, "the log's values are assumed to be nanoseconds")
+    notes = tuple(log.notes)
+    if not (options or {}).get("unit"):
+        notes += (
+            "the file does not state the unit of its latencies: nanoseconds assumed (hint: hdr-log,unit=us:FILE)",
+        )
     return ClientResult(NAME, "HdrHistogram log", path.name, log.operations(), log.is_estimated, notes)
 
 
-def growing(head: bytes) -> GrowingResult:
+def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingResult:
     del head  # Only totals are taken, so the time at which the log starts is not needed.
-    log = _Log(CommandTimes(0.0, 0.0))
+    log = _Log(CommandTimes(0.0, 0.0), options or {})
     return GrowingLines(log.add, log.take, MAX_LINE_CHARS)
 
 
 class _Log:
     """The histograms of a log by operation, interval and kind ("rt", "st" or "wt")."""
 
-    def __init__(self, times: CommandTimes) -> None:
+    def __init__(self, times: CommandTimes, options: Mapping[str, str]) -> None:
+        self._unit_ns = UNITS_NS[options.get("unit", "ns")]
         self.latencies: defaultdict[str, dict[tuple[float, float], dict[str, Counter[int]]]] = defaultdict(dict)
         self.notes: list[str] = []
         self.is_estimated = False
@@ -94,7 +101,7 @@ class _Log:
         name, kind = (tag["name"], tag["kind"]) if tag else (match["tag"] or "", "st")
         begin_s = self._absolute_s(float(match["begin_s"]))
         interval = begin_s, begin_s + float(match["length_s"])
-        counts = decoded(match["histogram"])
+        counts = {value * self._unit_ns: count for value, count in decoded(match["histogram"]).items()}
         # Logs of several threads may have the same interval more than once.
         self.latencies[label_of(name).lower()].setdefault(interval, {}).setdefault(kind, Counter()).update(counts)
 

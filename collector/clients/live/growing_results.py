@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from collector.clients.client_format import FormatChoice
 from collector.clients.live.result_follower import Addition, ResultFollower
 from collector.printable import one_line
 
@@ -15,18 +16,18 @@ MAX_FILES = 50
 LAG_BYTES = 64 << 20
 """The number of unread bytes from which a note states that reading lags behind."""
 
-PathsAndFormats = Callable[[], Iterable[tuple[Path, str]]]
+PathsAndChoices = Callable[[], Iterable[tuple[Path, FormatChoice]]]
 
 
 class GrowingResults:
-    """Follows the files that `paths` returns, each with the name of its format or ""; new ones may appear later.
+    """Follows the files that `paths` returns, each with what the user states about it; new ones may appear later.
 
     Content that precedes the creation of the object is ignored. `log` receives notes of one line.
     """
 
     def __init__(
         self,
-        paths: PathsAndFormats,
+        paths: PathsAndChoices,
         log: Callable[[str], None],
         cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
@@ -56,9 +57,9 @@ class GrowingResults:
             follower.close()
 
     def _add_followers(self, *, are_old: bool) -> None:
-        for path, format_name in self._paths():
+        for path, choice in self._paths():
             if path not in self._followers and len(self._followers) < MAX_FILES:
-                self._followers[path] = ResultFollower(path, format_name, self._log_of(path), is_old=are_old)
+                self._followers[path] = ResultFollower(path, choice, self._log_of(path), is_old=are_old)
 
     def _log_of(self, path: Path) -> Callable[[str], None]:
         return lambda text: self._log(one_line(f"{path}: {text}"))

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.clients.client_format import HEAD_BYTES, ClientFormatError, GrowingResult
+from collector.clients.client_format import HEAD_BYTES, ClientFormatError, FormatChoice, GrowingResult
 from collector.clients.client_result import Operation
-from collector.clients.format_registry import growing_format
+from collector.clients.format_registry import growing_result
 from collector.growing_file import GrowingFile, NotRegularError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -29,10 +29,10 @@ class Addition:
 class ResultFollower:
     """Reads what is added to a file; content from before the follower was created is ignored if `is_old`."""
 
-    def __init__(self, path: Path, format_name: str, log: Callable[[str], None], *, is_old: bool) -> None:
-        """Follow a file in the given format; if it is "", the content determines the format. `log` receives notes."""
+    def __init__(self, path: Path, choice: FormatChoice, log: Callable[[str], None], *, is_old: bool) -> None:
+        """Follow a file in the chosen format. `log` receives notes."""
         self._path = path
-        self._format_name = format_name
+        self._choice = choice
         self._log = log
         self._noted: set[str] = set()
         self._file: GrowingFile | None = None
@@ -111,8 +111,8 @@ class ResultFollower:
         if self._result is None:
             head = file.head(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
             is_whole = b"\n" in head or len(head) >= HEAD_BYTES - len(BYTE_ORDER_MARK)
-            form = growing_format(head, self._format_name, is_final=file.size() >= HEAD_BYTES) if is_whole else None
-            self._result = form.growing(head) if form else None
+            is_final = file.size() >= HEAD_BYTES
+            self._result = growing_result(head, self._choice, is_final=is_final) if is_whole else None
         return self._result is not None
 
     def _added(self, chunk: bytes, *, is_first: bool) -> Addition:

@@ -147,7 +147,9 @@ def test_a_commands_output_is_imported_if_no_file_has_a_result(
     for _ in range(2):
         import_after_run(folder, read_run(folder), [str(tmp_path / "absent")])
         assert [result.source for result in results_in(folder)] == ["command.log"]
-        assert capsys.readouterr().err == f"casstat: --client {tmp_path}/absent: no such file\n"
+        missing, imported = capsys.readouterr().err.splitlines()
+        assert missing == f"casstat: --client {tmp_path}/absent: no such file"
+        assert imported.startswith(f"casstat: {folder}/command.log: wrk adds estimated latencies")
 
 
 @pytest.mark.parametrize(("name", "reason"), [("other", "unknown format"), ("absent", "no such file")])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, FormatChoice
 from collector.clients.formats import jmeter_csv
 from collector.clients.live import growing_results
 from collector.clients.live.growing_results import GrowingResults
@@ -21,12 +21,14 @@ ROW = "1700000000000,12,read,200,true\n"
 class Followed:
     """The counts of one followed file."""
 
-    def __init__(self, path: Path, format_name: str = "") -> None:
+    def __init__(self, path: Path, format_name: str = "", **options: str) -> None:
         self.path = path
         self.notes: list[str] = []
         self.counts: Counter[tuple[str, str]] = Counter()
         self.malformed = self.restarts = 0
-        self.results = GrowingResults(lambda: [(path, format_name)], self.notes.append, cpu_s=lambda: 0.0)
+        self.results = GrowingResults(
+            lambda: [(path, FormatChoice(format_name, options))], self.notes.append, cpu_s=lambda: 0.0
+        )
 
     def step(self) -> int:
         """Make a step, and return the total number of operations that have completed."""
@@ -128,7 +130,7 @@ def test_response_and_service_times_of_a_log_are_separate(tmp_path: Path) -> Non
     histogram.record_value(1_000_000)
     text = histogram.encode().decode()
     path = tmp_path / "a.hdr"
-    results = GrowingResults(lambda: [(path, "")], pytest.fail)
+    results = GrowingResults(lambda: [(path, FormatChoice())], pytest.fail)
     path.write_text(f"#[BaseTime: 1.0]\nTag=READ-st,0.0,1.0,1.0,{text}\nTag=READ-rt,0.0,1.0,1.0,{text}\n")
     ((_, addition),) = results.step()
     (operation,) = addition.operations
