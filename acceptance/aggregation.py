@@ -20,7 +20,9 @@ from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from dashboards.promql import selector
 from dashboards.rules.burn_rate import BUCKETS
+from dashboards.signals.jvm import PAUSING
 
 ADDRESS = "127.0.186.1"
 PERIOD_S = 300
@@ -82,7 +84,7 @@ CHECKS = (
     Check("compaction_mb_per_s", f"sum(cluster:cassandra_compaction_bytes:rate5m) / {MB}", 0.1),
     Check("heap_used_mb", f"{HEAP_USED} / {MB}"),
     Check("heap_pct", f"100 * {HEAP_USED} / {HEAP_MAX}"),
-    Check("gc_pct", "100 * sum(cluster:cassandra_jvm_gc_seconds:avg_rate5m)", 0.1),
+    Check("gc_pct", f"100 * sum({selector('cluster:cassandra_jvm_gc_seconds:avg_rate5m', PAUSING)})", 0.1),
     Check("jvm_cpu_pct", "100 * sum(cluster:cassandra_jvm_cpu_seconds:avg_rate5m)"),
     Check("native_connections", gauge("cluster:cassandra_native_connections:sum")),
     Check("read_stage_active", pool("request", "ReadStage", "active"), 0.3, 0.3),

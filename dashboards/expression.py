@@ -92,7 +92,7 @@ def aggregation_of(expression: Rate | Gauge) -> Aggregation:
 
 
 def where(**labels: str | tuple[str, ...]) -> LabelFilter:
-    """Return a filter for the given label values, as in `where(operation="Read")`."""
+    """Return a filter for the given label values, as in `where(operation="Read")`; `*` matches any text."""
     return tuple((name, (value,) if isinstance(value, str) else value) for name, value in labels.items())
 
 

@@ -173,10 +173,10 @@ def _conditions(where: LabelFilter) -> str:
 
 
 def _condition(name: str, values: tuple[str, ...]) -> str:
-    if len(values) == 1 and not values[0].endswith("*"):
+    if len(values) == 1 and "*" not in values[0]:
         text = values[0].replace("\\", "\\\\").replace("'", "\\'")
         return f"\"{name}\" = '{text}'"
-    patterns = [f"{_escaped(value[:-1])}.*" if value.endswith("*") else _escaped(value) for value in values]
+    patterns = [".*".join(map(_escaped, value.split("*"))) for value in values]
     return f'"{name}" =~ /^({"|".join(patterns)})$/'
 
 

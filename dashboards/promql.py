@@ -88,9 +88,9 @@ def selector(metric: str, where: LabelFilter = (), match: str = "") -> str:
 
 
 def _matcher(name: str, values: tuple[str, ...]) -> str:
-    if len(values) == 1 and not values[0].endswith("*"):
+    if len(values) == 1 and "*" not in values[0]:
         return f'{name}="{_quoted(values[0])}"'
-    patterns = [f"{_escaped(value[:-1])}.*" if value.endswith("*") else _escaped(value) for value in values]
+    patterns = [".*".join(map(_escaped, value.split("*"))) for value in values]
     return f'{name}=~"{_quoted("|".join(patterns))}"'
 
 

@@ -129,7 +129,6 @@ THRESHOLDS = {
     "bloom_false_share": Threshold(0.03, 0.05, 3 * HOUR_S),
     # The JVM.
     "heap_share": Threshold(0.85, 0.95, 900),
-    "gc_share": Threshold(0.1, 0.25),
     "gc_pause_share": Threshold(0.1, 0.25),
     "gc_pause_mean": Threshold(0.5, 1.0),
     "gc_last": Threshold(0.5, 1.0, 300),

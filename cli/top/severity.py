@@ -29,7 +29,7 @@ SIGNALS = {
     "native_transport_blocked": ("pools_blocked", 1),
     "compactions_pending": ("compactions_pending", 1),
     "flush_pending": ("flushes_pending", 1),
-    "gc_pct": ("gc_share", PCT),
+    "gc_pct": ("gc_pause_share", PCT),
     "heap_pct": ("heap_share", PCT),
     "cpu_iowait_pct": ("cpu_iowait", PCT),
     "disk_util_pct": ("disk_util", PCT),

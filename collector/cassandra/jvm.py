@@ -1,7 +1,31 @@
 """The node's JVM: heap, garbage collection, threads, CPU and files."""
 
+import re
+
 from collector.jolokia.mbean import counter, gauge
 from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
+
+PAUSING_COLLECTORS = (
+    *("G1 *", "ParNew", "ConcurrentMarkSweep", "PS *", "Copy", "MarkSweepCompact", "* Pauses"),
+    # OpenJ9.
+    *("scavenge", "global", "global garbage collect", "partial gc"),
+)
+"""The garbage collectors whose time is that of pauses, which stop all application threads.
+
+`*` matches any text. The beans of ZGC and Shenandoah whose names end in "Cycles" measure concurrent cycles, and so does
+"ZGC" before JDK 17, which has no bean for pauses. CMS and "G1 Concurrent GC" (JDK 20 and later) run concurrently, but
+count the time of their pauses only.
+"""
+LAST_PAUSE_COLLECTORS = tuple(name for name in PAUSING_COLLECTORS if name != "ConcurrentMarkSweep")
+"""Those whose last collection was a pause; CMS states the length of the whole concurrent cycle."""
+
+_PAUSING = re.compile("|".join(".*".join(map(re.escape, name.split("*"))) for name in PAUSING_COLLECTORS))
+
+
+def pauses(collector: str) -> bool:
+    """Return whether a garbage collector's time is that of pauses."""
+    return _PAUSING.fullmatch(collector) is not None
+
 
 _MEMORY = "java.lang:type=Memory"
 _COLLECTOR = "java.lang:type=GarbageCollector,name={collector}"
@@ -48,7 +72,7 @@ BEANS = (
     counter("cassandra_jvm_gc_total", "Number of garbage collections.", _COLLECTOR, "CollectionCount"),
     counter(
         "cassandra_jvm_gc_seconds_total",
-        "Time spent in garbage collection, in seconds.",
+        "Time spent in garbage collection, in seconds; concurrent cycles included, which have collectors of their own.",
         _COLLECTOR,
         "CollectionTime",
         across=Aggregation.MEAN,

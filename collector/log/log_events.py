@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from collector.cassandra.jvm import pauses
 from collector.printable import count_text, one_line
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -24,7 +25,7 @@ _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
 _PARTS = re.compile(r"(?P<amount>[\d.,]{1,30})(?P<unit>\D+)")
 _ID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 _PEER = re.compile(rf"(?:[^/]*/)?(?P<address>\[.*\]|[^/:]+):(?:{'|'.join(STORAGE_PORTS)})")
-_COLLECTION = re.compile(r" (\d+) ms$")
+_COLLECTION = re.compile(r"GC (?P<collector>.+) (?P<ms>\d+) ms$")
 _TABLE = re.compile(r"/(?P<keyspace>[^/]+)/(?P<table>[^/]+?)(?:-[0-9a-f]{32})?(?:/\.(?P<index>[^/]+))?/[^/]+$")
 
 
@@ -33,7 +34,8 @@ class Row:
     """A kind of message that is reported as an event.
 
     message    regular expression that matches the beginning of the message.
-    describe   returns the event's text, or None if the event is skipped because it concerns a system keyspace.
+    describe   returns the event's text, or None if the event is skipped: it concerns a system keyspace, or it is a
+               concurrent cycle of a garbage collector, which is no pause.
     """
 
     kind: str
@@ -54,9 +56,12 @@ def event_of(message: str) -> tuple[str, str] | None:
 
 
 def collection_s(kind: str, text: str) -> float | None:
-    """Return the duration of the garbage collection that an event reports, in seconds; None for other events."""
-    match = _COLLECTION.search(text) if kind == "gc" else None
-    return int(match[1]) / 1000 if match else None
+    """Return the duration of the garbage collection pause that an event reports, in seconds; None for other events.
+
+    Recordings of earlier versions also have events of concurrent cycles.
+    """
+    match = _COLLECTION.fullmatch(text) if kind == "gc" else None
+    return int(match["ms"]) / 1000 if match and pauses(match["collector"]) else None
 
 
 def table_of(path: str) -> str | None:
@@ -170,7 +175,7 @@ ROWS = (
     Row(
         "gc",
         r"(?P<collector>\w[\w .:-]{0,60}?) GC in (?P<ms>\d{1,18})ms\.",
-        lambda match: f"GC {match['collector']} {match['ms']} ms",
+        lambda match: f"GC {match['collector']} {match['ms']} ms" if pauses(match["collector"]) else None,
     ),
     Row(
         "dropped",

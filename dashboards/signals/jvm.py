@@ -1,15 +1,10 @@
 """Signals for Cassandra's JVM: memory, garbage collection, CPU time, threads, file descriptors."""
 
+from collector.cassandra.jvm import LAST_PAUSE_COLLECTORS, PAUSING_COLLECTORS
 from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 
-# Collectors that pause the JVM for the whole collection. Other collectors run concurrently.
-PAUSING = where(
-    collector=(
-        *("G1 Young Generation", "G1 Old Generation", "ParNew", "ZGC Pauses", "ZGC Major Pauses", "ZGC Minor Pauses"),
-        *("Shenandoah Pauses", "PS Scavenge", "PS MarkSweep", "Copy", "MarkSweepCompact"),
-    )
-)
+PAUSING = where(collector=PAUSING_COLLECTORS)
 
 SIGNALS = (
     Signal(
@@ -17,8 +12,8 @@ SIGNALS = (
         "Garbage collection time",
         Rate("cassandra_jvm_gc_seconds_total"),
         Unit.RATIO,
-        "Fraction of time spent in garbage collection, concurrent collectors included. Above 10%, collections "
-        "can slow down requests. For several nodes, the value is the mean over the nodes.",
+        "Fraction of time spent in garbage collection, concurrent collectors included, which take CPU time but do not "
+        "stop the node. For several nodes, the value is the mean over the nodes.",
         ("collector",),
     ),
     Signal(
@@ -49,10 +44,10 @@ SIGNALS = (
     ),
     Signal(
         "gc_last",
-        "Last GC duration",
-        Gauge("cassandra_jvm_gc_last_seconds"),
+        "Last GC pause",
+        Gauge("cassandra_jvm_gc_last_seconds", where(collector=LAST_PAUSE_COLLECTORS)),
         Unit.SECONDS,
-        "Duration of the last collection, read once a minute.",
+        "Duration of the last GC pause, read once a minute.",
         ("collector",),
         "Absent until the first collection.",
     ),

@@ -167,7 +167,7 @@ def derived_columns() -> list[Column]:
         frozenset((_GC, _GC_INTERVAL, _GC_TOTAL)),
         2,
         4,
-        help="Time in garbage collection, %",
+        help="Time in which garbage collection pauses the application, %",
     )
     return [UTILISATION, gc_pct, *caches, repairs]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
+from collector.cassandra.jvm import pauses
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 
@@ -93,9 +94,9 @@ class SumOfRates:
 
 @dataclass(frozen=True)
 class CollectionTime:
-    """The share of time spent in garbage collection, in percent.
+    """The share of time in which garbage collection pauses the application, in percent.
 
-    counter           the metric with a counter of seconds for each garbage collector.
+    counter           the metric with a counter of seconds for each garbage collector; concurrent cycles do not count.
     total, interval   gauges that are used if there is no such counter: the time in collections during an interval, and
                       its length.
     """
@@ -106,12 +107,18 @@ class CollectionTime:
 
     def __call__(self, sample: Sample) -> float | None:
         rates = [
-            rate.per_s for series, rate in sample.values.items() if series[0] == self.counter and isinstance(rate, Rate)
+            rate.per_s
+            for series, rate in sample.values.items()
+            if series[0] == self.counter and isinstance(rate, Rate) and self.counts(series)
         ]
         if rates:
             return 100 * sum(rates)
         interval, total = number(sample, self.interval), number(sample, self.total)
         return 100 * total / interval if total is not None and interval else None
+
+    def counts(self, series: Series) -> bool:
+        """Return whether a series of `counter` is the time of pauses."""
+        return pauses(series[1])
 
 
 def per_s(sample: Sample, series: Series) -> float | None:

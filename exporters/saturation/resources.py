@@ -85,7 +85,7 @@ GENERATOR = Resource(
     of_nodes=False,
     of_clients=True,
 )
-GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in collections"),))
+GC = Resource("garbage collection", (Limit("gc_share", 0.25, "{:.0%} of the time in pauses"),))
 DISK = Resource(
     "disk",
     (

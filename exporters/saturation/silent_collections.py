@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from collector.cassandra.jvm import pauses
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import NodeRun
 from collector.log.log_events import collection_s
@@ -13,7 +14,7 @@ Span = tuple[float, float]
 
 
 def silent_gc_shares(grid: SpanGrid, node: NodeRun) -> dict[int, float]:
-    """Return the share of the time in garbage collection, for the intervals without an answer in which it is known.
+    """Return the share of the time in garbage collection pauses, for the intervals without an answer in which it is known.
 
     The collectors' times at the next answer cover the time since the previous one. Before the last answer, they are
     complete; after it, only the collections in the node's log are known.
@@ -44,7 +45,11 @@ def _length_s(span: Span) -> float:
 
 def _gc_rates(node: NodeRun, index: int) -> list[Rate]:
     values: Mapping[tuple[str, ...], object] = node.intervals[index].sample.values
-    return [rate for series, rate in values.items() if series[0] == _GC_TIME and isinstance(rate, Rate)]
+    return [
+        rate
+        for series, rate in values.items()
+        if series[0] == _GC_TIME and isinstance(rate, Rate) and pauses(series[1])
+    ]
 
 
 def _collections(events: Iterable[Event]) -> list[Span]:

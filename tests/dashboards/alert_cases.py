@@ -275,7 +275,7 @@ def _cpu(value: float, _: int) -> list[Line]:
 
 
 def _gc(value: float, _: int) -> list[Line]:
-    young, beside = "G1 Young Generation", "G1 Concurrent GC"
+    young, beside = "G1 Young Generation", "ZGC Cycles"
     metric = "cassandra_jvm_gc_seconds_total"
     return [counter(metric, value, collector=young), counter(metric, 0.9, collector=beside)]
 

@@ -35,7 +35,7 @@ from exporters.live.live_frames import Wanted, frame_of
 from tests.collector.cluster.recorded_nodes import BEGIN_S, record
 
 TICKS = 11
-COLLECTORS = ("G1 Young Generation", "ZGC Pauses")
+COLLECTORS = ("G1 Young Generation", "ZGC Pauses", "ZGC Cycles")
 CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 OPERATIONS = tuple(
     (f"cassandra_client_request{suffix}_total", operation)

@@ -74,6 +74,7 @@ VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
     ("cassandra_compaction_pending",): NUMBERS,
     ("cassandra_jvm_gc_seconds_total", "ParNew"): NUMBERS,
     ("cassandra_jvm_gc_seconds_total", "ZGC Pauses"): NUMBERS,
+    ("cassandra_jvm_gc_seconds_total", "ZGC Cycles"): NUMBERS,
     ("cassandra_pool_oldest_task_seconds", "request", "ReadStage"): NUMBERS,
     ("cassandra_endpoints_up",): NUMBERS,
     ("version",): st.sampled_from(["4.1", "5.0"]),

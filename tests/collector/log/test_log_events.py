@@ -96,6 +96,13 @@ def test_the_event_of_a_collection_has_its_duration() -> None:
     assert collection_s(*event) == 1.312
 
 
+@pytest.mark.parametrize("collector", ["ZGC", "ZGC Cycles", "ZGC Minor Cycles", "ZGC Major Cycles", "Shenandoah Cycles"])
+def test_a_concurrent_cycle_is_no_event_and_no_pause(collector: str) -> None:
+    assert event_of(f"{collector} GC in 864ms.  ZHeap: 1 -> 2; ") is None
+    # Recordings of earlier versions have such events.
+    assert collection_s("gc", f"GC {collector} 864 ms") is None
+
+
 def test_other_events_have_no_duration_of_a_collection() -> None:
     assert collection_s("repair", "finished in 12 ms") is None
 
@@ -129,6 +136,8 @@ def test_numbers_formatted_for_other_locales_are_read() -> None:
         ("G1 Young Generation GC in 312ms.  G1 Eden Space: 1 -> 0; ", ("gc", "GC G1 Young Generation 312 ms")),
         ("ConcurrentMarkSweep GC in 1312ms.  CMS Old Gen: 1 -> 0; ", ("gc", "GC ConcurrentMarkSweep 1312 ms")),
         ("ZGC Pauses GC in 1ms. ", ("gc", "GC ZGC Pauses 1 ms")),
+        ("ZGC Major Pauses GC in 1ms. ", ("gc", "GC ZGC Major Pauses 1 ms")),
+        ("G1 Concurrent GC GC in 12ms. ", ("gc", "GC G1 Concurrent GC 12 ms")),
         ("InetAddress node2/10.0.0.2:7000 is now DOWN", ("node_down", "10.0.0.2 is DOWN")),
         ("InetAddress /10.0.0.2:7002 is now DOWN", ("node_down", "10.0.0.2:7002 is DOWN")),
         ("InetAddress /[2001:db8::2]:7001 is now UP", ("node_up", "2001:db8::2 is UP")),

@@ -84,6 +84,27 @@ def test_all_garbage_collectors_are_added_up() -> None:
     assert cells(busy())["gc_pct"] == pytest.approx(1.5)
 
 
+# What the beans of Temurin 25 and OpenJDK 17 are called, and CMS and ZGC of earlier versions; True for those that pause.
+COLLECTORS = {
+    **dict.fromkeys(("Copy", "MarkSweepCompact", "PS Scavenge", "PS MarkSweep", "ParNew", "ConcurrentMarkSweep"), True),
+    **dict.fromkeys(("G1 Young Generation", "G1 Old Generation", "G1 Concurrent GC"), True),
+    **dict.fromkeys(("ZGC Pauses", "ZGC Minor Pauses", "ZGC Major Pauses", "Shenandoah Pauses"), True),
+    **dict.fromkeys(("ZGC Cycles", "ZGC Minor Cycles", "ZGC Major Cycles", "Shenandoah Cycles", "ZGC"), False),
+}
+
+
+@pytest.mark.parametrize(("collector", "pauses"), COLLECTORS.items())
+def test_only_pauses_count_as_time_in_garbage_collection(collector: str, pauses: bool) -> None:
+    gc_pct = cells_of({("cassandra_jvm_gc_seconds_total", collector): rate(0.45)})["gc_pct"]
+    assert gc_pct == (pytest.approx(45.0) if pauses else None)
+
+
+def test_concurrent_cycles_are_left_out_of_the_time_of_pauses() -> None:
+    counter = "cassandra_jvm_gc_seconds_total"
+    values = {(counter, "ZGC Cycles"): rate(0.45), (counter, "ZGC Pauses"): rate(0.0004)}
+    assert cells_of(values)["gc_pct"] == pytest.approx(0.04)
+
+
 def test_a_hit_ratio_covers_the_interval_and_is_absent_without_requests() -> None:
     columns = cells(busy())
     assert columns["key_cache_hit_pct"] == pytest.approx(75.0)
