@@ -1,54 +1,74 @@
 """Limits and usage of the Cassandra process's control group, version 1 or 2 (see cgroups(7))."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from collector.host.kernel_files import Host, read_text
 from collector.model.metric import Aggregation, Kind, Metric, Values
 from collector.model.snapshot import SourceError
 
-_LIMIT = Metric(
+_MEMORY_LIMIT = Metric(
     "casstat_cgroup_memory_limit_bytes",
     Kind.GAUGE,
     "bytes",
-    "Memory limit of the control group in bytes; absent if there is no limit.",
+    "Memory limit of the process's control group in bytes: the lowest of the group and those above it; absent if there "
+    "is none.",
     across=Aggregation.SUM,
 )
 _MEMORY = Metric(
     "casstat_cgroup_memory_bytes",
     Kind.GAUGE,
     "bytes",
-    "Memory used by the control group in bytes, including file cache.",
+    "Memory used by the control group that sets the limit, or by the process's own, in bytes, including file cache.",
     across=Aggregation.SUM,
 )
 _CPUS = Metric(
     "casstat_cgroup_cpu_limit",
     Kind.GAUGE,
     "1",
-    "CPU limit of the control group, in processors; absent if there is no limit.",
+    "CPU limit of the process's control group, in processors: the lowest of the group and those above it; absent if "
+    "there is none.",
     across=Aggregation.SUM,
 )
 _THROTTLED = Metric(
     "casstat_cgroup_cpu_throttled_seconds_total",
     Kind.COUNTER,
     "seconds",
-    "Time the control group was throttled by its CPU limit, in seconds.",
+    "Time for which the control group that sets the CPU limit was throttled, in seconds.",
     scale=1e-9,
 )
-METRICS = (_LIMIT, _MEMORY, _CPUS, _THROTTLED)
+METRICS = (_MEMORY_LIMIT, _MEMORY, _CPUS, _THROTTLED)
 
 # Version 1 represents "no limit" as a number close to 2^63.
 _NO_LIMIT_BYTES = 1 << 60
+# Where a hierarchy may be mounted below /sys/fs/cgroup, by controller; "" is version 2, alone or beside version 1.
+_MOUNTS = {"memory": ("memory",), "cpu": ("cpu", "cpu,cpuacct", "cpuacct,cpu"), "": ("", "unified")}
+
+
+class _Limit(NamedTuple):
+    """A control group and a limit that it sets."""
+
+    group: Path
+    amount: float
 
 
 def read(host: Host) -> Values:
-    """Read the Cassandra process's control group. Returns no values if the process or its group is not visible."""
+    """Read the Cassandra process's control group. Returns no values if the process or its group is not visible.
+
+    A limit applies to a group and to all groups below it, so the lowest limit between the process's own group and the
+    root counts; memory usage and throttled time are those of the group that sets it. Limits above the root of a
+    container's own mount are not visible.
+    """
     if not host.process_exists:
         return {}
     groups = parse_groups(read_text(host.process_dir / "cgroup"))
-    if "memory" in groups or "cpu" in groups:
-        return _version_1(_folder(host, groups, "memory"), _folder(host, groups, "cpu"))
-    return _version_2(_folder(host, groups, ""))
+    # A machine may have some controllers in version 1 and others in version 2.
+    memory, cpu = (controller if controller in groups else "" for controller in ("memory", "cpu"))
+    return {
+        **_memory(_path(host, groups, memory), is_version_1=bool(memory)),
+        **_cpu(_path(host, groups, cpu), is_version_1=bool(cpu)),
+    }
 
 
 def origin(host: Host) -> str:
@@ -65,55 +85,76 @@ def parse_groups(text: str) -> dict[str, str]:
     return groups
 
 
-def _folder(host: Host, groups: Mapping[str, str], controller: str) -> Path | None:
-    """Return the directory of the control group that contains the Cassandra process, or None if it is not visible.
+def _path(host: Host, groups: Mapping[str, str], controller: str) -> list[Path]:
+    """Return the control groups from the Cassandra process's own to the root of the mount; [] if it is not visible.
 
     The path in /proc is relative to a root that may be hidden from casstat: in a sidecar container, only that
     container's own group is mounted. In that case, the mount in Cassandra's own namespace is used.
     """
+    parts = PurePosixPath(groups.get(controller, "/")).parts[1:]
     for root in (host.root, host.process_dir / "root"):
-        mount = root / "sys/fs/cgroup" / controller
-        for folder in (mount / groups.get(controller, "/").lstrip("/"), mount):
-            if str(host.pid) in _line(folder, "cgroup.procs").split():
-                return folder
-    return None
+        for name in _MOUNTS[controller]:
+            mount = root / "sys/fs/cgroup" / name
+            for inside in (parts, ()):
+                if ".." not in inside and str(host.pid) in _line(mount.joinpath(*inside), "cgroup.procs").split():
+                    return [mount.joinpath(*inside[:length]) for length in range(len(inside), -1, -1)]
+    return []
 
 
-def _version_1(memory: Path | None, cpu: Path | None) -> Values:
+def _memory(path: Sequence[Path], *, is_version_1: bool) -> Values:
+    """Return the memory limit and the usage of the group that sets it. `memory.high` may be exceeded."""
+    limit_file, usage_file = (
+        ("memory.limit_in_bytes", "memory.usage_in_bytes") if is_version_1 else ("memory.max", "memory.current")
+    )
+    limits = [
+        _Limit(group, int(text))
+        for group in path
+        if (text := _line(group, limit_file)).isdigit() and int(text) < _NO_LIMIT_BYTES
+    ]
+    lowest = min(limits, key=lambda limit: limit.amount, default=None)
     values: Values = {}
-    limit, usage = _line(memory, "memory.limit_in_bytes"), _line(memory, "memory.usage_in_bytes")
-    if limit.isdigit() and int(limit) < _NO_LIMIT_BYTES:
-        values[(_LIMIT.name,)] = int(limit)
-    if usage.isdigit():
+    # Version 1 states the limit that applies: it may be that of a hidden group, or parents' limits may not apply.
+    stated = _fields(path[0], "memory.stat").get("hierarchical_memory_limit") if path and is_version_1 else None
+    if stated is not None and (lowest is None or stated != lowest.amount):
+        lowest = next((limit for limit in limits if limit.amount == stated), None)
+        if stated < _NO_LIMIT_BYTES:
+            values[(_MEMORY_LIMIT.name,)] = stated
+    elif lowest is not None:
+        values[(_MEMORY_LIMIT.name,)] = int(lowest.amount)
+    usages = [_line(group, usage_file) for group in (*((lowest.group,) if lowest else ()), *path[:1])]
+    if usage := next((text for text in usages if text.isdigit()), ""):
         values[(_MEMORY.name,)] = int(usage)
-    quota, period = _line(cpu, "cpu.cfs_quota_us"), _line(cpu, "cpu.cfs_period_us")
-    return {**values, **_cpu(quota, period, _line(cpu, "cpu.stat"), "throttled_time", 1)}
-
-
-def _version_2(folder: Path | None) -> Values:
-    values: Values = {}
-    for metric, name in ((_LIMIT, "memory.max"), (_MEMORY, "memory.current")):
-        if (amount := _line(folder, name)).isdigit():
-            values[(metric.name,)] = int(amount)
-    quota, _, period = _line(folder, "cpu.max").partition(" ")
-    return {**values, **_cpu(quota, period, _line(folder, "cpu.stat"), "throttled_usec", 1000)}
-
-
-def _cpu(quota: str, period: str, stat: str, throttled: str, nanoseconds: int) -> Values:
-    values: Values = {}
-    if quota.isdigit() and period.isdigit() and int(period):
-        values[(_CPUS.name,)] = int(quota) / int(period)
-    fields = dict(line.split(" ", 1) for line in stat.splitlines() if " " in line)
-    if throttled in fields:
-        values[(_THROTTLED.name,)] = int(fields[throttled]) * nanoseconds
     return values
 
 
-def _line(folder: Path | None, name: str) -> str:
-    """Return the content of one of the group's files, or "" if the group is unknown or the file cannot be read."""
-    if folder is None:
-        return ""
+def _cpu(path: Sequence[Path], *, is_version_1: bool) -> Values:
+    limits = []
+    for group in path:
+        if is_version_1:
+            quota, period = _line(group, "cpu.cfs_quota_us"), _line(group, "cpu.cfs_period_us")
+        else:
+            quota, _, period = _line(group, "cpu.max").partition(" ")
+        if quota.isdigit() and period.isdigit() and int(period):
+            limits.append(_Limit(group, int(quota) / int(period)))
+    lowest = min(limits, key=lambda limit: limit.amount, default=None)
+    values: Values = {(_CPUS.name,): lowest.amount} if lowest else {}
+    field, nanoseconds = ("throttled_time", 1) if is_version_1 else ("throttled_usec", 1000)
+    for group in (lowest.group,) if lowest else path[:1]:
+        throttled = _fields(group, "cpu.stat").get(field)
+        if throttled is not None:
+            values[(_THROTTLED.name,)] = throttled * nanoseconds
+    return values
+
+
+def _fields(group: Path, name: str) -> dict[str, int]:
+    """Return the numbers in one of a group's files of names and numbers."""
+    fields = (line.split() for line in _line(group, name).splitlines())
+    return {field[0]: int(field[1]) for field in fields if len(field) == 2 and field[1].isdigit()}
+
+
+def _line(group: Path, name: str) -> str:
+    """Return the content of one of a group's files, or "" if it cannot be read."""
     try:
-        return read_text(folder / name).strip()
+        return read_text(group / name).strip()
     except SourceError:
         return ""

@@ -8,6 +8,9 @@ from collector.model.metric import Aggregation, Kind, Metric, Owner, Values, Wid
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
+# The kernel corrects idle and iowait downwards (proc(5)), and steal after a migration. As in sysstat, a mode that
+# decreases has an increase of 0, and the others keep theirs.
+
 _TOTAL = Metric(
     "casstat_cpu_seconds_total",
     Kind.COUNTER,
@@ -16,6 +19,7 @@ _TOTAL = Metric(
     ("mode",),
     scale=1 / TICKS_PER_S,
     owner=Owner.MACHINE,
+    may_decrease=True,
 )
 _BY_PROCESSOR = Metric(
     "node_cpu_seconds_total",
@@ -25,6 +29,7 @@ _BY_PROCESSOR = Metric(
     ("cpu", "mode"),
     scale=1 / TICKS_PER_S,
     owner=Owner.MACHINE,
+    may_decrease=True,
 )
 _RUNNABLE = Metric(
     "node_procs_running",

@@ -151,5 +151,7 @@ def _metric_of(
     interval = ScrapeInterval.SLOW if scrape_interval == FORMER_INTERVAL_S else ScrapeInterval(scrape_interval)
     metric = Metric(name, Kind(kind), unit, "", labels, interval, scale, count, total)
     known = CATALOGUE.get(name, metric)
-    # Aggregation rules are not recorded; they are taken from the current catalogue.
-    return replace(metric, across=known.across, owner=known.owner) if known.meaning == metric.meaning else metric
+    # Rules are not recorded; they are taken from the current catalogue.
+    if known.meaning != metric.meaning:
+        return metric
+    return replace(metric, across=known.across, owner=known.owner, may_decrease=known.may_decrease)

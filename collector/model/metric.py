@@ -102,6 +102,7 @@ class Metric:
     columns  the metric's columns in the wide view.
     across   aggregation across nodes; None for the kind's default. A gauge in the catalogue must state it.
     owner    the entity that the metric describes.
+    may_decrease  for counters: whether they may decrease slightly without a reset, which counts as an increase of 0.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Metric:
     columns: tuple[WideColumn, ...] = ()
     across: Aggregation | None = None
     owner: Owner = Owner.NODE
+    may_decrease: bool = False
 
     @property
     def aggregation(self) -> Aggregation:

@@ -1,7 +1,8 @@
 """Computes samples from raw values, and combines the samples of consecutive intervals.
 
-A rate is absent on the first read, across a restart, and when a counter or the clock has gone backwards. A
-histogram is also absent when it contradicts the counters of the same events.
+A rate is absent on the first read, across a restart, and when a counter or the clock has gone backwards; a counter that
+may decrease (`Metric.may_decrease`) then has a rate of 0. A histogram is also absent when it contradicts the counters
+of the same events.
 """
 
 from collections.abc import Iterable, Mapping
@@ -120,9 +121,9 @@ def _rate(metric: Metric, last: Reading, value: float, at_s: float) -> Rate | No
     if isinstance(last.value, str | tuple):
         return None
     increase, elapsed_s = value - last.value, at_s - last.at_s
-    if elapsed_s <= 0 or increase < 0:
+    if elapsed_s <= 0 or (increase < 0 and not metric.may_decrease):
         return None
-    return Rate(increase * metric.scale, elapsed_s)
+    return Rate(max(increase, 0) * metric.scale, elapsed_s)
 
 
 def _checked(

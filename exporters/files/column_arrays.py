@@ -147,7 +147,9 @@ class ColumnArrays:
 
     @column.register
     def _(self, formula: CollectionTime) -> Floats:
-        rates = self._sum_of_rates(series for series in self._sums.counters if series[0] == formula.counter and formula.counts(series))
+        rates = self._sum_of_rates(
+            series for series in self._sums.counters if series[0] == formula.counter and formula.counts(series)
+        )
         total, interval = (self.column(Gauge(series)) for series in (formula.total, formula.interval))
         from_gauges = 100 * total / np.where(interval != 0, interval, np.nan)
         return np.where(np.isnan(rates), from_gauges, 100 * rates)

@@ -16,6 +16,9 @@ FIRST_S = 10.0
 MAX_PERIOD_S = 300.0
 # All values are stale after STALL_S or PERIODS intervals without a tick, whichever is longer.
 STALL_S = 30.0
+# A decrease of a counter that may decrease is not exported, because stores take it for a reset and add the whole value.
+# From HELD on, in the metric's unit (seconds of CPU time), it is one.
+HELD = 3.0
 # Values that have been stale for longer than FORGET_S are deleted.
 FORGET_S = 600.0
 
@@ -26,13 +29,18 @@ def stall_s(interval_s: float) -> float:
 
 
 class _Latest:
-    """The latest value of a series, its time, and when it becomes stale."""
+    """The latest value of a series, its time, and when it becomes stale.
 
-    __slots__ = ("at_s", "min_period_s", "until_s", "value")
+    held  the largest decrease, in raw units, for which the value is kept.
+    """
 
-    def __init__(self, value: Value, at_s: float, scrape_interval_s: float, interval_s: float) -> None:
+    __slots__ = ("at_s", "held", "min_period_s", "until_s", "value")
+
+    def __init__(self, value: Value, at_s: float, metric: Metric | None, interval_s: float) -> None:
         self.value = value
         self.at_s = at_s
+        self.held = HELD / metric.scale if metric and metric.may_decrease else 0.0
+        scrape_interval_s = metric.scrape_interval.value if metric else 0.0
         self.min_period_s = scrape_interval_s
         self.until_s = at_s + PERIODS * max(scrape_interval_s, interval_s, FIRST_S)
 
@@ -44,6 +52,11 @@ class _Source:
     origin: str = ""
     failed: bool = False
     latest: dict[Series, _Latest] = field(default_factory=dict)
+
+
+def _is_slight_decrease(last: _Latest, value: Value) -> bool:
+    before = last.value
+    return isinstance(before, int | float) and isinstance(value, int | float) and 0 < before - value < last.held
 
 
 class LatestValues:
@@ -102,10 +115,10 @@ class LatestValues:
         for series, value in self._bounded.values(scrape.values).items():
             last = latest.get(series)
             if last is None:
-                metric = self.catalogue.get(series[0])
-                latest[series] = _Latest(value, at_s, metric.scrape_interval.value if metric else 0.0, self._interval_s)
+                latest[series] = _Latest(value, at_s, self.catalogue.get(series[0]), self._interval_s)
                 continue
-            last.value = value
+            if not last.held or not _is_slight_decrease(last, value):
+                last.value = value
             period_s = at_s - last.at_s
             if period_s > 0:
                 if not last.min_period_s < period_s < MAX_PERIOD_S:

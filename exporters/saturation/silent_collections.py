@@ -14,7 +14,7 @@ Span = tuple[float, float]
 
 
 def silent_gc_shares(grid: SpanGrid, node: NodeRun) -> dict[int, float]:
-    """Return the share of the time in garbage collection pauses, for the intervals without an answer in which it is known.
+    """Return the share of the time in garbage collection pauses, for each interval without an answer where it is known.
 
     The collectors' times at the next answer cover the time since the previous one. Before the last answer, they are
     complete; after it, only the collections in the node's log are known.

@@ -84,6 +84,8 @@ def rates_of(
         for wanted_kind in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
     )
     elapsed, continues = previous.elapsed[:, group_of], previous.continues[:, group_of]
+    may_decrease = [series[0] in metrics and metrics[series[0]].may_decrease for _, series in narrow.series]
+    np.maximum(increase, 0, out=increase, where=np.asarray(may_decrease, bool))
     valid = continues & counter & (increase >= 0)
     histograms = histogram_increases(
         narrow,

@@ -55,6 +55,7 @@ METRICS = (
             "cassandra_pool_oldest_task_seconds",
             "cassandra_endpoints_up",
             "node_disk_reads_completed_total",
+            "casstat_cpu_seconds_total",
             "node_memory_MemAvailable_bytes",
         )
     ),
@@ -122,6 +123,8 @@ def ticks(draw: st.DrawFn) -> list[Snapshot]:
         machine: dict[Series, Value] = {
             ("node_disk_reads_completed_total", device): draw(st.integers(0, 1000)),
             ("node_memory_MemAvailable_bytes",): draw(NUMBERS),
+            ("casstat_cpu_seconds_total", "iowait"): draw(NUMBERS),
+            ("casstat_cpu_seconds_total", "user"): draw(st.integers(0, 120)),
         }
         disk = Scrape("disk", at_s - 0.01, machine, "boot")
         scrapes = draw(st.sampled_from([(cassandra, disk), (cassandra, disk), (disk, cassandra), (disk,)]))

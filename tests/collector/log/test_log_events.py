@@ -96,7 +96,9 @@ def test_the_event_of_a_collection_has_its_duration() -> None:
     assert collection_s(*event) == 1.312
 
 
-@pytest.mark.parametrize("collector", ["ZGC", "ZGC Cycles", "ZGC Minor Cycles", "ZGC Major Cycles", "Shenandoah Cycles"])
+@pytest.mark.parametrize(
+    "collector", ["ZGC", "ZGC Cycles", "ZGC Minor Cycles", "ZGC Major Cycles", "Shenandoah Cycles"]
+)
 def test_a_concurrent_cycle_is_no_event_and_no_pause(collector: str) -> None:
     assert event_of(f"{collector} GC in 864ms.  ZHeap: 1 -> 2; ") is None
     # Recordings of earlier versions have such events.

@@ -5,8 +5,11 @@ from dataclasses import replace
 import pytest
 
 from collector.catalogue import CATALOGUE
+from collector.host import cpu
 from collector.model.metric import Kind, Metric, Series
+from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Scrape, Snapshot, Tick
 from exporters.catalogue_page import page
 from exporters.line.formulas import Cell
 from exporters.line.operation_columns import Operations
@@ -40,6 +43,39 @@ def test_cpu_shares_add_up_to_100() -> None:
 
 def test_cpu_utilisation_excludes_idle_and_iowait() -> None:
     assert cells(busy())["cpu_busy_pct"] == pytest.approx(100.0 - 50.0 - 5.0)
+
+
+CPU_BEFORE = {
+    "user": 1000,
+    "nice": 50,
+    "system": 500,
+    "idle": 8000,
+    "iowait": 300,
+    "irq": 9,
+    "softirq": 10,
+    "steal": 70,
+}
+CPU_GROWTH = {"user": 60, "nice": 0, "system": 20, "idle": 110, "iowait": 8, "irq": 0, "softirq": 2, "steal": 0}
+
+
+@pytest.mark.parametrize(
+    ("decreasing", "by"), [("iowait", 2), ("iowait", 299), ("idle", 1), ("steal", 70), ("nice", 3)]
+)
+def test_a_mode_that_decreases_has_no_share_and_the_others_keep_theirs(decreasing: str, by: int) -> None:
+    growth = {**CPU_GROWTH, decreasing: -by}
+    readings: Readings = {}
+    snapshots = []
+    for at_s, ticks in ((1.0, CPU_BEFORE), (2.0, {mode: CPU_BEFORE[mode] + growth[mode] for mode in cpu.MODES})):
+        stat = f"cpu  {' '.join(str(ticks[mode]) for mode in cpu.MODES)} 0 0\n"
+        snapshots.append(Snapshot("n", Tick(at_s), (Scrape("cpu", at_s, cpu.parse(stat), "boot"),)))
+    update_readings(readings, snapshots[0])
+    sample = rates(CATALOGUE, readings, snapshots[1])
+    # As sysstat computes them: the decrease counts as 0.
+    total = sum(max(increase, 0) for increase in growth.values())
+    shares = {mode: 100 * max(growth[mode], 0) / total for mode in ("user", "nice", "idle", "iowait", "steal")}
+    result = {mode: cells(sample)[f"cpu_{mode}_pct"] for mode in shares}
+    assert result == pytest.approx(shares)
+    assert cells(sample)["cpu_system_pct"] == pytest.approx(100 - sum(shares.values()))
 
 
 def test_the_user_column_of_the_text_output_includes_nice_unless_nice_has_a_column() -> None:
@@ -84,7 +120,7 @@ def test_all_garbage_collectors_are_added_up() -> None:
     assert cells(busy())["gc_pct"] == pytest.approx(1.5)
 
 
-# What the beans of Temurin 25 and OpenJDK 17 are called, and CMS and ZGC of earlier versions; True for those that pause.
+# The beans of Temurin 25 and OpenJDK 17, and CMS and ZGC of earlier versions; True for those that measure pauses.
 COLLECTORS = {
     **dict.fromkeys(("Copy", "MarkSweepCompact", "PS Scavenge", "PS MarkSweep", "ParNew", "ConcurrentMarkSweep"), True),
     **dict.fromkeys(("G1 Young Generation", "G1 Old Generation", "G1 Concurrent GC"), True),

@@ -35,6 +35,16 @@ def test_the_last_value_is_current() -> None:
     assert after(scrape(1.0, {REQUESTS: 1, BYTES: 5}), scrape(2.0, {REQUESTS: 2})) == {REQUESTS: 2, BYTES: 5}
 
 
+@pytest.mark.parametrize(("reading", "exported"), [(99_998, 100_000), (5, 5), (100_005, 100_005)])
+def test_a_slight_decrease_of_cpu_time_is_not_exported(reading: int, exported: int) -> None:
+    # A store would take it for a reset and add the whole value.
+    iowait: Series = ("casstat_cpu_seconds_total", "iowait")
+    latest = LatestValues(catalogue.CATALOGUE)
+    for at_s, value in ((1.0, 100_000), (2.0, reading)):
+        latest.add(snapshot(scrape(at_s, {iowait: value})))
+    assert latest.current() == {iowait: exported}
+
+
 @pytest.mark.parametrize(("after_s", "is_current"), [(2.4, True), (2.6, False), (100.0, False)])
 def test_a_value_read_every_second_is_stale_after_two_and_a_half_seconds(after_s: float, is_current: bool) -> None:
     latest = after(scrape(1.0, {BYTES: 5}), scrape(2.0, {BYTES: 6}), scrape(2.0 + after_s, {REQUESTS: 1}))
