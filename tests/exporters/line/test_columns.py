@@ -137,7 +137,7 @@ def test_only_pauses_count_as_time_in_garbage_collection(collector: str, pauses:
 
 def test_concurrent_cycles_are_left_out_of_the_time_of_pauses() -> None:
     counter = "cassandra_jvm_gc_seconds_total"
-    values = {(counter, "ZGC Cycles"): rate(0.45), (counter, "ZGC Pauses"): rate(0.0004)}
+    values: dict[Series, Derived] = {(counter, "ZGC Cycles"): rate(0.45), (counter, "ZGC Pauses"): rate(0.0004)}
     assert cells_of(values)["gc_pct"] == pytest.approx(0.04)
 
 

@@ -63,8 +63,8 @@ def test_the_counters_of_the_next_answer_take_precedence_over_the_log() -> None:
 
 
 def test_concurrent_cycles_are_not_pauses() -> None:
-    cycles = {("cassandra_jvm_gc_seconds_total", "ZGC Cycles"): Rate(0.9, 2.0), GC_TIME: Rate(0.1, 2.0)}
-    answer = NodeInterval(Sample("n1", Tick(BEGIN_S + 3), {**cycles}, {SOURCE: 2.0}), 1)
+    cycles: dict[Series, Derived] = {(GC_TIME[0], "ZGC Cycles"): Rate(0.9, 2.0), GC_TIME: Rate(0.1, 2.0)}
+    answer = NodeInterval(Sample("n1", Tick(BEGIN_S + 3), cycles, {SOURCE: 2.0}), 1)
     assert shares({0: interval(0), 1: silent(1), 2: answer}) == {1: pytest.approx(0.05)}
 
 
