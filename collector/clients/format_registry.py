@@ -3,13 +3,12 @@
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from collector.clients import formats
 from collector.clients.client_format import (
-    HEAD_BYTES,
     ClientFormat,
     ClientFormatError,
     CommandTimes,
@@ -19,6 +18,8 @@ from collector.clients.client_format import (
     GrowingResult,
 )
 from collector.clients.client_result import ClientResult
+from collector.clients.parsing.container_logs import LogPrefix, log_prefix
+from collector.clients.parsing.plain_files import head_of, require_not_compressed, unpacked, without_prefix
 from collector.clients.sound_results import doubts, require_sound
 from collector.printable import one_line
 
@@ -56,23 +57,57 @@ def _options_of(form: ClientFormat) -> Mapping[str, tuple[str, ...]]:
 
 
 def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:
-    """Read a file of any format; notes of the result state what is doubtful. Raises ClientFormatError and OSError."""
-    form = client_formats()[choice.format] if choice.format else recognised_format(path)
-    if choice.options:
-        result = cast("FormatWithOptions", form).read(path, times, choice.options)
-    else:
-        result = form.read(path, times)
+    """Read a file of any format; notes of the result state what is doubtful. Raises ClientFormatError and OSError.
+
+    The file may be compressed with gzip, and its lines may have the prefixes of a container's log.
+    """
+    notes: list[str] = []
+    with unpacked(path, notes) as unpacked_path:
+        content = _content_of(head_of(unpacked_path), choice.format)
+        with without_prefix(unpacked_path, content.prefix, content.container, notes) as plain_path:
+            if choice.options:
+                result = cast("FormatWithOptions", content.form).read(plain_path, times, choice.options)
+            else:
+                result = content.form.read(plain_path, times)
     require_sound(result)
-    return replace(result, notes=(*result.notes, *doubts(result)), stated=())
+    return replace(result, source=path.name, notes=(*notes, *result.notes, *doubts(result)), stated=())
 
 
 def recognised_format(path: Path) -> ClientFormat:
     """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES).decode(errors="replace").removeprefix("\ufeff")
+    return _content_of(head_of(path), "").form
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The format of a file and, if its lines have prefixes, these and the container whose lines are read."""
+
+    form: ClientFormat
+    prefix: LogPrefix | None = None
+    container: str = ""
+
+
+def _content_of(head: str, name: str) -> _Content:
+    """Return what a file that begins with `head` contains, in the format `name` or, if it is "", in any format.
+
+    Raises ClientFormatError.
+    """
     if not head.strip():
         raise ClientFormatError("empty")
-    return _matching_format(head)
+    prefix = None if _matching_formats(head, name) else log_prefix(head)
+    texts = prefix.texts(head) if prefix else {}
+    found = {container: text for container, text in texts.items() if _matching_formats(text, name)}
+    if len(found) > 1:
+        names = one_line(", ".join(sorted(found)))[:200]
+        raise ClientFormatError(f"results of several containers: {names} (hint: write the log of each to its own file)")
+    for container, text in found.items():
+        return _Content(_matching_format(text, name), prefix, container)
+    if prefix and not name:
+        raise ClientFormatError(
+            f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
+            f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
+        )
+    return _Content(client_formats()[name] if name else _matching_format(head))
 
 
 def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> GrowingResult | None:
@@ -81,25 +116,37 @@ def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> Grow
     Returns None if the format is not recognised yet. Raises ClientFormatError if the format cannot be recognised, or
     cannot be read while the file is being written; `is_final` states that `head` will not grow.
     """
+    require_not_compressed(head)
+    text = head.decode(errors="replace")
     try:
-        form = client_formats()[choice.format] if choice.format else _matching_format(head.decode(errors="replace"))
+        content = _content_of(text, choice.format)
     except ClientFormatError:
         if is_final:
             raise
         return None
+    form = content.form
+    if content.prefix:
+        raise ClientFormatError(
+            f"a log with prefixes of {content.prefix.writer} is read only after the command has ended"
+        )
     if not hasattr(form, "growing"):
         raise ClientFormatError(f"results in the format {form.NAME} are read only after the command has ended")
     growing = cast("GrowingFormat", form).growing
     return growing(head, choice.options) if choice.options else growing(head)
 
 
-def _matching_format(head: str) -> ClientFormat:
-    """Return the format of a file that begins with `head`. Raises ClientFormatError if none or several match."""
+def _matching_formats(head: str, name: str = "") -> list[ClientFormat]:
+    """Return the formats that recognise a file that begins with `head`; only the format `name` if it is not ""."""
     known = client_formats()
-    matching = [candidate for candidate in known.values() if candidate.recognises(head)]
+    return [form for form in ([known[name]] if name else known.values()) if form.recognises(head)]
+
+
+def _matching_format(head: str, name: str = "") -> ClientFormat:
+    """Return the only format that recognises `head`. Raises ClientFormatError if none or several do."""
+    matching = _matching_formats(head, name)
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        raise ClientFormatError(f"unknown format (known formats: {', '.join(known)})")
+        raise ClientFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
     names = ", ".join(candidate.NAME for candidate in matching)
     raise ClientFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

@@ -1,0 +1,94 @@
+"""Files as the formats read them: gzip files are unpacked, and the prefixes of container logs are removed."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from collector.clients.client_format import HEAD_BYTES, ClientFormatError
+from collector.clients.parsing.compressed_files import MAGIC, decompressed, require_no_other_compression
+from collector.clients.parsing.container_logs import LogPrefix
+from collector.printable import count_text, one_line
+
+# The files may be large, and /tmp may be in memory.
+_DIRECTORY = os.environ.get("TMPDIR") or ("/var/tmp" if Path("/var/tmp").is_dir() else None)  # noqa: S108
+MAX_LINE_BYTES = 16 << 20
+
+
+def head_of(path: Path) -> str:
+    """Return the text from whose beginning the file's format is recognised. Raises ClientFormatError and OSError."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+        require_no_other_compression(head)
+        if head.startswith(MAGIC):
+            file.seek(0)
+            head = b""
+            for part in decompressed(file, []):
+                head += part
+                if len(head) >= HEAD_BYTES:
+                    break
+    return head[:HEAD_BYTES].decode(errors="replace").removeprefix("\ufeff")
+
+
+def require_not_compressed(head: bytes) -> None:
+    """Raise ClientFormatError if a growing file that begins with `head` is compressed."""
+    require_no_other_compression(head)
+    if head.startswith(MAGIC):
+        raise ClientFormatError("a compressed file is read only after the command has ended")
+
+
+@contextmanager
+def unpacked(path: Path, notes: list[str]) -> Iterator[Path]:
+    """Provide the path of the unpacked content of a file: the path itself if the file is not compressed.
+
+    What is wrong with the compressed file is appended to `notes`. Raises ClientFormatError and OSError.
+    """
+    with path.open("rb") as file:
+        if not file.read(len(MAGIC)).startswith(MAGIC):
+            yield path
+            return
+        file.seek(0)
+        with _temporary_file() as (copy, copy_path):
+            for part in decompressed(file, notes):
+                copy.write(part)
+            _finish(copy, path)
+            yield copy_path
+
+
+@contextmanager
+def without_prefix(path: Path, prefix: LogPrefix | None, container: str, notes: list[str]) -> Iterator[Path]:
+    """Provide the path of a copy of a file with only one container's lines, without their prefixes.
+
+    Provides the path itself if there are no prefixes. What was removed is appended to `notes`. Raises OSError.
+    """
+    if prefix is None:
+        yield path
+        return
+    others = 0
+    with path.open("rb") as file, _temporary_file() as (copy, copy_path):
+        while line := file.readline(MAX_LINE_BYTES):
+            source, text = prefix.split(line.decode(errors="surrogateescape")) or (None, "")
+            if source == container:
+                copy.write(text.encode(errors="surrogateescape"))
+            elif line.strip():
+                others += 1
+        notes.append(f"the prefix '{one_line(prefix.example)}' of {prefix.writer} is removed from each line")
+        if others:
+            notes.append(f"{count_text(others, 'line')} of other containers or without this prefix ignored")
+        _finish(copy, path)
+        yield copy_path
+
+
+@contextmanager
+def _temporary_file() -> Iterator[tuple[BinaryIO, Path]]:
+    """Provide a file that has no name, so that it never remains, and a path by which it can be opened."""
+    with tempfile.TemporaryFile(dir=_DIRECTORY) as file:
+        yield file, Path(f"/proc/self/fd/{file.fileno()}")
+
+
+def _finish(copy: BinaryIO, path: Path) -> None:
+    """Give a complete copy the original's modification time, from which some formats deduce when a command ended."""
+    copy.flush()
+    os.utime(copy.fileno(), ns=(0, path.stat().st_mtime_ns))
