@@ -1,14 +1,13 @@
-"""HdrHistogram's interval log, as cassandra-stress (`-log hdrfile=FILE`), NoSQLBench and others write it.
+"""HdrHistogram's interval log, as cassandra-stress, NoSQLBench, latte, scylla-bench, YCSB and others write it.
 
-The format is that of HdrHistogram's HistogramLogProcessor. The log does not state the unit of its values; nanoseconds,
-which load generators for Cassandra use, are assumed. cassandra-stress tags each histogram with the operation and what
-was measured: `-st` service time, `-rt` response time, `-wt` waiting time. Values without such a tag are assumed to be
-service times.
+The format is that of HdrHistogram's HistogramLogProcessor. A log does not state the unit of its values. Most load
+generators for Cassandra use nanoseconds, which are assumed; YCSB uses microseconds. `hdr_tags` states which histograms
+of a log are counted.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
@@ -16,80 +15,86 @@ from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.growing_lines import GrowingLines
-from collector.clients.parsing.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.hdr_histogram import decoded
+from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SERVICE, SUCCEEDED, chosen, require_distinct, ycsb_tag
 from collector.clients.parsing.labels import label_of
+from collector.clients.parsing.text_lines import MAX_LINE_BYTES, read_lines
+from collector.printable import count_text
 
 NAME = "hdr-log"
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}
-OPTIONS: Mapping[str, tuple[str, ...]] = {"unit": tuple(UNITS_NS)}
-MAX_LINE_CHARS = 8 << 20
+OPTIONS: Mapping[str, tuple[str, ...]] = {"unit": tuple(UNITS_NS), "metric": ()}
 # Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
 YEAR_S = 365.0 * 86400
 # In a log without a header, times from this one on (in 2001) are seconds since the epoch.
 MIN_ABSOLUTE_S = 1e9
 # Times are rounded to milliseconds, so intervals without a gap may seem to have one.
 MIN_GAP_S = 0.01
-_BASE_TIME = re.compile(r"#\[BaseTime: ([\d.]+)")
-_START_TIME = re.compile(r"#\[StartTime: ([\d.]+)")
+MAX_TAGS = 500
+MAX_COUNTS = 8_000_000
+"""The limit on different latencies of all intervals together; each uses about 100 bytes."""
+_NUMBER = r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,2})?"
+_BASE_TIME = re.compile(rf"#\[BaseTime: ({_NUMBER})")
+_START_TIME = re.compile(rf"#\[StartTime: ({_NUMBER})")
+_LOGGING_FOR = re.compile(r"#\[Logging for: (.+)\]")
 _INTERVAL = re.compile(
-    r"(?:Tag=(?P<tag>[^,]*),)?(?P<begin_s>[\d.]+),(?P<length_s>[\d.]+),(?P<max>[\d.]+),(?P<histogram>\S+)"
+    rf"(?:Tag=(?P<tag>[^,]*),)?(?P<begin_s>{_NUMBER}),(?P<length_s>{_NUMBER}),[^,]*,(?P<histogram>[^\s,]+)"
 )
-_TAG = re.compile(r"(?P<name>.*?)-(?P<kind>[swr]t)")
+_BEGIN = re.compile(r'^(#\[|"StartTimestamp"|(Tag=[^,\n]*,)?[\d.]+,[\d.]+,[^,\n]*,HIST)', re.MULTILINE)
+
+Span = tuple[float, float]
+Histograms = dict[Span, Counter[int]]
 
 
 def recognises(head: str) -> bool:
-    return bool(re.search(r'^(#\[|"StartTimestamp"|(Tag=[^,]*,)?[\d.]+,[\d.]+,[\d.]+,HIST)', head)) and ",HIST" in head
+    return ",HIST" in head and bool(_BEGIN.search(head))
 
 
 def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
     log = _Log(times, options or {})
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_LINE_CHARS):
-            number += 1
-            try:
-                log.add(line.decode(errors="replace").strip())
-            except (HdrError, ValueError, OverflowError) as error:
-                is_last = not line.endswith(b"\n")
-                if not is_last:
-                    raise ClientFormatError(f"line {number}: {error}") from None
-                log.notes.append(f"the last line is incomplete and is ignored: {error}")
-    if not log.latencies:
+    notes = read_lines(path, log.add)
+    if not log.by_tag:
         raise ClientFormatError("the log has no intervals")
-    notes = tuple(log.notes)
-    if not (options or {}).get("unit"):
-        notes += (
-            "the file does not state the unit of its latencies: nanoseconds assumed (hint: hdr-log,unit=us:FILE)",
-        )
-    return ClientResult(NAME, "HdrHistogram log", path.name, log.operations(), log.is_estimated, notes)
+    operations = log.operations(is_complete=not notes)
+    failed = sum(operation.summary.failed for operation in operations if operation.summary)
+    if failed and log.has_latencies_of_failed:
+        notes.append(f"the latencies include those of {count_text(failed, 'failed operation')}")
+    return ClientResult(NAME, log.tool, path.name, operations, log.is_estimated, (*notes, *log.notes()))
 
 
 def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingResult:
     del head  # Only totals are taken, so the time at which the log starts is not needed.
     log = _Log(CommandTimes(0.0, 0.0), options or {})
-    return GrowingLines(log.add, log.take, MAX_LINE_CHARS)
+    return GrowingLines(log.add, log.take, MAX_LINE_BYTES)
 
 
 class _Log:
-    """The histograms of a log by operation, interval and kind ("rt", "st" or "wt")."""
+    """The histograms of a log by tag and interval."""
 
     def __init__(self, times: CommandTimes, options: Mapping[str, str]) -> None:
-        self._unit_ns = UNITS_NS[options.get("unit", "ns")]
-        self.latencies: defaultdict[str, dict[tuple[float, float], dict[str, Counter[int]]]] = defaultdict(dict)
-        self.notes: list[str] = []
+        self.by_tag: defaultdict[str, Histograms] = defaultdict(dict)
         self.is_estimated = False
+        self.tool = "HdrHistogram log"
+        self.has_latencies_of_failed = False
+        self._options = options
+        self._notes: list[str] = []
         self._command = times
+        self._untagged = ""
         self._stated_base_s: float | None = None
         self._deduced_base_s: float | None = None
         self._start_s: float | None = None
+        self._count = 0
 
     def add(self, line: str) -> None:
         """Add a line. Raises ValueError."""
+        line = line.strip()
         if match := _BASE_TIME.match(line):
             self._stated_base_s = float(match[1])
         elif match := _START_TIME.match(line):
             # Logs that were concatenated have several starts.
             self._start_s, self._deduced_base_s = float(match[1]), None
+        elif match := _LOGGING_FOR.match(line):
+            self.tool, self._untagged = "YCSB", ycsb_tag(match[1])
         elif line and not line.startswith(("#", '"')):
             self._add_interval(line)
 
@@ -97,13 +102,23 @@ class _Log:
         match = _INTERVAL.fullmatch(line)
         if match is None:
             raise ValueError("not an interval")
-        tag = _TAG.fullmatch(match["tag"] or "")
-        name, kind = (tag["name"], tag["kind"]) if tag else (match["tag"] or "", "st")
         begin_s = self._absolute_s(float(match["begin_s"]))
         interval = begin_s, begin_s + float(match["length_s"])
-        counts = {value * self._unit_ns: count for value, count in decoded(match["histogram"]).items()}
+        counts = decoded(match["histogram"])
+        tag = self._untagged if match["tag"] is None else match["tag"]
         # Logs of several threads may have the same interval more than once.
-        self.latencies[label_of(name).lower()].setdefault(interval, {}).setdefault(kind, Counter()).update(counts)
+        histogram = self.by_tag[tag].setdefault(interval, Counter())
+        self._count += len(counts)
+        if self._count > MAX_COUNTS or len(self.by_tag) > MAX_TAGS:
+            raise ClientFormatError(
+                f"the log is larger than {MAX_COUNTS:,} different latencies or {MAX_TAGS} tags "
+                "(hint: log longer intervals, or fewer metrics)"
+            )
+        histogram.update({value * self._unit_ns: count for value, count in counts.items()})
+
+    @property
+    def _unit_ns(self) -> int:
+        return UNITS_NS[self._options.get("unit") or ("us" if self.tool == "YCSB" else "ns")]
 
     def _absolute_s(self, time_s: float) -> float:
         """Return a time in seconds since the epoch, as HdrHistogram's reader does."""
@@ -127,27 +142,63 @@ class _Log:
 
         The lines of one interval may be added before and after a call, so a total may lack response or service times.
         """
-        operations = tuple(Operation(name, total=_total(of_name)) for name, of_name in sorted(self.latencies.items()))
-        self.latencies.clear()
-        return operations
+        operations = tuple(Operation(name, total=_total(kinds)) for name, kinds in self._operations().items())
+        for histograms in self.by_tag.values():
+            histograms.clear()
+        self._count = 0
+        return tuple(operation for operation in operations if operation.total)
 
-    def operations(self) -> tuple[Operation, ...]:
-        spans = [span for of_name in self.latencies.values() for span in of_name]
+    def operations(self, *, is_complete: bool) -> tuple[Operation, ...]:
+        """Return the operations; after an incomplete log's last interval, nothing is known about an operation."""
+        require_distinct(self._options.get("metric", ""), {tag: _series(spans) for tag, spans in self.by_tag.items()})
+        operations = self._operations()
+        spans = [span for kinds in operations.values() for histograms in kinds.values() for span in histograms]
         begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
         if end_s - begin_s > MAX_INTERVALS:
             days = (end_s - begin_s) / SECONDS_PER_DAY
             raise ClientFormatError(
                 f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
             )
-        # In an incomplete log, nothing is known about an operation after its last interval.
-        known_until_s = begin_s if self.notes else end_s
         return tuple(
-            Operation(name, tuple(_without_gaps(_intervals(of_name), begin_s, known_until_s)))
-            for name, of_name in sorted(self.latencies.items())
+            Operation(name, tuple(_without_gaps(_intervals(kinds), begin_s, end_s if is_complete else begin_s)))
+            for name, kinds in operations.items()
         )
 
+    def _operations(self) -> dict[str, dict[str, Histograms]]:
+        """Return the counted histograms by operation and kind. Raises ClientFormatError."""
+        totals = {tag: sum(sum(counts.values()) for counts in spans.values()) for tag, spans in self.by_tag.items()}
+        parts, self._notes = chosen(totals, self._options.get("metric", ""))
+        operations: defaultdict[str, dict[str, Histograms]] = defaultdict(dict)
+        for tag, part in parts.items():
+            self.has_latencies_of_failed |= part.kind == SUCCEEDED
+            kinds = operations[label_of(part.operation).lower()]
+            kinds[part.kind] = _sum([kinds[part.kind], self.by_tag[tag]]) if part.kind in kinds else self.by_tag[tag]
+        return dict(sorted(operations.items()))
 
-def _without_gaps(intervals: Iterator[ClientInterval], begin_s: float, end_s: float) -> Iterator[ClientInterval]:
+    def notes(self) -> list[str]:
+        notes = list(self._notes)
+        if not self._options.get("unit"):
+            unit = "microseconds, the unit of YCSB," if self.tool == "YCSB" else "nanoseconds"
+            notes.append(
+                f"the file does not state the unit of its latencies: {unit} assumed (hint: {NAME},unit=us:FILE)"
+            )
+        return notes
+
+
+def _series(spans: Histograms) -> list[int]:
+    """Return the number of operations in each interval, in the order of the intervals."""
+    return [sum(counts.values()) for _, counts in sorted(spans.items())]
+
+
+def _sum(series: Iterable[Histograms]) -> Histograms:
+    total: defaultdict[Span, Counter[int]] = defaultdict(Counter)
+    for histograms in series:
+        for span, counts in histograms.items():
+            total[span].update(counts)
+    return dict(total)
+
+
+def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: float) -> Iterator[ClientInterval]:
     """Yield the intervals and, between `begin_s` and `end_s`, those that the log omits because nothing completed."""
     for interval in intervals:
         if interval.begin_s - begin_s > MIN_GAP_S:
@@ -158,22 +209,58 @@ def _without_gaps(intervals: Iterator[ClientInterval], begin_s: float, end_s: fl
         yield ClientInterval(begin_s, end_s, 0)
 
 
-def _intervals(spans: dict[tuple[float, float], dict[str, Counter[int]]]) -> Iterator[ClientInterval]:
-    for (begin_s, end_s), kinds in sorted(spans.items()):
-        response, service = kinds.get("rt"), kinds.get("st")
-        completed = sum((service or response or Counter()).values())
-        yield ClientInterval(begin_s, end_s, completed, {}, _latency(response), _latency(service))
+def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
+    spans = sorted({span for histograms in kinds.values() for span in histograms})
+    for span, parts in _with_length(spans):
+        yield _interval(span, {kind: _merged(histograms, parts) for kind, histograms in kinds.items()})
 
 
-def _total(spans: dict[tuple[float, float], dict[str, Counter[int]]]) -> ClientInterval:
-    totals: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for kinds in spans.values():
-        for kind, counts in kinds.items():
-            totals[kind].update(counts)
-    begin_s, end_s = min(spans)[0], max(spans)[1]
-    completed = sum((totals["st"] or totals["rt"]).values())
-    return ClientInterval(begin_s, end_s, completed, {}, _latency(totals["rt"]), _latency(totals["st"]))
+def _with_length(spans: Sequence[Span]) -> Iterator[tuple[Span, list[Span]]]:
+    """Yield the spans, each with those that it replaces: itself, and those of no length before and at its end."""
+    empty: list[Span] = []
+    last: tuple[Span, list[Span]] | None = None
+    for span in spans:
+        if span[0] < span[1]:
+            if last:
+                yield last
+            last, empty = (span, [*empty, span]), []
+        elif last and span[0] <= last[0][1]:
+            last[1].append(span)
+        else:
+            empty.append(span)
+    if last:
+        last[1].extend(empty)
+        yield last
+    elif empty:
+        yield (empty[0][0], empty[-1][1]), empty
 
 
-def _latency(counts: Counter[int] | None) -> Latency | None:
+def _merged(histograms: Histograms, spans: Sequence[Span]) -> Counter[int]:
+    if len(spans) == 1:
+        return histograms.get(spans[0], Counter())
+    merged: Counter[int] = Counter()
+    for span in spans:
+        merged.update(histograms.get(span, {}))
+    return merged
+
+
+def _total(kinds: Mapping[str, Histograms]) -> ClientInterval | None:
+    spans = [span for histograms in kinds.values() for span in histograms]
+    if not spans:
+        return None
+    span = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
+    return _interval(span, {kind: _merged(histograms, list(histograms)) for kind, histograms in kinds.items()})
+
+
+def _interval(span: Span, kinds: Mapping[str, Counter[int]]) -> ClientInterval:
+    response, service = (kinds.get(kind, Counter()) for kind in (RESPONSE, SERVICE))
+    completed = sum((service or response).values())
+    failed = sum(kinds.get(FAILED, Counter()).values())
+    if SUCCEEDED in kinds:
+        attempted, completed = completed, min(sum(kinds[SUCCEEDED].values()), completed)
+        failed += attempted - completed
+    return ClientInterval(*span, completed, {"": failed} if failed else {}, _latency(response), _latency(service))
+
+
+def _latency(counts: Counter[int]) -> Latency | None:
     return Latency(dict(counts)) if counts else None

@@ -1,8 +1,8 @@
-"""Decodes HdrHistogram's compressed format V2.
+"""Decodes HdrHistogram's compressed formats V0, V1 and V2.
 
-The format is that of HdrHistogram's `encodeIntoCompressedByteBuffer`, in base64: a cookie and a length, then zlib data
-with a header of 40 bytes and the counts as ZigZag LEB128 integers, in which a negative number stands for that many
-counts of zero.
+They are those of HdrHistogram's `encodeIntoCompressedByteBuffer`, in base64: a cookie and a length, then zlib data with
+a header and the counts. V2 has the counts as ZigZag LEB128 integers, in which a negative number stands for that many
+counts of zero. V1 and V0 have counts of 2, 4 or 8 bytes, stated by the header's cookie; V0 has a shorter header.
 """
 
 import struct
@@ -10,13 +10,21 @@ import zlib
 from base64 import b64decode
 from collections.abc import Iterator
 
-COMPRESSED_V2, COMPRESSED_V1 = 0x1C849304, 0x1C849302
-V2 = 0x1C849303
+from collector.clients.client_latency import SIGNIFICANT_BITS, rounded_up
+
+COMPRESSED_V2, COMPRESSED_V1, COMPRESSED_V0 = 0x1C849304, 0x1C849302, 0x1C849309
+V2, V1, V0 = 0x1C849303, 0x1C849301, 0x1C849308
+OF_FLOATS = (0x0C72124E, 0x0C72124F)
+"""The cookies of DoubleHistogram, and of its compressed form."""
 # The upper four bits of a cookie's low byte give the word size, which V2 does not use.
 _COOKIE_MASK = ~0xF0
-HEADER_BYTES = 40
-MAX_BYTES = 64 << 20
+_WORDS = {2: "h", 4: "i", 8: "q"}
+V1_HEADER, V0_HEADER = ">iiiiqqd", ">iiqqq"
+MAX_BYTES = 8 << 20
+MAX_NUMBERS = 1 << 18
+"""The limit on encoded counts and runs of zeros; a histogram of three digits has at most 56,320 counts."""
 MAX_DIGITS = 5
+MAX_COUNT = (1 << 63) - 1
 
 
 class HdrError(ValueError):
@@ -27,18 +35,18 @@ def decoded(text: str) -> dict[int, int]:
     """Return the counts of a histogram by value.
 
     Each value is the highest one that the histogram does not distinguish from the recorded one, in the unit in which
-    values were recorded. Raises HdrError.
+    values were recorded, rounded up to the resolution of `Latency`. Raises HdrError.
     """
     try:
         raw = b64decode(text, validate=True)
         cookie, length = struct.unpack_from(">ii", raw)
     except (ValueError, struct.error):
         raise HdrError("not a base64-encoded HdrHistogram") from None
-    if cookie & _COOKIE_MASK == COMPRESSED_V1 & _COOKIE_MASK:
-        raise HdrError("HdrHistogram format V1 is not supported (hint: write the log with HdrHistogram 2.1.9 or later)")
-    if cookie & _COOKIE_MASK != COMPRESSED_V2 & _COOKIE_MASK:
+    if cookie & _COOKIE_MASK in {of_floats & _COOKIE_MASK for of_floats in OF_FLOATS}:
+        raise HdrError("a histogram of floating-point values (DoubleHistogram) is not supported")
+    if cookie & _COOKIE_MASK not in {known & _COOKIE_MASK for known in (COMPRESSED_V0, COMPRESSED_V1, COMPRESSED_V2)}:
         raise HdrError("not a compressed HdrHistogram")
-    if len(raw) - 8 < length:
+    if not 0 <= length <= len(raw) - 8:
         raise HdrError("truncated")
     return _counts(_decompressed(raw[8 : 8 + length]))
 
@@ -50,37 +58,73 @@ def _decompressed(data: bytes) -> bytes:
     except zlib.error:
         raise HdrError("damaged") from None
     if decompressor.unconsumed_tail:
-        raise HdrError(f"larger than {MAX_BYTES >> 20} MiB")
+        raise HdrError(f"the histogram is larger than {MAX_BYTES >> 20} MiB")
     if not decompressor.eof:
         raise HdrError("truncated")
     return content
 
 
 def _counts(content: bytes) -> dict[int, int]:
-    try:
-        cookie, length, _, digits, lowest, highest, _ = struct.unpack_from(">iiiiqqd", content)
-    except struct.error:
-        raise HdrError("truncated") from None
-    if cookie & _COOKIE_MASK != V2 & _COOKIE_MASK or not 0 <= digits <= MAX_DIGITS or not 1 <= lowest < highest:
+    digits, lowest, highest, numbers = _header(content)
+    if not 0 <= digits <= MAX_DIGITS or not 1 <= lowest < highest:
         raise HdrError("malformed header")
-    if not 0 <= length <= len(content) - HEADER_BYTES:
-        raise HdrError("truncated")
     unit_bits = lowest.bit_length() - 1
     # The smallest power of two that distinguishes values of `digits` digits.
     half_bits = max((2 * 10**digits - 1).bit_length(), 1) - 1
+    is_finer = half_bits >= SIGNIFICANT_BITS
     counts: dict[int, int] = {}
-    index = 0
-    for number in _numbers(content[HEADER_BYTES : HEADER_BYTES + length]):
-        if number < 0:
-            index -= number
-            continue
+    for index, number in numbers:
         value = _highest_equivalent(index, unit_bits, half_bits)
-        if value.bit_length() > highest.bit_length() + 1:
+        if value.bit_length() > highest.bit_length() + 1 or number > MAX_COUNT:
             raise HdrError("malformed counts")
-        if number:
-            counts[value] = number
-        index += 1
+        if is_finer:
+            value = rounded_up(value)
+        counts[value] = counts.get(value, 0) + number
     return counts
+
+
+def _header(content: bytes) -> tuple[int, int, int, Iterator[tuple[int, int]]]:
+    """Return a histogram's digits, its lowest and highest value, and its counts by index without those of zero."""
+    try:
+        (cookie,) = struct.unpack_from(">i", content)
+        if cookie & _COOKIE_MASK == V0 & _COOKIE_MASK:
+            _, digits, lowest, highest, _ = struct.unpack_from(V0_HEADER, content)
+            begin, length = struct.calcsize(V0_HEADER), len(content) - struct.calcsize(V0_HEADER)
+        else:
+            _, length, _, digits, lowest, highest, _ = struct.unpack_from(V1_HEADER, content)
+            begin = struct.calcsize(V1_HEADER)
+    except struct.error:
+        raise HdrError("truncated") from None
+    if not 0 <= length <= len(content) - begin:
+        raise HdrError("truncated")
+    data = content[begin : begin + length]
+    if cookie & _COOKIE_MASK == V2 & _COOKIE_MASK:
+        return digits, lowest, highest, _indexed(_numbers(data))
+    # HdrHistogram ignores the lowest bit of the word size.
+    word = (cookie & 0xF0) >> 4 & 0xE
+    if cookie & _COOKIE_MASK not in (V1 & _COOKIE_MASK, V0 & _COOKIE_MASK) or word not in _WORDS or length % word:
+        raise HdrError("malformed header")
+    return digits, lowest, highest, _fixed(data, word)
+
+
+def _indexed(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
+    """Yield each count of V2 with its index."""
+    index = 0
+    for read, number in enumerate(numbers):
+        if read >= MAX_NUMBERS:
+            raise HdrError(f"the histogram is larger than {MAX_NUMBERS:,} counts")
+        if number > 0:
+            yield index, number
+        index += -number if number < 0 else 1
+
+
+def _fixed(data: bytes, word: int) -> Iterator[tuple[int, int]]:
+    """Yield each count of V1 or V0 that is not zero, with its index."""
+    for index, (number,) in enumerate(struct.iter_unpack(f">{_WORDS[word]}", data)):
+        if number < 0:
+            raise HdrError("negative count")
+        if number:
+            yield index, number
 
 
 def _highest_equivalent(index: int, unit_bits: int, half_bits: int) -> int:

@@ -86,8 +86,11 @@ def test_hostile_names_are_short_and_printable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (["#[StartTime: 1730903661.0]", f"Tag=a,{'9' * 400},1.0,1.0,{histogram()}"], "invalid time range"),
-        (["#[StartTime: 1730903661.0]", *(f"Tag=a{n},0.0,1.0,1.0,{histogram()}" for n in range(60))], "60 operations"),
+        (["#[StartTime: 1730903661.0]", f"Tag=a,{'9' * 400},1.0,1.0,{histogram()}"], "not an interval"),
+        (
+            ["#[StartTime: 1730903661.0]", *(f"Tag=a{n}-st,0.0,1.0,1.0,{histogram()}" for n in range(60))],
+            "60 operations",
+        ),
         (["#[StartTime: 1730903661.0]", *(f"Tag=a,{t},10.0,1.0,{histogram()}" for t in (0, 5))], "overlap"),
     ],
 )
