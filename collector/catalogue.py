@@ -36,6 +36,7 @@ HOST: tuple[HostSubject, ...] = tuple(
         module.METRICS,
         module.read,
         getattr(module, "origin", lambda _: "boot"),
+        getattr(module, "reader", None),
     )
     for module in _modules(collector.host)
     if hasattr(module, "METRICS") and hasattr(module, "read")

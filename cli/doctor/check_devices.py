@@ -1,11 +1,10 @@
 """Checks whether the disk and the network interface that casstat samples are known, ambiguous or missing."""
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
-from collector.host.discovery import disk_of, interface_of
+from collector.host.discovery import default_interfaces, disk_of, interface_with
 from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import Host, read_text
 from collector.host.network import parse_dev
@@ -16,8 +15,6 @@ DISK, INTERFACE = "disk", "interface"
 # Prefixes of the names of block devices that are unlikely to hold Cassandra's data.
 NO_DISKS = ("loop", "ram", "zram", "sr", "fd")
 LOOPBACK = "lo"
-DEFAULT = "00000000"
-UP = 0x1
 
 
 def disk(case: ExaminedNode, host: Host) -> Finding:
@@ -26,19 +23,19 @@ def disk(case: ExaminedNode, host: Host) -> Finding:
     if (selected := case.settings.disk) is not None:
         return _selected(DISK, case, "disk", selected.removeprefix("/dev/"), devices)
     disks = {str(directory): disk_of(directory, host.process_dir, host.root) for directory in host.directories}
-    shown = host.disks[0]
-    others = [name for name in dict.fromkeys(disks.values()) if name != shown]
-    if shown == UNKNOWN:
+    if host.disk == UNKNOWN:
         return _unknown(case, host, devices)
-    if not others:
-        return ok(DISK, f"{shown}, which holds {', '.join(disks)}")
     locations = [f"{directory} on {name or 'an unknown device'}" for directory, name in disks.items()]
-    return warning(
-        DISK,
-        f"data on several devices: {', '.join(locations)}",
-        f"the columns show only {shown}",
-        *_alternatives(case, "disk", filter(None, [shown, *others])),
-    )
+    if not all(disks.values()):
+        return warning(
+            DISK,
+            f"data on several devices: {', '.join(locations)}",
+            f"the columns show only {host.disk}",
+            *_alternatives(case, "disk", host.disks),
+        )
+    if len(host.disks) > 1:
+        return ok(DISK, f"{host.disk}, as sums and the utilisation of the busiest: {', '.join(locations)}")
+    return ok(DISK, f"{host.disk}, which holds {', '.join(disks)}")
 
 
 def _unknown(case: ExaminedNode, host: Host, devices: Sequence[str]) -> Finding:
@@ -60,9 +57,9 @@ def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
         summary = "no interface has the node's address, and there is no default route"
         impact = "the network columns show '-'"
         return warning(INTERFACE, summary, impact, *_alternatives(case, "net_interface", candidates))
-    if address and interface_of(address, Path("/nonexistent")) == shown:
+    if address and interface_with(address) == shown:
         return ok(INTERFACE, f"{shown}, which has {address}")
-    routes = default_routes(host.network_dir)
+    routes = default_interfaces(host.network_dir)
     summary = f"{shown}, the interface of the default route"
     if len(routes) > 1:
         summary = f"default routes through {', '.join(routes)}: showing {shown}"
@@ -72,15 +69,6 @@ def interface(case: ExaminedNode, host: Host, address: str) -> Finding:
         impact = "the node may use another interface"
         return warning(INTERFACE, summary, impact, *_alternatives(case, "net_interface", candidates))
     return ok(INTERFACE, summary)
-
-
-def default_routes(net: Path) -> list[str]:
-    """Return the interfaces of all default routes that are up."""
-    try:
-        rows = [line.split() for line in read_text(net / "route").splitlines()[1:]]
-    except SourceError:
-        return []
-    return list(dict.fromkeys(row[0] for row in rows if row[1] == DEFAULT and int(row[3], 16) & UP))
 
 
 def _selected(subject: str, case: ExaminedNode, option: str, selected: str, names: Sequence[str]) -> Finding:

@@ -154,6 +154,7 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
     else:
         reasons = "; ".join(contact.failures)
         note(f"no answer from Cassandra; its columns show '-': {reasons} (hint: run 'casstat doctor')")
+    _report_default_interface(settings, contact.sampler)
     return view, contact.sampler, selection
 
 
@@ -221,6 +222,13 @@ def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str)
     if operations.keyspace and not sampler.provides(operations.count):
         name = ".".join(part for part in (operations.keyspace, operations.table) if part)
         note(f"the node has no {name} yet; its columns show '-'")
+
+
+def _report_default_interface(settings: LineSettings, sampler: NodeSampler) -> None:
+    interface = sampler.devices[1]
+    if interface and not (settings.net_interface or sampler.facts.address):
+        subject = f"the network columns show {interface}, which has the default route"
+        note(f"{subject}, because the node's address is unknown (hint: use --net-interface NAME to choose another)")
 
 
 def _single_value(name: str, positional: Number | None, option: Number | None) -> Number | None:

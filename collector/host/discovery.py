@@ -4,6 +4,7 @@ import ipaddress
 import os
 import re
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,8 @@ from collector.model.snapshot import SourceError
 
 # Paths in mountinfo contain octal escapes for spaces, tabs, line feeds and backslashes.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
+# Flags of routes, as in <linux/route.h>.
+_ROUTE_UP, _ROUTE_REJECT = 0x1, 0x200
 
 
 def is_this_machine(host: str) -> bool:
@@ -86,12 +89,25 @@ def has_separate_network(proc: Path) -> bool:
         return True
 
 
+def disks_of(paths: Iterable[Path], proc: Path, root: Path = Path("/")) -> tuple[str, ...]:
+    """Return the disks on which `paths` are stored, each once, in their order; paths without a disk are left out."""
+    return tuple(dict.fromkeys(filter(None, (disk_of(path, proc, root) for path in paths))))
+
+
 def interface_of(address: str, net: Path) -> str:
-    """Return the interface with this address, else that of the default route in `net`/route; "" if there is none."""
+    """Return the interface with this address, else that of the first default route; "" if there is none.
+
+    net  a network namespace's directory in /proc.
+    """
+    return interface_with(address) or next(iter(default_interfaces(net)), "")
+
+
+def interface_with(address: str) -> str:
+    """Return the interface in casstat's own network namespace that has this address; "" if there is none."""
     try:
         target = ipaddress.ip_address(address)
     except ValueError:
-        return _default_interface(net)
+        return ""
     for name, addresses in psutil.net_if_addrs().items():
         for entry in addresses:
             try:
@@ -100,12 +116,32 @@ def interface_of(address: str, net: Path) -> str:
                 continue
             if own_address == target or (own_address.is_loopback and target.is_loopback):
                 return name
-    return _default_interface(net)
+    return ""
 
 
-def _default_interface(net: Path) -> str:
+def default_interfaces(net: Path) -> list[str]:
+    """Return the interfaces of all default routes that are up: those of IPv4, then those of IPv6, best metric first.
+
+    Raises ValueError if the kernel's tables are malformed.
+    """
+    routes = []
+    for row in _rows(net / "route")[1:]:
+        interface, destination, _, flags, _, _, metric, mask = row[:8]
+        if int(destination, 16) == int(mask, 16) == 0 and _is_usable(flags):
+            routes.append((4, int(metric), interface))
+    for destination, length, _, _, _, metric, _, _, flags, interface in _rows(net / "ipv6_route"):
+        if int(destination, 16) == int(length, 16) == 0 and _is_usable(flags):
+            routes.append((6, int(metric, 16), interface))
+    return list(dict.fromkeys(interface for *_, interface in sorted(routes, key=lambda route: route[:2])))
+
+
+def _rows(path: Path) -> list[list[str]]:
     try:
-        lines = read_text(net / "route").splitlines()[1:]
+        return [line.split() for line in read_text(path).splitlines()]
     except SourceError:
-        return ""
-    return next((line.split()[0] for line in lines if line.split()[1] == "00000000"), "")
+        return []
+
+
+def _is_usable(flags: str) -> bool:
+    """Return whether a route is up and does not reject packets; the kernel has such a default route on `lo`."""
+    return int(flags, 16) & (_ROUTE_UP | _ROUTE_REJECT) == _ROUTE_UP

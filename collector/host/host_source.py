@@ -14,12 +14,18 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class HostSubject:
-    """A group of machine metrics: `read` returns their values, and `origin` returns their counters' origin."""
+    """A group of machine metrics.
+
+    read    returns their values.
+    origin  returns their counters' origin.
+    reader  returns a `read` that keeps state between calls; None if there is none.
+    """
 
     name: str
     metrics: tuple[Metric, ...]
     read: Callable[[Host], Values]
     origin: Callable[[Host], str]
+    reader: Callable[[], Callable[[Host], Values]] | None = None
 
 
 class HostSource:
@@ -29,6 +35,7 @@ class HostSource:
         """`host` returns this machine, or None if the node runs on another machine, in which case nothing is read."""
         self.name = subject.name
         self._subject = subject
+        self._read = subject.reader() if subject.reader else subject.read
         self._host = host
         self._clock = clock
         self._every_s = min(metric.scrape_interval.value for metric in subject.metrics)
@@ -40,7 +47,7 @@ class HostSource:
         if host is None or now_s < self._due_s - EARLY_S:
             return Scrape(self.name, now_s)
         try:
-            values = self._subject.read(host)
+            values = self._read(host)
         except (IndexError, KeyError, ValueError) as error:
             raise SourceError(f"unexpected format: {error}") from None
         self._due_s = now_s + self._every_s

@@ -30,6 +30,11 @@ class Host:
     separate_network: bool = False
 
     @property
+    def disk(self) -> str:
+        """The name of the device that the disk columns show; several disks are combined, as in `sda+sdb`."""
+        return "+".join(self.disks)
+
+    @property
     def proc(self) -> Path:
         return self.root / "proc"
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from collector.backoff import Backoff
 from collector.catalogue import CATALOGUE, HOST
 from collector.host.cassandra_processes import DEFAULT_DATA, NodeFacts
-from collector.host.discovery import disk_of, has_separate_network, interface_of, is_this_machine
+from collector.host.discovery import disks_of, has_separate_network, interface_of, is_this_machine
 from collector.host.host_source import HostSource
 from collector.host.kernel_files import Host
 from collector.model.clock import Clock
@@ -141,9 +141,10 @@ class NodeSampler:
     def _host(self, pid: int | None) -> Host:
         host = Host(self._root, pid, directories=self.facts.directories or (_existing_or_root(DEFAULT_DATA),))
         host = replace(host, separate_network=has_separate_network(host.process_dir))
-        disk = self._overrides.disk or disk_of(host.directories[0], host.process_dir, self._root)
+        given = (self._overrides.disk,) if self._overrides.disk else ()
+        disks = given or disks_of(host.directories, host.process_dir, self._root)
         interface = self._overrides.interface or interface_of(self.facts.address, host.network_dir)
-        return replace(host, disks=_device_names(disk), interfaces=_device_names(interface))
+        return replace(host, disks=disks or (UNKNOWN,), interfaces=(interface or UNKNOWN,))
 
     def provides(self, metric: str) -> bool:
         """Return whether the node is known to provide the metric."""
@@ -158,8 +159,8 @@ class NodeSampler:
 
     @property
     def devices(self) -> tuple[str, str]:
-        """The names of the sampled disk and interface; "" for one that was not found or is on a remote machine."""
-        names = (self.host.disks[0], self.host.interfaces[0]) if self.host else ("", "")
+        """The names of the sampled disk (see `Host.disk`) and interface; "" if not found or on a remote machine."""
+        names = (self.host.disk, self.host.interfaces[0]) if self.host else ("", "")
         disk, interface = ("" if name == UNKNOWN else name for name in names)
         return disk, interface
 
@@ -252,7 +253,3 @@ class NodeSampler:
 
 def _existing_or_root(path: Path) -> Path:
     return path if path.exists() else Path("/")
-
-
-def _device_names(name: str) -> tuple[str, ...]:
-    return (name or UNKNOWN,)

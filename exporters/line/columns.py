@@ -79,7 +79,13 @@ UTILISATION = _cpu_column(
 
 
 def disk_columns(disk: str) -> list[Column]:
-    """Return the disk columns as `iostat -x -m` defines them."""
+    """Return the disk columns as `iostat -x -m` defines them.
+
+    Those of several disks, as in `sda+sdb`, are sums; waits are means over all requests, and the utilisation is that of
+    the busiest disk (see `collector.host.disk`).
+    """
+    first, *others = disk.split("+")
+    shown = disk if len(others) < 2 else f"{first}+{len(others)}"
     short = {
         "reads": "reads_completed_total",
         "writes": "writes_completed_total",
@@ -103,14 +109,21 @@ def disk_columns(disk: str) -> list[Column]:
         return column(name, header, Ratio(time, count, MS), keys, 2, text)
 
     return [
-        column("disk_reads_per_s", f"{disk}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
+        column("disk_reads_per_s", f"{shown}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
         column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Disk writes per second"),
         column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4, "Read from the disk, MiB/s"),
         column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4, "Written to the disk, MiB/s"),
         wait("disk_read_await_ms", "r_await", ("read_time", "reads"), "Mean time of a disk read, ms"),
         wait("disk_write_await_ms", "w_await", ("write_time", "writes"), "Mean time of a disk write, ms"),
         column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean disk queue length"),
-        column("disk_util_pct", "%util", rate("busy", 100), ["busy"], 3, "Time with a disk request in progress, %"),
+        column(
+            "disk_util_pct",
+            "%util",
+            rate("busy", 100),
+            ["busy"],
+            3,
+            "Time with a disk request in progress, %; of several disks, the busiest",
+        ),
     ]
 
 
@@ -123,7 +136,7 @@ def network_columns(interface: str) -> list[Column]:
         )
 
     return [
-        column("net_rx_kbit_per_s", "NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
+        column("net_rx_kbit_per_s", f"{interface}NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
         column("net_tx_kbit_per_s", "NetTxKb", "transmit_bytes", KBIT, 5, "Sent, kbit/s"),
         column("net_rx_packets_per_s", "RxPck/s", "receive_packets", 1, 1, "Packets received per second"),
         column("net_tx_packets_per_s", "TxPck/s", "transmit_packets", 1, 1, "Packets sent per second"),

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from collector.host.cassandra_processes import NodeFacts
-from collector.host.discovery import disk_of, interface_of, is_this_machine
+from collector.host.discovery import default_interfaces, disk_of, disks_of, interface_of, is_this_machine
 from collector.jolokia.node_facts import read_facts
 from tests.collector import captures
 from tests.collector.fakes import FakeJolokia
@@ -190,6 +190,52 @@ def test_the_first_default_route_is_used(tmp_path: Path) -> None:
         for name, metric in (("eth2", 100), ("wlan0", 600))
     ]
     assert interface_of("", route(tmp_path, *lines)) == "eth2"
+
+
+DEFAULT_4, DEFAULT_6 = "eth{}\t00000000\t010200C0\t0003\t0\t0\t{}\t00000000\t0\t0\t0", f"{'0' * 32} 00 {'0' * 32} 00 "
+# The kernel's own entries: an unreachable default route, a link-local network and a multicast network.
+OTHERS_6 = [
+    f"{DEFAULT_6}{'0' * 32} ffffffff 00000001 00000000 00200200       lo",
+    f"fe80{'0' * 28} 40 {'0' * 32} 00 {'0' * 32} 00000100 00000001 00000000 00000001     eth0",
+    f"ff{'0' * 30} 08 {'0' * 32} 00 {'0' * 32} 00000100 00000003 00000000 00000001     eth0",
+]
+
+
+def route_6(folder: Path, *routes: tuple[str, int]) -> Path:
+    gateway = "fe80000000000000000000000000000001"
+    lines = [f"{DEFAULT_6}{gateway} {metric:08x} 00000001 00000000 00000003 {name:>8}" for name, metric in routes]
+    (folder / "ipv6_route").write_text("".join(f"{line}\n" for line in [*OTHERS_6, *lines]))
+    return folder
+
+
+def test_a_default_route_of_ipv6_alone_is_used(tmp_path: Path) -> None:
+    assert interface_of("", route_6(tmp_path, ("eth1", 1024))) == "eth1"
+    assert interface_of("2001:db8::77", route(tmp_path)) == "eth1"
+
+
+def test_only_routes_that_lead_somewhere_are_used(tmp_path: Path) -> None:
+    assert interface_of("", route_6(tmp_path)) == ""
+    # A VPN's route to the lower half of the addresses, and an interface that is down.
+    lines = [
+        "tun0\t00000000\t00000000\t0003\t0\t0\t0\t00000080\t0\t0\t0",
+        DEFAULT_4.format(3, 0).replace("0003", "0002"),
+    ]
+    assert interface_of("", route(tmp_path, *lines)) == ""
+
+
+def test_the_route_with_the_lowest_metric_is_used_and_ipv4_before_ipv6(tmp_path: Path) -> None:
+    route(tmp_path, DEFAULT_4.format(0, 600), DEFAULT_4.format(1, 100))
+    assert default_interfaces(route_6(tmp_path, ("eth2", 20), ("eth3", 10))) == ["eth1", "eth0", "eth3", "eth2"]
+
+
+def test_several_data_directories_on_one_disk_count_once(root: Path) -> None:
+    paths = []
+    for minor in ((8, 1), (9, 0), (8, 0), (0, 40)):
+        path = PathOnDevice("/data")
+        path.device = os.makedev(*minor)
+        paths.append(path)
+    # PathOnDevice.device is that of each path; the last one is on a tmpfs.
+    assert disks_of(paths, process(root), root) == ("sda", "md0")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1"])

@@ -1,5 +1,6 @@
 """Machine metrics, read from a small captured file tree."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_disk_counters_are_read_as_integers() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "expected"),
-    [((), {"vda", "vda1", "md0"}), (("vda1", "md0"), {"vda1", "md0"}), (("loop0",), {"loop0"}), (("sda",), set())],
+    [((), {"vda", "vda1", "md0"}), (("vda1", "md0"), {"vda1+md0"}), (("loop0",), {"loop0"}), (("sda",), set())],
 )
 def test_without_a_selection_all_used_disks_are_read(wanted: tuple[str, ...], expected: set[str]) -> None:
     assert {series[1] for series in read("disk", Host(captures.HOST, disks=wanted))} == expected
@@ -88,6 +89,35 @@ def test_disk_metrics_scale_sectors_and_milliseconds() -> None:
     scales = {metric.name: metric.scale for metric in PARTS["disk"].metrics}
     assert scales["node_disk_read_bytes_total"] == scales["node_disk_written_bytes_total"] == 512
     assert scales["node_disk_read_time_seconds_total"] == scales["node_disk_io_time_seconds_total"] == 0.001
+
+
+DISKSTATS = "   8 {number} {name} {reads} 0 {sectors} 30 {writes} 0 {sectors} 40 {now} {busy} 90\n"
+
+
+def test_the_disks_of_several_data_directories_are_one_device(tmp_path: Path) -> None:
+    def diskstats(*disks: tuple[str, int]) -> str:
+        lines = (
+            DISKSTATS.format(number=16 * n, name=name, reads=10, writes=20, sectors=8, now=n, busy=busy)
+            for n, (name, busy) in enumerate(disks)
+        )
+        return "".join(lines)
+
+    files = {"proc/diskstats": diskstats(("sda", 500), ("sdb", 100), ("sdc", 9))}
+    host = replace(tree(tmp_path, files), disks=("sda", "sdb"))
+    source = HostSource(PARTS["disk"], lambda: host, FakeClock())
+    first = source.read(1.0).values
+    assert {series[1] for series in first} == {"sda+sdb"}
+    assert first["node_disk_reads_completed_total", "sda+sdb"] == 20
+    assert first["node_disk_written_bytes_total", "sda+sdb"] == 16
+    assert first["node_disk_io_now", "sda+sdb"] == 1
+    busy = []
+    for disks in ((("sda", 600), ("sdb", 1000)), (("sda", 900), ("sdb", 1010)), (("sda", 900), ("sdb", 1010))):
+        (tmp_path / "proc/diskstats").write_text(diskstats(*disks))
+        busy.append(source.read(1.0).values["node_disk_io_time_seconds_total", "sda+sdb"])
+    # In each interval, that of the busiest disk: 900, 300 and 0 ms.
+    assert busy == [900, 1200, 1200]
+    (tmp_path / "proc/diskstats").write_text(diskstats(("sda", 950)))
+    assert source.read(1.0).values == {}
 
 
 def test_the_shorter_lines_of_old_kernels_are_read() -> None:

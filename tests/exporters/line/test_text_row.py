@@ -132,7 +132,7 @@ def test_default_columns_have_the_order_of_the_former_script() -> None:
     view = plain(percentiles=True)
     assert text_row.header(view, view.text_columns).split() == [
         *("Rds/s", "RdLat", "Wrts/s", "WrtLat", "%user", "%system", "%idle", "%iowait", "%steal"),
-        *("vdar/s", "w/s", "rMB/s", "wMB/s", "NetRxKb", "NetTxKb", "Rd99th", "Rd95th", "Wrt99th", "Wrt95th"),
+        *("vdar/s", "w/s", "rMB/s", "wMB/s", "eth0NetRxKb", "NetTxKb", "Rd99th", "Rd95th", "Wrt99th", "Wrt95th"),
     ]
 
 
