@@ -1,20 +1,20 @@
 """Checks the node's log: whether it is readable, matches the pattern, and contains flush messages."""
 
 import html
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
+from collector.growing_file import NotRegularError
 from collector.host.kernel_files import read_text
 from collector.log.logback import DEFAULT_PATTERN, LogPattern, parse
+from collector.log.pattern_check import tail_lines, unmatched
 from collector.model.snapshot import SourceError
 
 SUBJECT = "log"
 PURPOSE = "it shows flushes, compactions, repairs, GC pauses and node up/down events"
-TAIL_BYTES = 1 << 16
 USUAL = Path("/var/log/cassandra/system.log")
 # Only debug.log contains DEBUG messages.
 SYSTEM, DEBUG = "system.log", "debug.log"
@@ -32,10 +32,9 @@ def examine(case: ExaminedNode) -> list[Finding]:
         suggestion = f" ({case.advice.line(log=str(best))})" if best else ""
         return [ok(SUBJECT, f"not checked: --log is not used; {PURPOSE}{suggestion}")]
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL_BYTES))
-            tail = file.read(TAIL_BYTES).decode(errors="replace").splitlines()[1 if size > TAIL_BYTES else 0 :]
+        tail = tail_lines(path)
+    except NotRegularError as error:
+        return [problem(SUBJECT, f"{path}: {error}", "no events", case.advice.line(log="FILE"))]
     except OSError as error:
         return [_unreadable(case, path, error, logs)]
     try:
@@ -56,12 +55,12 @@ def _unreadable(case: ExaminedNode, path: Path, error: OSError, logs: Iterable[P
 
 
 def _pattern_finding(case: ExaminedNode, path: Path, pattern: LogPattern, tail: list[str]) -> Finding:
-    lines = [line for line in tail if line]
-    if not lines or any(map(pattern.line, lines)):
+    count = unmatched(pattern, tail)
+    if not count:
         return ok(SUBJECT, f"{path} is readable")
-    no_match = f"none of its last {len(lines)} lines matches" if len(lines) > 1 else "its last line does not match"
+    no_match = f"none of its last {count} lines matches" if count > 1 else "its last line does not match"
     summary = f"{path}: {no_match} the pattern '{pattern.text}'"
-    matching = next((other for other in _configured_patterns(case) if any(map(other.line, lines))), None)
+    matching = next((other for other in _configured_patterns(case) if any(map(other.line, tail))), None)
     if matching is not None:
         return problem(SUBJECT, summary, "no events", case.advice.line(log_pattern=matching.text))
     impact = f"no events; <pattern> in {case.configuration(LOGBACK)} contains the log's pattern"

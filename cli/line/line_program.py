@@ -1,5 +1,6 @@
 """The program behind the default command: finds the node, reports missing data and prints rows."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -106,7 +107,8 @@ def log_source(settings: LineSettings, clock: Clock) -> LogSource | None:
             raise click.UsageError("--events and --log-pattern require the log (hint: use --log FILE)")
         return None
     try:
-        return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock)
+        hint = f"run '{shlex.join(['casstat', 'doctor', '-d', str(settings.log)])}'"
+        return LogSource(settings.log, parse_pattern(settings.log_pattern or DEFAULT_PATTERN), clock, hint)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--log-pattern") from None
 

@@ -28,6 +28,8 @@ class FileFollower:
         self._from_start = False
         self._removed_since_s: float | None = None
         self._skipped_bytes = 0
+        self.file_number = 0
+        """The number of files opened so far, those that were rewritten included."""
 
     def lines(self, most_bytes: int, until_s: float) -> Iterator[bytes]:
         """Yield the lines appended since the last call, without newlines.
@@ -81,6 +83,7 @@ class FileFollower:
             file = GrowingFile(self._path)
         except NotRegularError as error:
             raise self._error(f"{error} (hint: specify the log file)") from None
+        self.file_number += 1
         if not self._from_start:
             try:
                 self._seek(file, file.size())
@@ -108,6 +111,7 @@ class FileFollower:
     def _check_rewritten(self, file: GrowingFile) -> None:
         """Start over if the file was truncated or rewritten, and skip a backlog that is too large."""
         if file.is_rewritten():
+            self.file_number += 1
             self._seek(file, 0)
         size = file.size()
         if size - file.position > MAX_BACKLOG_BYTES:

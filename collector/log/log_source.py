@@ -6,6 +6,7 @@ from pathlib import Path
 from collector.log.file_follower import FileFollower
 from collector.log.log_events import event_of
 from collector.log.logback import LogPattern
+from collector.log.pattern_check import PatternCheck
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape, SourceError
 from collector.printable import count_text, one_line
@@ -22,11 +23,16 @@ class LogSource:
 
     name = NAME
 
-    def __init__(self, path: Path, pattern: LogPattern, clock: Clock) -> None:
+    def __init__(self, path: Path, pattern: LogPattern, clock: Clock, hint: str = "") -> None:
+        """Follow the log at `path`; `hint` states what to do if its lines do not match the pattern."""
         self._path = path
         self._pattern = pattern
         self._clock = clock
         self._follower = FileFollower(path, clock)
+        self._hint = hint
+        self._check = PatternCheck(pattern)
+        self._has_read = False
+        self._file_number = 1
 
     def read(self, timeout_s: float) -> Scrape:
         """Return the events since the last call: at most 100, plus a count of the others.
@@ -36,6 +42,11 @@ class LogSource:
         events: list[Event] = []
         omitted: Counter[str] = Counter()
         problem = ""
+        # The events of the first tick are not shown, because there is no interval before it.
+        mismatch = self._mismatch() if self._has_read else []
+        if not self._has_read:
+            self._has_read = True
+            self._check.begin(self._path)
         try:
             for line in self._follower.lines(MAX_BYTES, self._clock.monotonic_s() + SHARE_OF_TIMEOUT * timeout_s):
                 event = self._event(line.decode("utf-8", "replace"))
@@ -46,20 +57,37 @@ class LogSource:
                 else:
                     omitted[event.kind] += 1
         except SourceError as error:
-            if not events:
+            if not events and not mismatch:
                 raise
             problem = str(error)
-        return Scrape(NAME, self._clock.monotonic_s(), problem=problem, events=(*events, *self._summary(omitted)))
+        return Scrape(
+            NAME, self._clock.monotonic_s(), problem=problem, events=(*mismatch, *events, *self._summary(omitted))
+        )
 
     def close(self) -> None:
         self._follower.close()
 
     def _event(self, text: str) -> Event | None:
         line = self._pattern.line(text)
+        if self._follower.file_number != self._file_number:
+            self._check.next_file()
+            self._file_number = self._follower.file_number
+        self._check.add(text, matches=line is not None)
         kind_and_text = event_of(line.message) if line else None
         if line is None or kind_and_text is None:
             return None
         return Event(*kind_and_text, self._pattern.time_s(line, self._clock.wall_s()))
+
+    def _mismatch(self) -> list[Event]:
+        """Return the event about a log whose lines do not match the pattern, if it is new."""
+        count = self._check.take_unmatched()
+        if not count:
+            return []
+        lines = f"none of the {count} lines read so far matches" if count > 1 else "the line read so far does not match"
+        hint = f" (hint: {self._hint})" if self._hint else ""
+        return [
+            Event("log_pattern", f"{one_line(self._path.name)}: {lines} the log's pattern, so it has no events{hint}")
+        ]
 
     def _summary(self, omitted: Counter[str]) -> list[Event]:
         """Return an event that counts the omitted events by kind, and one for skipped bytes, if there were any."""

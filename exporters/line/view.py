@@ -29,7 +29,7 @@ DECAYED_MARK = "~"
 _OPERATION_SOURCES = (JOLOKIA_SOURCE, NODETOOL_OPERATIONS_SOURCE)
 _DONE, _SIZE = "cassandra_compaction_progress", "cassandra_compaction_size"
 # Kinds of events about the sampling itself; all others come from the node's log or from load test runs.
-_ROW_EVENTS = {"missed", "suspended", "no_answer", "restart", "disagreement"}
+_ROW_EVENTS = {"missed", "suspended", "no_answer", "restart", "disagreement", "log_pattern"}
 _NICE = "cpu_nice_pct"
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
 _READ_REPAIR = ("read_repairs_per_s",)

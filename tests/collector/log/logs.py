@@ -27,10 +27,10 @@ def texts(*numbers: int) -> list[str]:
 class Log:
     """The log at `path` and its reader. If `content` is None, the file does not exist yet."""
 
-    def __init__(self, path: Path, content: bytes | None = b"") -> None:
+    def __init__(self, path: Path, content: bytes | None = b"", hint: str = "") -> None:
         self.path = path
         self.clock = FakeClock()
-        self.source = LogSource(path, PATTERN, self.clock)
+        self.source = LogSource(path, PATTERN, self.clock, hint)
         if content is not None:
             path.write_bytes(content)
             assert self.events() == []

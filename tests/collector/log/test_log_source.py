@@ -40,6 +40,66 @@ def test_events_have_a_kind_and_a_time(log: Log) -> None:
     assert (event.kind, event.time_s) == ("node_down", 1795264363.007)
 
 
+OTHER = b"INFO  [main] 2026-10-07T02:03:33,975 StorageService.java:300 - DRAINED\n"
+TRACE = b"java.io.IOException: closed\n" + b"\tat a.b.C(C.java:1)\n" * 200 + b"Caused by: a.B: c\n\t... 3 more\n\n"
+
+
+def mismatches(log: Log, reads: int = 3) -> list[str]:
+    """Read the log, and return the texts of the events about its pattern."""
+    events = [event for _ in range(reads) for event in log.read().events]
+    return [event.text for event in events if event.kind == "log_pattern"]
+
+
+def test_a_log_whose_lines_do_not_match_is_reported_once(path: Path) -> None:
+    log = Log(path, None, hint="do this")
+    path.write_bytes(OTHER * 5)
+    assert mismatches(log) == [
+        "system.log: none of the 5 lines read so far matches the log's pattern, so it has no events (hint: do this)"
+    ]
+    log.write(OTHER * 500)
+    assert mismatches(log) == []
+
+
+def test_lines_that_do_not_match_are_counted_from_the_beginning_of_an_empty_log(log: Log) -> None:
+    log.path.write_bytes(b"")
+    for _ in range(2):
+        log.write(OTHER)
+        assert mismatches(log) == []
+    log.write(OTHER)
+    (text,) = mismatches(log)
+    assert "none of the 3 lines" in text
+
+
+def test_a_log_that_is_created_later_is_checked(path: Path) -> None:
+    log = Log(path, None)
+    with pytest.raises(SourceError):
+        log.read()
+    path.write_bytes(down(1) + TRACE)
+    assert mismatches(log) == []
+    path.rename(path.with_suffix(".1"))
+    path.write_bytes(OTHER * 3)
+    assert len(mismatches(log)) == 1
+
+
+def test_stack_traces_and_some_other_lines_are_no_mismatch(log: Log) -> None:
+    log.write(TRACE + OTHER * 3 + down(2) + TRACE + OTHER * 99 + down(3))
+    assert mismatches(log) == []
+
+
+def test_a_pattern_that_changes_in_a_running_log_is_reported_again_after_it_matched(log: Log) -> None:
+    for _ in range(2):
+        log.write(OTHER * 100)
+        assert len(mismatches(log)) == 1
+        log.write(down(2))
+        assert mismatches(log) == []
+
+
+def test_after_a_rotation_a_pattern_that_does_not_match_is_reported(log: Log) -> None:
+    log.path.rename(log.path.with_suffix(".1"))
+    log.path.write_bytes(TRACE + OTHER * 3)
+    assert len(mismatches(log)) == 1
+
+
 def test_a_partial_line_waits_for_its_end(log: Log) -> None:
     line = down(2)
     for index in range(len(line) - 1):
