@@ -18,6 +18,7 @@ from collector.clients.client_format import (
     GrowingResult,
 )
 from collector.clients.client_result import ClientResult
+from collector.clients.load_span import with_true_edges
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import head_of, require_not_compressed, unpacked, without_prefix
 from collector.clients.sound_results import doubts, require_sound
@@ -70,7 +71,8 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
             else:
                 result = content.form.read(plain_path, times)
     require_sound(result)
-    return replace(result, source=path.name, notes=(*notes, *result.notes, *doubts(result)), stated=())
+    notes = [*notes, *result.notes, *doubts(result)]
+    return with_true_edges(replace(result, source=path.name, notes=tuple(notes), stated=()))
 
 
 def recognised_format(path: Path) -> ClientFormat:
