@@ -14,7 +14,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.parsing.command_output import output_lines, plain_text
+from collector.clients.parsing.command_output import last_line_s, output_lines, plain_text
 from collector.printable import count_text
 
 NAME = "wrk"
@@ -55,16 +55,10 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     if earlier:
         notes.append(f"{count_text(earlier, 'earlier run')} of wrk ignored; only the last one is imported")
     tool = "wrk2" if run.is_wrk2 else "wrk"
-    end_s = _end_s(path, times, run.length_s)
+    end_s = last_line_s(path, times, run.length_s)
     # Times are rounded, so the run may seem to begin before the command.
     operation = Operation("", total=run.total(max(end_s - run.length_s, times.begin_s), end_s))
     return ClientResult(NAME, tool, path.name, (operation,), estimated_clock=True, notes=tuple(notes))
-
-
-def _end_s(path: Path, times: CommandTimes, length_s: float) -> float:
-    """Return when the last line was written; the end of the command if the file's modification time is implausible."""
-    changed_s = path.stat().st_mtime
-    return changed_s if times.begin_s + length_s <= changed_s <= times.end_s else times.end_s
 
 
 class _Run:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from collector.clients.client_format import CommandTimes
+
 MAX_LINE_BYTES = 1 << 16
 # Control sequences such as colours, operating system commands such as titles, and escapes of two characters.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])")
@@ -34,3 +36,12 @@ def output_lines(path: Path) -> Iterator[OutputLine]:
                 if text.strip():
                     yield OutputLine(number, text.rstrip(), is_whole)
             number += is_whole
+
+
+def last_line_s(path: Path, times: CommandTimes, length_s: float) -> float:
+    """Return when the last line was written; the end of the command if the file's modification time is implausible.
+
+    `length_s` is the duration of the run that the output describes.
+    """
+    changed_s = path.stat().st_mtime
+    return changed_s if times.begin_s + length_s <= changed_s <= times.end_s else times.end_s

@@ -1,0 +1,110 @@
+"""The rows that a load generator prints at the end of each interval, and how they become intervals."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from collector.clients.client_format import ClientFormatError
+from collector.clients.client_latency import NS_PER_S, Latency
+from collector.clients.client_result import ClientInterval
+from collector.clients.parsing.field_values import MAX_LATENCY_NS
+
+MAX_LATENCY_S = MAX_LATENCY_NS / NS_PER_S
+# The micro sign, and the Greek letter that some programs print instead.
+_GO_UNITS_S = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_GO_UNIT = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([a-z\u00b5\u03bc]+)")
+
+
+@dataclass(frozen=True)
+class PrintedRow:
+    """What a row states about the time since the row before.
+
+    end_s       the row's time in seconds since the run began.
+    completed   the number of operations that succeeded.
+    errors      the number of operations that failed, by kind.
+    response_s  percentiles of the response time in seconds, by percentage; empty if they are not stated.
+    service_s   the same of the service time.
+    """
+
+    end_s: float
+    completed: int
+    errors: Mapping[str, int] = field(default_factory=dict)
+    response_s: Mapping[float, float] = field(default_factory=dict)
+    service_s: Mapping[float, float] = field(default_factory=dict)
+
+
+def intervals_of(rows: Sequence[PrintedRow], begin_s: float) -> tuple[ClientInterval, ...]:
+    """Return the intervals of a run that began at `begin_s`, the first of which begins with the run.
+
+    Rows with the same time, as printed after a stall, are one interval. Raises ClientFormatError if times decrease.
+    """
+    merged: list[PrintedRow] = []
+    for row in rows:
+        last_s = merged[-1].end_s if merged else 0.0
+        if row.end_s < last_s:
+            raise ClientFormatError(f"the row at {row.end_s:g} s follows that at {last_s:g} s")
+        if row.end_s == last_s and merged:
+            merged[-1] = _joined(merged[-1], row)
+        else:
+            merged.append(row)
+    bounds = pairwise([0.0, *(row.end_s for row in merged)])
+    return tuple(
+        interval_of(row, begin_s + from_s, begin_s + until_s)
+        for row, (from_s, until_s) in zip(merged, bounds, strict=True)
+    )
+
+
+def interval_of(row: PrintedRow, begin_s: float, end_s: float) -> ClientInterval:
+    """Return what a row states as an interval with the given begin and end."""
+    response, service = (
+        Latency(stated_s=stated_s) if row.completed and stated_s else None
+        for stated_s in (row.response_s, row.service_s)
+    )
+    errors = {kind: count for kind, count in row.errors.items() if count}
+    return ClientInterval(begin_s, end_s, row.completed, errors, response, service)
+
+
+def _joined(first: PrintedRow, second: PrintedRow) -> PrintedRow:
+    """Return both rows as one; it has percentiles only if just one of them has operations."""
+    kinds = {**first.errors, **second.errors}
+    errors = {kind: first.errors.get(kind, 0) + second.errors.get(kind, 0) for kind in kinds}
+    if not second.completed:
+        return replace(first, errors=errors)
+    if not first.completed:
+        return replace(second, errors=errors)
+    return PrintedRow(first.end_s, first.completed + second.completed, errors)
+
+
+def last_part(rows: Sequence[PrintedRow], length_s: float, completed: int, failed: int) -> list[PrintedRow]:
+    """Return what happened after the last row, as a row: the stated totals less those of the rows.
+
+    Returns no row if nothing is left, or if the rows have more operations than the totals state.
+    """
+    left = completed - sum(row.completed for row in rows)
+    left_failed = failed - sum(sum(row.errors.values()) for row in rows)
+    if min(left, left_failed) < 0 or not left + left_failed:
+        return []
+    end_s = max(length_s, rows[-1].end_s if rows else 0.0)
+    return [PrintedRow(end_s, left, {"": left_failed} if left_failed else {})]
+
+
+def go_duration_s(text: str) -> float:
+    """Return a duration as Go prints it, such as 1m2.5s, in seconds. Raises ValueError."""
+    if text == "0":
+        return 0.0
+    seconds, position = 0.0, 0
+    for match in _GO_UNIT.finditer(text):
+        if match.start() != position or match[2] not in _GO_UNITS_S:
+            break
+        seconds, position = seconds + float(match[1]) * _GO_UNITS_S[match[2]], match.end()
+    if not text or position != len(text):
+        raise ValueError(f"not a duration: {text[:20]!r}")
+    return seconds
+
+
+def stated_latency_s(value: float, unit_s: float = 1.0) -> float:
+    """Return a latency in seconds. Raises ValueError if it is not a number or is implausible."""
+    if not 0 <= value * unit_s <= MAX_LATENCY_S:
+        raise ValueError(f"not a latency: {value:g}")
+    return round(value * unit_s, 12)
