@@ -1,0 +1,165 @@
+"""What cql-stress prints as its frontend for cassandra-stress (`cql-stress-cassandra-stress`).
+
+A row has the operations since the run began, the time since the run began, and the rate, the failed operations and the
+percentiles of the interval. Operations include failed ones, the latencies do not. There is no row for the time after
+the last full interval; the results have its operations. Latencies are response times if the option `fixed` is given,
+which the settings state.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientResult, Operation
+from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines, plain_text
+from collector.clients.parsing.labels import label_of
+from collector.clients.parsing.printed_rows import PrintedRow, interval_of, intervals_of, last_part, stated_latency_s
+from collector.printable import count_text
+
+NAME = "cql-stress"
+MS = 1e-3
+_HEADER = re.compile(r"\s*total ops\s*,\s*op/s,\s*mean,")
+_ROW = re.compile(r"\s*(\d{1,18})((?:,\s*(?:\d{1,15}(?:\.\d+)?|NaN|inf))+)")
+_BEGIN_OF_ROW = re.compile(r"\s*\d+,\s*(?:\d|NaN|inf)")
+_RESULT = re.compile(r"(?P<label>[A-Z][\w. ]{1,40}?)\s*: +(?P<value>[\d.:]+|NaN|inf)(?: (?:op/s|ms))?")
+_DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
+_FIXED = re.compile(r"\s*Coordinated-Omission-Fixed latencies: true")
+_KIND = re.compile(r"\s*Type: (\w+)")
+_PERCENTAGES = {"med": 50.0, ".95": 95.0, ".99": 99.0, ".999": 99.9, "max": 100.0}
+_LATENCIES = {
+    "Latency median": 50.0,
+    "Latency 95th percentile": 95.0,
+    "Latency 99th percentile": 99.0,
+    "Latency 99.9th percentile": 99.9,
+    "Latency max": 100.0,
+}
+
+
+def recognises(head: str) -> bool:
+    return any(map(_HEADER.match, plain_text(head).split("\n")))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    log = _Log()
+    for line in output_lines(path):
+        try:
+            log.add(line)
+        except ValueError as error:
+            raise ClientFormatError(f"line {line.number}: {error}") from None
+    run = log.run
+    if run is None or not (run.rows or run.results):
+        raise ClientFormatError("the last run has no rows")
+    return ClientResult(NAME, NAME, path.name, (_operation(run, path, times),), True, tuple(log.notes()))
+
+
+@dataclass
+class _Run:
+    """One run: its columns, its rows, and the texts of its results by label."""
+
+    columns: list[str]
+    name: str
+    is_fixed: bool
+    rows: list[PrintedRow] = field(default_factory=list)
+    operations: int = 0
+    results: dict[str, str] = field(default_factory=dict)
+
+    def count(self, label: str) -> int | None:
+        text = self.results.get(label, "")
+        return int(text) if text.isdigit() else None
+
+    @property
+    def length_s(self) -> float:
+        """The run's duration: that of the rows or, if the results state more, as exactly as they state it."""
+        rows_s = self.rows[-1].end_s if self.rows else 0.0
+        match = _DURATION.fullmatch(self.results.get("Total operation time", ""))
+        if not match:
+            return rows_s
+        # The duration is rounded down to a second; the rate, which is rounded to 1/s, states it more exactly.
+        seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
+        rate, operations = self.results.get("Op rate", ""), self.count("Total operations") or 0
+        exact_s = operations / int(rate) if rate.isdigit() and int(rate) else 0.0
+        return max(rows_s, min(max(exact_s, seconds), seconds + 1.0))
+
+
+class _Log:
+    """The last run of a log, and the number of earlier ones."""
+
+    def __init__(self) -> None:
+        self.run: _Run | None = None
+        self._earlier = 0
+        self._is_fixed = self._is_cut = self._has_results = False
+        self._name = ""
+
+    def add(self, line: OutputLine) -> None:
+        """Add a line. Raises ValueError if it is a damaged row."""
+        self._is_cut = not line.is_whole
+        if _HEADER.match(line.text):
+            self._earlier += self.run is not None
+            columns = [column.strip() for column in line.text.split(",")]
+            self.run, self._has_results = _Run(columns, self._name, self._is_fixed), False
+        elif self.run and self._has_results:
+            match = _RESULT.fullmatch(line.text)
+            if match and line.is_whole:
+                self.run.results.setdefault(match["label"], match["value"])
+        elif self.run and line.text == "Results:":
+            self._has_results = True
+        elif self.run and _BEGIN_OF_ROW.match(line.text):
+            self._add_row(self.run, line)
+        self._add_setting(line.text)
+
+    def _add_setting(self, text: str) -> None:
+        if "Stress Settings" in text:
+            self._is_fixed, self._name = False, ""
+        elif _FIXED.fullmatch(text):
+            self._is_fixed = True
+        elif match := _KIND.fullmatch(text):
+            self._name = "" if match[1].lower() in ("mixed", "user") else label_of(match[1].lower())
+
+    def _add_row(self, run: _Run, line: OutputLine) -> None:
+        fields = [field.strip() for field in line.text.split(",")]
+        if not _ROW.fullmatch(line.text) or len(fields) != len(run.columns):
+            if line.is_whole:
+                raise ValueError("malformed row")
+            return
+        values = dict(zip(run.columns, fields, strict=True))
+        count, failed = int(values["total ops"]) - run.operations, int(values.get("errors", "0"))
+        if count < failed:
+            raise ValueError("the number of operations contradicts that of the row before, or the number of errors")
+        stated_s = {
+            percentage: stated_latency_s(float(values[column]), MS)
+            for column, percentage in _PERCENTAGES.items()
+            if column in values and count > failed
+        }
+        response_s, service_s = (stated_s, {}) if run.is_fixed else ({}, stated_s)
+        run.rows.append(PrintedRow(float(values["time"]), count - failed, {"": failed}, response_s, service_s))
+        run.operations += count
+
+    def notes(self) -> list[str]:
+        notes = []
+        if self._earlier:
+            notes.append(f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported")
+        if self.run and not self.run.results:
+            notes.append("the totals of the run are missing (hint: cql-stress prints them when it ends)")
+        if self._is_cut:
+            notes.append("the output ends in the middle of a line; if that line is a row or a result, it is ignored")
+        return notes
+
+
+def _operation(run: _Run, path: Path, times: CommandTimes) -> Operation:
+    length_s = run.length_s
+    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
+    operations, failed = run.count("Total operations"), run.count("Total errors") or 0
+    if operations is None:
+        return Operation(run.name, intervals_of(run.rows, begin_s))
+    if failed > operations:
+        raise ClientFormatError("more failed operations than operations")
+    stated_s = {
+        percentage: stated_latency_s(float(text), MS)
+        for label, percentage in _LATENCIES.items()
+        if (text := run.results.get(label, "NaN")) not in ("NaN", "inf")
+    }
+    response_s, service_s = (stated_s, {}) if run.is_fixed else ({}, stated_s)
+    total = PrintedRow(length_s, operations - failed, {"": failed}, response_s, service_s)
+    rows = [*run.rows, *last_part(run.rows, length_s, operations - failed, failed)]
+    return Operation(run.name, intervals_of(rows, begin_s), interval_of(total, begin_s, begin_s + length_s))

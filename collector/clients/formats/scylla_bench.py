@@ -1,0 +1,194 @@
+"""What scylla-bench prints, and cql-stress as its frontend (`cql-stress-scylla-bench`).
+
+A row has the time since the run began and what happened since the row before, although its columns are named `ops/s`
+and `rows/s`. scylla-bench counts only operations that succeeded, cql-stress all of them; only the latter's header is
+not indented. The total also has the operations after the last row. The latencies of rows are raw (service times) or
+fixed for coordinated omission (response times), as the option `-latency-type` states; the total has both.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientResult, Operation
+from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines, plain_text
+from collector.clients.parsing.labels import label_of
+from collector.clients.parsing.printed_rows import (
+    PrintedRow,
+    go_duration_s,
+    interval_of,
+    intervals_of,
+    last_part,
+    stated_latency_s,
+)
+from collector.printable import count_text
+
+NAME = "scylla-bench"
+_HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")
+_COUNTS = r" *(?P<time>[\d.hmsn\u00b5\u03bcu]+) +(?P<operations>\d{1,18}) +\d+ +(?P<failed>\d{1,18})"
+_BEGIN_OF_ROW = re.compile(r" *(?:\d+(?:\.\d+)?(?:h|m|s|ms|us|ns|\u00b5s|\u03bcs))+ +-?\d+ +-?\d")
+# Errors, which are printed to another stream, follow rows on the same line.
+_ROW = re.compile(_COUNTS + r"(?P<latencies>(?: +[\d.]+[hmnsu\u00b5\u03bc\d.]*){7})(?: .*)?")
+_ROW_WITHOUT_LATENCIES = re.compile(_COUNTS + r"(?: .*)?")
+_RESULTS = re.compile(r"Results:?")
+_RESULT = re.compile(r"(?P<label>Time \(avg\)|Total ops|Total errors):\s*(?P<value>\S+)")
+_KIND = re.compile(r"(?P<kind>raw|c-o fixed) latency ?:")
+_PERCENTILE = re.compile(r"\s+(?P<label>max|99\.9th|9[059]t?h|median):\s*(?P<value>\S+)")
+_MODE = re.compile(r"Mode:\s+(\w+)")
+_ROW_PERCENTAGES = (100.0, 99.9, 99.0, 95.0, 90.0, 50.0)
+_PERCENTAGES = {"max": 100.0, "99.9th": 99.9, "99th": 99.0, "95th": 95.0, "90th": 90.0, "median": 50.0}
+_FIXED = re.compile(r"-latency-type[= ]+\S*(?:fixed|co)\S*")
+# Latencies of rows have at least two digits.
+_ROUNDING = 1.06
+
+
+def recognises(head: str) -> bool:
+    return any(map(_HEADER.fullmatch, map(str.rstrip, plain_text(head).split("\n"))))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    log = _Log()
+    for line in output_lines(path):
+        try:
+            log.add(line)
+        except ValueError as error:
+            raise ClientFormatError(f"line {line.number}: {error}") from None
+    run = log.run
+    if run is None or not (run.rows or run.completed is not None):
+        raise ClientFormatError("the last run has no rows")
+    tool = "cql-stress" if run.counts_failed else NAME
+    operation = _operation(run, path, times)
+    return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes()))
+
+
+@dataclass
+class _Run:
+    """One run. `counts_failed` states whether the number of operations includes failed ones."""
+
+    name: str
+    counts_failed: bool
+    has_latencies: bool
+    rows: list[PrintedRow] = field(default_factory=list)
+    stated_s: dict[str, dict[float, float]] = field(default_factory=dict)
+    length_s: float = 0.0
+    completed: int | None = None
+    failed: int = 0
+
+    def add_row(self, match: re.Match[str]) -> None:
+        """Add a row. Raises ValueError."""
+        operations, failed = int(match["operations"]), int(match["failed"])
+        completed = operations - failed * self.counts_failed
+        if completed < 0:
+            raise ValueError("more failed operations than operations")
+        stated_s: Mapping[float, float] = {}
+        if self.has_latencies and completed:
+            values = match["latencies"].split()
+            stated_s = {
+                percentage: stated_latency_s(go_duration_s(text))
+                for percentage, text in zip(_ROW_PERCENTAGES, values, strict=False)
+            }
+        self.rows.append(PrintedRow(go_duration_s(match["time"]), completed, {"": failed}, {}, stated_s))
+
+    def add_result(self, label: str, value: str) -> None:
+        """Add a total. Raises ValueError."""
+        if label == "Time (avg)":
+            self.length_s = go_duration_s(value)
+        elif label == "Total ops":
+            self.completed = int(value)
+        else:
+            self.failed = int(value)
+
+    def add_percentile(self, kind: str, label: str, value: str) -> None:
+        """Add a percentile of the total. Raises ValueError."""
+        # What cql-stress prints as its 99.9th percentile is the maximum.
+        if not (self.counts_failed and label == "99.9th"):
+            percentage = _PERCENTAGES[re.sub(r"(?<=\d)h", "th", label)]
+            self.stated_s.setdefault(kind, {})[percentage] = stated_latency_s(go_duration_s(value))
+
+    def has_fixed_rows(self, command: str) -> bool:
+        """Return whether the latencies of rows are response times: as stated, or since they exceed the raw maximum."""
+        if _FIXED.search(command):
+            return True
+        raw_s = self.stated_s.get("raw", {}).get(100.0)
+        highest_s = max((row.service_s.get(100.0, 0.0) for row in self.rows), default=0.0)
+        return raw_s is not None and highest_s > raw_s * _ROUNDING
+
+
+class _Log:
+    """The last run of a log, and the number of earlier ones."""
+
+    def __init__(self) -> None:
+        self.run: _Run | None = None
+        self._name = ""
+        self._earlier = 0
+        self._kind: str | None = None
+        self._has_results = self._is_cut = False
+
+    def add(self, line: OutputLine) -> None:
+        """Add a line. Raises ValueError if it is a damaged row or result."""
+        if _HEADER.fullmatch(line.text):
+            self._earlier += self.run is not None
+            self.run = _Run(self._name, line.text.startswith("time"), " max " in line.text)
+            self._has_results = self._is_cut = False
+            self._kind = None
+        elif match := _MODE.fullmatch(line.text):
+            self._name = "" if match[1] == "mixed" else label_of(match[1])
+        elif self.run and _RESULTS.fullmatch(line.text):
+            self._has_results = True
+        elif self.run and self._has_results:
+            self._add_result(self.run, line)
+        elif self.run and _BEGIN_OF_ROW.match(line.text):
+            self._add_row(self.run, line)
+
+    def _add_row(self, run: _Run, line: OutputLine) -> None:
+        match = (_ROW if run.has_latencies else _ROW_WITHOUT_LATENCIES).fullmatch(line.text)
+        # scylla-bench ends a row when it begins the next one, so a killed one leaves a whole row without a line end.
+        if match:
+            run.add_row(match)
+        elif line.is_whole:
+            raise ValueError("malformed row")
+        else:
+            self._is_cut = True
+
+    def _add_result(self, run: _Run, line: OutputLine) -> None:
+        if not line.is_whole:
+            self._is_cut = True
+        elif match := _RESULT.fullmatch(line.text):
+            run.add_result(match["label"], match["value"])
+        elif line.text.rstrip().endswith(":"):
+            kind = _KIND.fullmatch(line.text.rstrip())
+            self._kind = kind["kind"] if kind else None
+        elif self._kind and (match := _PERCENTILE.fullmatch(line.text)):
+            run.add_percentile(self._kind, match["label"], match["value"])
+
+    def notes(self) -> list[str]:
+        notes = []
+        if self._earlier:
+            notes.append(f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported")
+        run = self.run
+        if run and run.completed is None:
+            notes.append("the totals of the run are missing (hint: scylla-bench prints them when it ends)")
+        if run and not run.counts_failed and any(row.errors.get("") for row in run.rows):
+            notes.append("the latencies include those of operations that timed out")
+        if self._is_cut:
+            notes.append("the output ends in the middle of a line, which is ignored")
+        return notes
+
+
+def _operation(run: _Run, path: Path, times: CommandTimes) -> Operation:
+    length_s = max(run.length_s, run.rows[-1].end_s if run.rows else 0.0)
+    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
+    rows = run.rows
+    if run.has_fixed_rows(" ".join(times.words)):
+        rows = [PrintedRow(row.end_s, row.completed, row.errors, row.service_s) for row in rows]
+    if run.completed is None:
+        return Operation(run.name, intervals_of(rows, begin_s))
+    completed = run.completed - run.failed * run.counts_failed
+    if completed < 0:
+        raise ClientFormatError("more failed operations than operations")
+    fixed_s, raw_s = (run.stated_s.get(kind, {}) for kind in ("c-o fixed", "raw"))
+    total = PrintedRow(length_s, completed, {"": run.failed}, fixed_s, raw_s)
+    rows = [*rows, *last_part(rows, length_s, completed, run.failed)]
+    return Operation(run.name, intervals_of(rows, begin_s), interval_of(total, begin_s, begin_s + length_s))
