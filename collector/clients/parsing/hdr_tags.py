@@ -31,7 +31,6 @@ NO_LATENCIES = ("tries", "result_size", "resultset_size")
 MAX_LISTED = 20
 # Fewer operations may be equal by chance.
 MIN_EQUAL = 10
-HINT = "(hint: hdr-log,metric=NAME:FILE counts another one)"
 _STRESS = re.compile(r"(?P<operation>.*?)-(?P<kind>[swr]t)")
 _SCYLLA = re.compile(r"(?P<kind>raw|co-fixed)(?:-(?P<operation>read|write))?")
 _METRIC = re.compile(
@@ -59,11 +58,12 @@ def ycsb_tag(name: str) -> str:
     return f"{match['operation']}-{FAILED if match['failed'] else RESPONSE if match['intended'] else SERVICE}"
 
 
-def chosen(totals: Mapping[str, int], metric: str) -> tuple[dict[str, Part], list[str]]:
+def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tuple[dict[str, Part], list[str]]:
     """Return the tags that are counted, each with its part, and notes.
 
     totals  the number of values of each tag.
     metric  the metric that the user chooses, ALL, or "".
+    form    the name of the file's format, for hints.
 
     Raises ClientFormatError if the user must choose a metric.
     """
@@ -72,14 +72,14 @@ def chosen(totals: Mapping[str, int], metric: str) -> tuple[dict[str, Part], lis
     known = {tag: part for tag in totals if (part := _known(tag))}
     metrics = {tag: match for tag in totals.keys() - known.keys() if (match := _METRIC.fullmatch(tag))}
     if metric:
-        return _named(totals, metric, known), []
+        return _named(totals, metric, known, form), []
     others = totals.keys() - known.keys() - metrics.keys()
     if not metrics:
         return {**_without_sums(known, totals), **{tag: Part(tag, SERVICE) for tag in others}}, []
     present = {_normal(match["metric"]) for match in metrics.values()}
     best = next((name for name in PREFERRED if name in present), "")
     if not best and (len(present) > 1 or others or present & set(NO_LATENCIES)):
-        raise ClientFormatError(f"the log has metrics of which one must be chosen {_listed(totals)}")
+        raise ClientFormatError(f"the log has metrics of which one must be chosen {_listed(totals, form)}")
     best = best or next(iter(present))
     parts = {tag: _part(match) for tag, match in metrics.items() if _normal(match["metric"]) == best}
     if best == "result":
@@ -90,7 +90,8 @@ def chosen(totals: Mapping[str, int], metric: str) -> tuple[dict[str, Part], lis
         }
     omitted = sorted((present | others) - {best})
     notes = [
-        f"only {best} is counted, not {', '.join(map(one_line, omitted))}, which measure the same operations {HINT}"
+        f"only {best} is counted, not {', '.join(map(one_line, omitted))}, which measure the same operations "
+        f"(hint: {form},metric=NAME:FILE counts another one)"
     ]
     return {**known, **parts}, notes if omitted else []
 
@@ -116,7 +117,7 @@ def _without_sums(known: Mapping[str, Part], totals: Mapping[str, int]) -> dict[
     return {tag: part for tag, part in known.items() if not is_mixed or part.operation or not _SCYLLA.fullmatch(tag)}
 
 
-def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part]) -> dict[str, Part]:
+def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part], form: str) -> dict[str, Part]:
     """Return the tags that the user names, by the whole tag or by its metric."""
     parts = {}
     for tag in totals:
@@ -129,7 +130,7 @@ def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part]) ->
         elif _normal(last) == _normal(metric):
             parts[tag] = Part(prefix, SERVICE)
     if not parts:
-        raise ClientFormatError(f"the log has no metric '{one_line(metric)}' {_listed(totals)}")
+        raise ClientFormatError(f"the log has no metric '{one_line(metric)}' {_listed(totals, form)}")
     return parts
 
 
@@ -149,11 +150,11 @@ def require_distinct(metric: str, series: Mapping[str, Sequence[int]]) -> None:
             )
 
 
-def _listed(tags: Collection[str]) -> str:
+def _listed(tags: Collection[str], form: str = "hdr-log") -> str:
     """Return a hint with the metrics to choose from."""
     names = list(dict.fromkeys(label_of(tag.rpartition(".")[2]) for tag in sorted(tags)))
     listed = ", ".join([*names[:MAX_LISTED], *["…"] * (len(names) > MAX_LISTED)])
-    return f"(hint: hdr-log,metric=NAME:FILE; NAME is one of {listed}, or {ALL} if each is an operation of its own)"
+    return f"(hint: {form},metric=NAME:FILE; NAME is one of {listed}, or {ALL} if each is an operation of its own)"
 
 
 def _normal(name: str) -> str:
