@@ -18,7 +18,6 @@ from collector.clients.client_format import (
     GrowingResult,
 )
 from collector.clients.client_result import ClientResult
-from collector.clients.load_span import with_true_edges
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import head_of, require_not_compressed, unpacked, without_prefix
 from collector.clients.sound_results import doubts, require_sound
@@ -71,8 +70,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
             else:
                 result = content.form.read(plain_path, times)
     require_sound(result)
-    notes = [*notes, *result.notes, *doubts(result)]
-    return with_true_edges(replace(result, source=path.name, notes=tuple(notes), stated=()))
+    return replace(result, source=path.name, notes=(*notes, *result.notes, *doubts(result)), stated=())
 
 
 def recognised_format(path: Path) -> ClientFormat:

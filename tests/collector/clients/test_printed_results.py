@@ -1,0 +1,74 @@
+"""The results of load generators that print rows: damaged output is an error, or a result that can be stored."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientInterval
+from collector.clients.format_registry import client_formats
+from collector.clients.parsing.printed_rows import PrintedRow, intervals_of, last_part
+from collector.clients.result_file import content_of, read_result, write_result
+from collector.clients.sound_results import doubts, require_sound
+from tests.collector.clients.mutations import damaged
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
+TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
+FORMATS = {
+    "ycsb-status.log": "ycsb",
+    "ycsb-timeseries.log": "ycsb",
+    "ycsb-two-kinds.log": "ycsb",
+    "cql-stress.log": "cql-stress",
+    "scylla-bench.log": "scylla-bench",
+    "cql-stress-scylla-bench.log": "scylla-bench",
+    "latte.log": "latte-log",
+    "tlp-stress.csv": "tlp-stress",
+    "nosqlbench-histostats.csv": "nosqlbench-histostats",
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(data=st.data())
+def test_damaged_output_is_an_error_or_a_result_that_can_be_stored(
+    tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data.draw(damaged((CAPTURES / name).read_bytes())))
+    try:
+        result = client_formats()[FORMATS[name]].read(path, TIMES)
+        require_sound(result)
+    except ClientFormatError:
+        return
+    assert result.operations
+    assert all(note.isprintable() for note in (*result.notes, *doubts(result)))
+    write_result(path, result)
+    assert content_of(read_result(path)) == content_of(result)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=20),
+    st.integers(0, 5),
+)
+def test_intervals_follow_each_other_and_have_all_operations(rows: list[tuple[int, int, int]], rest: int) -> None:
+    end_s, printed = 0, []
+    for length_s, completed, failed in rows:
+        end_s += length_s
+        printed.append(PrintedRow(float(end_s), completed, {"": failed}, {}, {99.0: 0.001}))
+    completed, failed = sum(row[1] for row in rows) + rest, sum(row[2] for row in rows)
+    intervals = intervals_of([*printed, *last_part(printed, end_s + 0.5, completed, failed)], 100.0)
+    assert sum(interval.completed for interval in intervals) == completed
+    assert sum(interval.failed for interval in intervals) == failed
+    bounds = [100.0, *(interval.end_s for interval in intervals)]
+    assert [interval.begin_s for interval in intervals] == bounds[:-1]
+    assert bounds == sorted(bounds)
+
+
+def test_rows_that_state_no_more_than_the_total_leave_no_rest() -> None:
+    rows = [PrintedRow(1.0, 10)]
+    assert last_part(rows, 2.0, 10, 0) == []
+    assert last_part(rows, 2.0, 9, 0) == []
+    assert last_part(rows, 2.0, 12, 1) == [PrintedRow(2.0, 2, {"": 1})]
+    assert intervals_of(rows, 5.0) == (ClientInterval(5.0, 6.0, 10),)
