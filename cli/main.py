@@ -22,8 +22,8 @@ from collector.model.snapshot import SourceError
 from collector.printable import printable
 
 LINE = "line"
-# Commands that casstat itself runs on other machines; they are hidden from lists of commands.
-INTERNAL = frozenset({"execute", "spool"})
+# Commands that casstat itself runs; they are hidden from lists of commands.
+INTERNAL = frozenset({"execute", "parse", "spool"})
 INTERRUPTED = 130
 
 

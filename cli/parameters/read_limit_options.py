@@ -17,6 +17,8 @@ from collector.journal.read_limits import MAX_MEMORY_BYTES, MAX_SERIES, TooManyS
 
 STATM = Path("/proc/self/statm")
 DATA_FIELD = 5
+MESSAGE = "reading the recordings requires more than"
+HINT = "read fewer nodes or a shorter time range, or raise --max-memory"
 
 
 def read_limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,10 +55,11 @@ def read_limits(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def memory_limit(limit_bytes: int) -> Iterator[None]:
+def memory_limit(limit_bytes: int, message: str = MESSAGE, hint: str = HINT) -> Iterator[None]:
     """Limit the memory of this process, and of each child process, to this process's current usage plus `limit_bytes`.
 
-    Raises CasstatError if the block exceeds this limit, or if a recording exceeds its series limit.
+    Raises CasstatError if the block exceeds this limit, with a message that begins with `message` and has the hint, or
+    if a recording exceeds its series limit.
     """
     if find_spec("numpy"):
         # Imported before usage is measured: numpy's threads reserve hundreds of megabytes on machines with many cores.
@@ -69,8 +72,7 @@ def memory_limit(limit_bytes: int) -> Iterator[None]:
         yield
     except (MemoryError, BrokenProcessPool):
         size = f"{limit_bytes / (1 << 30):.3g}G"
-        hint = "read fewer nodes or a shorter time range, or raise --max-memory"
-        raise CasstatError(f"reading the recordings requires more than {size} of memory (hint: {hint})") from None
+        raise CasstatError(f"{message} {size} of memory (hint: {hint})") from None
     except TooManySeriesError as error:
         raise CasstatError(f"{error} (hint: raise --max-series)") from None
     finally:

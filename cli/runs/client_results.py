@@ -14,12 +14,13 @@ from typing import TypeVar
 import click
 
 from cli.errors import CasstatError, note
+from cli.runs.clients.isolated_read import read_isolated, read_limited
 from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
 from collector.clients import result_file
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientInterval, ClientResult, shifted
-from collector.clients.format_registry import choice_of, read_file, recognised_format
+from collector.clients.format_registry import choice_of, recognised_format
 from collector.clients.result_file import ResultFileError, read_result, write_result
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
@@ -27,6 +28,7 @@ from collector.runs.run import Run
 from exporters.summary.client_values import total_within
 
 Result = TypeVar("Result")
+Reading = Callable[[Path, FormatChoice, CommandTimes], ClientResult]
 SUFFIX = ".json"
 CHUNK_BYTES = 1 << 20
 PERCENTAGES = (50, 95, 99)
@@ -69,16 +71,18 @@ def expanded(text: str) -> list[ResultFile]:
     return [ResultFile(Path(name), choice) for name in names]
 
 
-def imported(folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None) -> ClientResult:
+def imported(
+    folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None, read: Reading = read_limited
+) -> ClientResult:
     """Import a file into the run in a directory, replacing an earlier import of the same path; return its result.
 
     `client_clock_s` states how far the client's clock was ahead of the run's. If it is None, the offset of the client
-    host from which the file was collected is used, or 0 for any other file. Raises CasstatError.
+    host from which the file was collected is used, or 0 for any other file. `read` reads the file. Raises CasstatError.
     """
     path = file.path
     try:
         _require_regular(path)
-        result = read_file(path, file.choice, _command_times(run))
+        result = read(path, file.choice, _command_times(run))
         clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
         result = replace(shifted(result, -clock_s), source=_source(folder, path), checksum=_checksum(path))
         _require_overlap(run, result)
@@ -131,8 +135,13 @@ def _import_from_run(folder: Path, run: Run, file: ResultFile) -> None:
 
 
 def _import(folder: Path, run: Run, file: ResultFile) -> None:
-    """Import a file, and print the result's notes. Raises CasstatError."""
-    for text in imported(folder, run, file).notes:
+    """Import a file in a way that cannot disturb this process, and print the result's notes. Raises CasstatError."""
+    try:
+        result = imported(folder, run, file, read=read_isolated)
+    except CasstatError as error:
+        hint = "" if "(hint: " in str(error) else f" (hint: 'casstat import {folder} {file.path}' imports it later)"
+        raise CasstatError(f"{error}{hint}") from None
+    for text in result.notes:
         note(f"{file.path}: {one_line(text)}")
 
 

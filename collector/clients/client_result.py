@@ -3,8 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from collector.clients.client_latency import Latency
+
+MAX_COUNTS = 2_000_000
+"""The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
+MAX_WIDTH_S = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,33 @@ def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:
         merged_latency([interval.response for interval in active]),
         merged_latency([interval.service for interval in active]),
     )
+
+
+def with_joined_intervals(result: ClientResult) -> ClientResult:
+    """Return a result of at most MAX_COUNTS different latencies, with longer intervals if necessary."""
+    width_s = 1.0
+    joined = result
+    while _count_of(joined) > MAX_COUNTS and width_s < MAX_WIDTH_S:
+        width_s *= 2
+        joined = replace(joined, operations=tuple(_joined(operation, width_s) for operation in joined.operations))
+    return result if joined is result else replace(joined, notes=(*result.notes, joined_note(width_s)))
+
+
+def joined_note(width_s: float) -> str:
+    return f"intervals are joined to {width_s:g} s, because the file has more than {MAX_COUNTS:,} different latencies"
+
+
+def _count_of(result: ClientResult) -> int:
+    return sum(
+        1 + sum(len(latency.counts) for latency in (interval.response, interval.service) if latency)
+        for operation in result.operations
+        for interval in operation.intervals
+    )
+
+
+def _joined(operation: Operation, width_s: float) -> Operation:
+    groups = groupby(operation.intervals, key=lambda interval: interval.begin_s // width_s)
+    return replace(operation, intervals=tuple(filter(None, (total_of(list(group)) for _, group in groups))))
 
 
 def merged_latency(latencies: Sequence[Latency | None]) -> Latency | None:

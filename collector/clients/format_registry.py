@@ -17,7 +17,7 @@ from collector.clients.client_format import (
     GrowingFormat,
     GrowingResult,
 )
-from collector.clients.client_result import ClientResult
+from collector.clients.client_result import ClientResult, with_joined_intervals
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import head_of, require_not_compressed, unpacked, without_prefix
 from collector.clients.sound_results import doubts, require_sound
@@ -70,6 +70,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
             else:
                 result = content.form.read(plain_path, times)
     require_sound(result)
+    result = with_joined_intervals(result)
     return replace(result, source=path.name, notes=(*notes, *result.notes, *doubts(result)), stated=())
 
 

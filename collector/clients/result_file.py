@@ -84,6 +84,11 @@ def read_result(path: Path) -> ClientResult:
         raise ResultFileError(str(error)) from None
     except (ValueError, RecursionError):
         raise ResultFileError("not JSON") from None
+    return result_of(content)
+
+
+def result_of(content: Any) -> ClientResult:
+    """Return the result that a file with this JSON content has. Raises ResultFileError."""
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise ResultFileError("not a client result of a supported version (hint: update casstat)")
     try:

@@ -10,6 +10,8 @@ from collector.clients.parsing.labels import MAX_LABELS
 
 # Because times are rounded, intervals may overlap or leave gaps of up to this fraction of an interval.
 TOLERANCE = 0.1
+# Larger numbers do not fit into the arrays with which results are compared.
+MAX_NUMBER = (1 << 63) - 1
 # Latencies below this are rarer than values in microseconds that are read as nanoseconds.
 MIN_MEDIAN_S = 10e-6
 # The relative difference that rounding allows between a stated rate or length and that of what was read.
@@ -34,6 +36,11 @@ def _require_values(interval: ClientInterval) -> None:
         raise ClientFormatError(f"invalid time range: {interval.begin_s:.3f} s to {interval.end_s:.3f} s")
     if min(interval.completed, *interval.errors.values(), 0) < 0:
         raise ClientFormatError(f"negative number of operations at {interval.begin_s:.3f} s")
+    latencies = [latency.counts for latency in (interval.response, interval.service) if latency and latency.counts]
+    if max(interval.completed, *interval.errors.values(), *map(max, latencies), 0) > MAX_NUMBER:
+        raise ClientFormatError(f"impossible number of operations or latency at {interval.begin_s:.3f} s")
+    if any(sum(counts.values()) > MAX_NUMBER for counts in latencies):
+        raise ClientFormatError(f"impossible number of operations at {interval.begin_s:.3f} s")
 
 
 def _require_order(operation: Operation) -> None:

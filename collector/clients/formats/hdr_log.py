@@ -12,7 +12,7 @@ from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import MAX_COUNTS, ClientInterval, ClientResult, Operation, joined_note
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.growing_lines import GrowingLines
 from collector.clients.parsing.hdr_histogram import decoded
@@ -31,8 +31,6 @@ MIN_ABSOLUTE_S = 1e9
 # Times are rounded to milliseconds, so intervals without a gap may seem to have one.
 MIN_GAP_S = 0.01
 MAX_TAGS = 500
-MAX_COUNTS = 8_000_000
-"""The limit on different latencies of all intervals together; each uses about 100 bytes."""
 _NUMBER = r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,2})?"
 _BASE_TIME = re.compile(rf"#\[BaseTime: ({_NUMBER})")
 _START_TIME = re.compile(rf"#\[StartTime: ({_NUMBER})")
@@ -84,6 +82,7 @@ class _Log:
         self._deduced_base_s: float | None = None
         self._start_s: float | None = None
         self._count = 0
+        self._width_s = 1.0
 
     def add(self, line: str) -> None:
         """Add a line. Raises ValueError."""
@@ -108,13 +107,30 @@ class _Log:
         tag = self._untagged if match["tag"] is None else match["tag"]
         # Logs of several threads may have the same interval more than once.
         histogram = self.by_tag[tag].setdefault(interval, Counter())
-        self._count += len(counts)
-        if self._count > MAX_COUNTS or len(self.by_tag) > MAX_TAGS:
-            raise ClientFormatError(
-                f"the log is larger than {MAX_COUNTS:,} different latencies or {MAX_TAGS} tags "
-                "(hint: log longer intervals, or fewer metrics)"
-            )
         histogram.update({value * self._unit_ns: count for value, count in counts.items()})
+        self._count += 1 + len(counts)
+        if len(self.by_tag) > MAX_TAGS:
+            raise ClientFormatError(f"the log is larger than {MAX_TAGS} tags (hint: log fewer metrics)")
+        while self._count > 2 * MAX_COUNTS and self._width_s < SECONDS_PER_DAY:
+            # Memory does not grow with the log.
+            self._width_s *= 2
+            self._join_intervals()
+
+    def _join_intervals(self) -> None:
+        """Join intervals that begin within the same `_width_s` seconds; all tags then have the same intervals."""
+        groups: defaultdict[float, list[Span]] = defaultdict(list)
+        for span in {span for histograms in self.by_tag.values() for span in histograms}:
+            groups[span[0] // self._width_s].append(span)
+        joined = {
+            key: (min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans))
+            for key, spans in groups.items()
+        }
+        for tag, histograms in self.by_tag.items():
+            parts: defaultdict[Span, list[Span]] = defaultdict(list)
+            for span in histograms:
+                parts[joined[span[0] // self._width_s]].append(span)
+            self.by_tag[tag] = {span: _merged(histograms, spans) for span, spans in parts.items()}
+        self._count = sum(1 + len(counts) for spans in self.by_tag.values() for counts in spans.values())
 
     @property
     def _unit_ns(self) -> int:
@@ -150,6 +166,8 @@ class _Log:
 
     def operations(self, *, is_complete: bool) -> tuple[Operation, ...]:
         """Return the operations; after an incomplete log's last interval, nothing is known about an operation."""
+        if self._width_s > 1:
+            self._join_intervals()
         require_distinct(self._options.get("metric", ""), {tag: _series(spans) for tag, spans in self.by_tag.items()})
         operations = self._operations()
         spans = [span for kinds in operations.values() for histograms in kinds.values() for span in histograms]
@@ -177,6 +195,8 @@ class _Log:
 
     def notes(self) -> list[str]:
         notes = list(self._notes)
+        if self._width_s > 1:
+            notes.append(joined_note(self._width_s))
         if not self._options.get("unit"):
             unit = "microseconds, the unit of YCSB," if self.tool == "YCSB" else "nanoseconds"
             notes.append(

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from collector.clients import client_result
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import read_file
 from collector.clients.formats import hdr_log
 
-CAPTURES = Path(__file__).parents[2] / "captures" / "clients" / "hdr"
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
 START = "#[StartTime: 1795000000.000 (seconds since epoch)]"
 MS = 1_000_000
@@ -193,9 +195,16 @@ def test_a_damaged_line_is_an_error_that_names_it(tmp_path: Path, text: str, rea
         read_file(path, FormatChoice("hdr-log"), TIMES)
 
 
-def test_different_latencies_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hdr_log, "MAX_COUNTS", 3)
-    path = log(tmp_path / "long.hdr", {"READ-st": (1, 1, 1)})
-    assert completed(result_of(path)) == {"read": 3}
-    with pytest.raises(ClientFormatError, match="larger than 3 different latencies"):
-        result_of(log(path, {"READ-st": (1, 1, 1, 1)}))
+@pytest.mark.parametrize("modules", [(hdr_log, client_result), (client_result,)])
+def test_intervals_are_joined_if_there_are_too_many_different_latencies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: tuple[ModuleType, ...]
+) -> None:
+    path = log(tmp_path / "long.hdr", {"READ-st": range(1, 41), "READ-rt": range(1, 41)})
+    (whole,) = result_of(path).operations
+    for module in modules:
+        monkeypatch.setattr(module, "MAX_COUNTS", 20)
+    result = result_of(path, unit="ns")
+    (operation,) = result.operations
+    assert 2 <= len(operation.intervals) <= 8
+    assert operation.summary == whole.summary
+    assert "intervals are joined to " in result.notes[0]

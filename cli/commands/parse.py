@@ -1,0 +1,17 @@
+"""Read a client result for another casstat process"""
+
+import click
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Read a client result for another casstat process
+
+    `casstat record` runs this command to import a file within limits of memory and time.
+    """
+    import json
+    import sys
+
+    from cli.runs.clients.isolated_read import answer
+
+    sys.stdout.buffer.write(answer(json.load(sys.stdin)))

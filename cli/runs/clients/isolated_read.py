@@ -1,0 +1,108 @@
+"""Reads client results within limits, so that no file can exhaust this machine's memory or stop a run's summary.
+
+`read_isolated` does so in a process of its own, whose end, however it ends, costs only the file.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cli.errors import CasstatError
+from cli.parameters.read_limit_options import memory_limit
+from cli.runs.agents.private_agent import PACKAGES
+from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
+from collector.clients.client_result import ClientResult
+from collector.clients.format_registry import read_file
+from collector.clients.result_file import content_of, result_of
+from collector.printable import one_line
+
+PARSE = (sys.executable, "-m", "cli", "parse")
+MAX_MEMORY_BYTES = 2 << 30
+# The CPU time for reading a file; a compressed file may be many times as large as it seems.
+MIN_CPU_S = 300
+BYTES_PER_CPU_S = 256 << 10
+# A busy machine, or a file system that hangs.
+WAIT_PER_CPU_S = 10
+MAX_ERROR_BYTES = 4096
+
+
+def read_limited(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:
+    """Read a file. Raises ClientFormatError, also if this requires more than MAX_MEMORY_BYTES, and OSError."""
+    try:
+        with memory_limit(
+            MAX_MEMORY_BYTES,
+            "reading the file requires more than",
+            "import a smaller file, or one with longer intervals",
+        ):
+            return read_file(path, choice, times)
+    except CasstatError as error:
+        raise ClientFormatError(str(error)) from None
+
+
+def read_isolated(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:
+    """Read a file as `read_limited` does, in a process whose CPU time is limited as well."""
+    cpu_s = MIN_CPU_S + path.stat().st_size // BYTES_PER_CPU_S
+    request = {
+        "path": str(path.absolute()),
+        "format": choice.format,
+        "options": dict(choice.options),
+        "begin_s": times.begin_s,
+        "end_s": times.end_s,
+        "words": list(times.words),
+        "cpu_s": cpu_s,
+    }
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        try:
+            done = subprocess.run(
+                PARSE,
+                input=json.dumps(request).encode(),
+                stdout=output,
+                stderr=errors,
+                # With -m, Python looks for modules in the working directory first.
+                cwd=PACKAGES,
+                timeout=cpu_s * WAIT_PER_CPU_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ClientFormatError(f"not read within {cpu_s * WAIT_PER_CPU_S} s") from None
+        output.seek(0)
+        errors.seek(0)
+        if done.returncode == -signal.SIGXCPU:
+            raise ClientFormatError(f"reading it requires more than {cpu_s} s of CPU time")
+        if done.returncode:
+            lines = errors.read(MAX_ERROR_BYTES).decode(errors="replace").strip().splitlines() or [""]
+            status = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+            raise ClientFormatError(f"the process that read it ended with {status}: {one_line(lines[-1])}".rstrip(": "))
+        return _received(output.read())
+
+
+def _received(raw: bytes) -> ClientResult:
+    try:
+        content = json.loads(raw)
+        if "error" in content:
+            raise ClientFormatError(str(content["error"]))
+        return result_of(content)
+    except (ValueError, TypeError) as error:
+        raise error if isinstance(error, ClientFormatError) else ClientFormatError(one_line(error)) from None
+
+
+def answer(request: Mapping[str, Any]) -> bytes:
+    """Return the answer to a request of `read_isolated`, within its limits: a result's content, or an error."""
+    cpu_s = int(request["cpu_s"])
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    times = CommandTimes(request["begin_s"], request["end_s"], tuple(request["words"]))
+    path = Path(request["path"])
+    try:
+        result = read_limited(path, FormatChoice(request["format"], request["options"]), times)
+    except ClientFormatError as error:
+        return json.dumps({"error": str(error)}).encode()
+    except OSError as error:
+        return json.dumps({"error": error.strerror or os.strerror(error.errno or 0)}).encode()
+    return json.dumps(content_of(result), allow_nan=False).encode()

@@ -1,0 +1,93 @@
+"""No client result, whatever it contains, costs more than itself: reading it is limited, and may even die."""
+
+import struct
+import zlib
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from cli.runs.client_results import import_after_run, results_in
+from cli.runs.clients import isolated_read
+from cli.runs.clients.isolated_read import read_isolated, read_limited
+from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
+from collector.clients.format_registry import read_file
+from collector.clients.result_file import content_of
+from collector.runs.run import Run, RunCommand
+from collector.runs.run_file import read_run, write_run
+
+LATTE = Path(__file__).parents[2] / "captures" / "clients" / "latte-read-3node.json"
+BEGIN_S, LENGTH_S = 1_795_245_174.442, 60.0
+TIMES = CommandTimes(BEGIN_S, BEGIN_S + LENGTH_S, ("latte", "run"))
+
+
+def bomb(path: Path) -> Path:
+    """Write a log of 30 KB whose histograms have five million counts each."""
+    counts = b"\x02" * 5_000_000
+    header = struct.pack(">iiiiqqd", 0x1C849313, len(counts), 0, 5, 1, 1 << 62, 1.0)
+    data = zlib.compress(header + counts, 9)
+    text = b64encode(struct.pack(">ii", 0x1C849314, len(data)) + data).decode()
+    lines = [f"{second}.000,1.000,1.000,{text}" for second in range(4)]
+    path.write_text("\n".join([f"#[StartTime: {BEGIN_S:.3f} (seconds since epoch)]", *lines]) + "\n")
+    return path
+
+
+def run_in(folder: Path) -> Path:
+    end_s = BEGIN_S + LENGTH_S
+    folder.mkdir()
+    write_run(folder, Run("load", BEGIN_S, end_s, "0.1", {}, command=RunCommand(("latte",), BEGIN_S, end_s, 0)))
+    return folder
+
+
+def test_an_isolated_read_returns_what_a_read_returns() -> None:
+    expected = read_file(LATTE, FormatChoice(), TIMES)
+    assert content_of(read_isolated(LATTE, FormatChoice(), TIMES)) == content_of(expected)
+
+
+def test_an_isolated_read_knows_the_options() -> None:
+    with pytest.raises(ClientFormatError, match="no metric 'absent'"):
+        read_isolated(LATTE.parent / "latte.hdr", FormatChoice("hdr-log", {"metric": "absent"}), TIMES)
+    with pytest.raises(ClientFormatError, match="Is a directory"):
+        read_isolated(LATTE.parent, FormatChoice("hdr-log"), TIMES)
+
+
+def test_a_small_file_with_large_histograms_is_one_error_and_the_other_files_are_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    hostile = bomb(tmp_path / "bomb.hdr")
+    assert hostile.stat().st_size < 32_000
+    good = tmp_path / "good.json"
+    good.write_bytes(LATTE.read_bytes())
+    import_after_run(folder, read_run(folder), [str(hostile), str(good)])
+    assert [result.source for result in results_in(folder)] == ["good.json"]
+    assert capsys.readouterr().err.splitlines()[0] == (
+        f"casstat: --client {hostile}: line 2: the histogram is larger than 262,144 counts "
+        f"(hint: 'casstat import {folder} {hostile}' imports it later)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("kill -XCPU $$", r"requires more than \d+ s of CPU time"),
+        ("kill -KILL $$", "ended with signal 9"),
+        ("echo 'Boom: x' >&2; exit 3", "ended with status 3: Boom: x"),
+        ("echo '{'", "Expecting"),
+        ("echo 7", "not iterable"),
+        ("echo '{}'", "not a client result"),
+    ],
+)
+def test_a_reader_that_dies_costs_only_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    monkeypatch.setattr(isolated_read, "PARSE", ("sh", "-c", f"cat > /dev/null; {program}"))
+    with pytest.raises(ClientFormatError, match=reason):
+        read_isolated(LATTE, FormatChoice(), TIMES)
+
+
+def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated_read, "MAX_MEMORY_BYTES", 1 << 26)
+    monkeypatch.setattr(isolated_read, "read_file", lambda *_: bytearray(1 << 28))
+    with pytest.raises(ClientFormatError, match=r"reading the file requires more than 0\.0625G"):
+        read_limited(LATTE, FormatChoice(), TIMES)
