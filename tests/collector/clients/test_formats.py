@@ -132,14 +132,3 @@ def test_a_result_is_the_same_after_it_is_written_and_read(tmp_path: Path) -> No
     path = tmp_path / "result.json"
     result_file.write_result(path, result)
     assert result_file.content_of(result_file.read_result(path)) == result_file.content_of(result)
-
-
-# What JMeter makes of its capture.
-STATISTICS = CAPTURES / "jmeter-csv-statistics.json"
-
-
-@pytest.mark.parametrize(
-    "path", sorted({path for path in CAPTURES.rglob("*") if path.is_file()} - {STATISTICS}), ids=lambda path: path.name
-)
-def test_each_capture_is_recognised_by_one_format(path: Path) -> None:
-    assert recognised_format(path).NAME in client_formats()
