@@ -18,6 +18,7 @@ from collector.clients.client_format import (
     GrowingResult,
 )
 from collector.clients.client_result import ClientResult, with_joined_intervals
+from collector.clients.load_span import with_true_edges
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import head_of, require_not_compressed, unpacked, without_prefix
 from collector.clients.sound_results import doubts, require_sound
@@ -70,8 +71,9 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
             else:
                 result = content.form.read(plain_path, times)
     require_sound(result)
-    result = with_joined_intervals(result)
-    return replace(result, source=path.name, notes=(*notes, *result.notes, *doubts(result)), stated=())
+    notes = [*notes, *result.notes, *doubts(result)]
+    result = with_true_edges(replace(result, source=path.name, notes=tuple(notes), stated=()))
+    return with_joined_intervals(result)
 
 
 def recognised_format(path: Path) -> ClientFormat:

@@ -47,7 +47,7 @@ class K6Samples:
                 raise ValueError(f"not an operation count: {value:g}")
             self._totals[metric] += round(value)
             return
-        second = int(rfc3339_s(time) if "T" in time else unix_time_s(time))
+        end_s = rfc3339_s(time) if "T" in time else unix_time_s(time)
         duration_ns = latency_ns(value, MS_NS)
         if metric == GRPC and not tags.get("status"):
             # k6 writes such a sample when a stream ends.
@@ -56,9 +56,9 @@ class K6Samples:
         kind = _grpc_error(tags) if metric == GRPC else self._http_error(tags)
         name = self._names.of(_grpc_name(tags) if metric == GRPC else _http_name(tags))
         if kind is None:
-            self._times.add(name, second, duration_ns)
+            self._times.add(name, end_s, duration_ns)
         else:
-            self._times.add_error(name, second, self._kinds.of(kind))
+            self._times.add_error(name, end_s, self._kinds.of(kind))
 
     def _http_error(self, tags: Mapping[str, str]) -> str | None:
         """Return the kind of a failed request's error; None if the request succeeded."""

@@ -1,20 +1,30 @@
 """The amounts, by interval of the client results, from which throughput, errors and latency are compared."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from math import floor
 
 import numpy as np
 import numpy.typing as npt
 
 from collector.clients.client_latency import NS_PER_S, Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import ClientResult
 from exporters.comparison.quantities import Percentile, Quantity, Ratio
 from exporters.comparison.resampling import Array
 from exporters.line.columns import MS
+from exporters.summary.client_span import (
+    Intervals,
+    TimeRange,
+    amounts_within,
+    client_span,
+    intervals_of,
+    lies_inside,
+    middle_s,
+    steps_of_span,
+)
 from exporters.summary.client_values import LATENCY_KINDS, PERCENTILES, column_name
 
 ALL = "client"
@@ -100,52 +110,48 @@ def client_columns(prefix: str, phases: Sequence[ClientBins]) -> Iterator[Client
 def latency_kinds(results: Iterable[ClientResult]) -> list[str]:
     """Return the kinds of latency that all results have, the preferred one first; the last one, "", stands for none."""
     operations = [operation for result in results for operation in result.operations]
-    active = [interval for operation in operations for interval in _intervals(operation) if interval.completed]
+    active = [interval for operation in operations for interval in intervals_of(operation) if interval.completed]
     return [kind for kind in KINDS if not kind or all(getattr(interval, kind) is not None for interval in active)]
 
 
 def client_bins(
     results: Sequence[ClientResult], kind: str, begin_s: float, end_s: float, step_s: float
 ) -> dict[str, ClientBins]:
-    """Return the bins of a time range, by the prefix of their columns; bins are at least `step_s` long.
+    """Return the bins of a phase, by the prefix of their columns; bins are at least `step_s` long.
 
-    A bin contains the intervals whose midpoints are in it. Only intervals completely inside the time range count.
+    The bins divide the results' span in the phase (see `client_span`), so that they have its rate. The latencies of an
+    interval belong to the bin that contains its midpoint or is next to it. Returns {} if there is no span.
     """
-    inside: defaultdict[str, list[list[ClientInterval]]] = defaultdict(list)
-    for result in results:
-        for operation in result.operations:
-            intervals = [part for part in _intervals(operation) if begin_s <= part.begin_s and part.end_s <= end_s]
-            if intervals:
-                name = column_name(operation.name)
-                for prefix in (ALL, f"{ALL}_{name}") if name else (ALL,):
-                    inside[prefix].append(intervals)
-    return {prefix: _bins(operations, kind, begin_s, step_s) for prefix, operations in inside.items()}
+    span = client_span(results, begin_s, end_s)
+    if span is None:
+        return {}
+    by_prefix: defaultdict[str, list[Intervals]] = defaultdict(list)
+    for operation in (operation for result in results for operation in result.operations):
+        intervals = intervals_of(operation)
+        if any(lies_inside(part, begin_s, end_s) for part in intervals):
+            name = column_name(operation.name)
+            for prefix in (ALL, f"{ALL}_{name}") if name else (ALL,):
+                by_prefix[prefix].append(intervals)
+    inside = [[part for part in intervals if lies_inside(part, begin_s, end_s)] for intervals in by_prefix[ALL]]
+    ranges = steps_of_span(inside, span, step_s)
+    return {prefix: _bins(of_prefix, kind, (begin_s, end_s), ranges) for prefix, of_prefix in by_prefix.items()}
 
 
-def _intervals(operation: Operation) -> tuple[ClientInterval, ...]:
-    return operation.intervals or tuple(filter(None, [operation.total]))
-
-
-def _bins(operations: Sequence[Sequence[ClientInterval]], kind: str, begin_s: float, step_s: float) -> ClientBins:
-    """Return the bins of operations that ran at the same time."""
-    step_s = max(step_s, *(part.end_s - part.begin_s for intervals in operations for part in intervals))
-    parts: defaultdict[int, list[ClientInterval]] = defaultdict(list)
-    lengths_s: defaultdict[int, list[float]] = defaultdict(list)
+def _bins(operations: Sequence[Intervals], kind: str, phase: TimeRange, ranges: Sequence[TimeRange]) -> ClientBins:
+    """Return a bin for each range, with the operations that ran at the same time."""
+    completed, failed = np.zeros(len(ranges)), np.zeros(len(ranges))
+    latencies: list[list[Latency | None]] = [[] for _ in ranges]
+    ends_s = [last_s for _, last_s in ranges]
     for intervals in operations:
-        length_s: dict[int, float] = {}
+        for index, range_s in enumerate(ranges):
+            amounts = amounts_within(intervals, *range_s)
+            completed[index] += amounts[0]
+            failed[index] += amounts[1]
         for part in intervals:
-            index = floor(((part.begin_s + part.end_s) / 2 - begin_s) / step_s)
-            length_s[index] = length_s.get(index, 0.0) + part.end_s - part.begin_s
-            parts[index].append(part)
-        for index, total_s in length_s.items():
-            lengths_s[index].append(total_s)
-    indices = sorted(parts)
-    return ClientBins(
-        np.array([max(lengths_s[index]) for index in indices]),
-        np.array([float(sum(part.completed for part in parts[index])) for index in indices]),
-        np.array([float(sum(part.failed for part in parts[index])) for index in indices]),
-        _counts([[getattr(part, kind, None) for part in parts[index] if part.completed] for index in indices]),
-    )
+            if part.completed and lies_inside(part, *phase):
+                index = min(bisect_right(ends_s, middle_s(part)), len(ranges) - 1)
+                latencies[index].append(getattr(part, kind, None))
+    return ClientBins(np.array([last_s - first_s for first_s, last_s in ranges]), completed, failed, _counts(latencies))
 
 
 def _counts(latencies: Sequence[Sequence[Latency | None]]) -> Counts | None:

@@ -13,20 +13,19 @@ The columns of all operations begin with `client_`, those of one operation with 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, merged_latency, total_of
 from exporters.line.cells import rounded
 from exporters.line.columns import MS
 from exporters.line.formulas import Cell, times
+from exporters.summary.client_span import amounts_within, client_span, intervals_of, lies_inside
 from exporters.summary.phase_summary import PhaseSummary
 
 LATENCY_KINDS = ("response", "service")
 """The kinds of latency in the order of preference."""
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
-# Summed lengths of intervals are inexact.
-TOLERANCE_S = 0.001
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
@@ -39,18 +38,56 @@ def with_client_values(summaries: Sequence[PhaseSummary], results: Sequence[Clie
 
 
 def client_values(results: Sequence[ClientResult], begin_s: float, end_s: float) -> dict[str, Cell]:
-    """Return the columns for the intervals that lie completely inside a time range; {} if there are none."""
-    by_name: defaultdict[str, list[ClientInterval]] = defaultdict(list)
-    for result in results:
-        for operation in result.operations:
-            total = total_within(operation, begin_s, end_s)
-            if total is not None:
-                by_name[column_name(operation.name)].append(total)
-    values = _columns("client", [total for totals in by_name.values() for total in totals])
-    for name, totals in by_name.items():
-        if name:
-            values |= _columns(f"client_{name}", totals)
+    """Return the columns of a phase; {} if no interval lies completely inside it.
+
+    Rates are those of the results' span in the phase (see `client_span`).
+    """
+    parts = phase_operations(results, begin_s, end_s)
+    if not any(part.total for part in parts):
+        return {}
+    values = _columns("client", parts)
+    by_name: defaultdict[str, list[PhaseOperation]] = defaultdict(list)
+    for part in parts:
+        by_name[part.name].append(part)
+    for name, of_name in by_name.items():
+        if name and any(part.total for part in of_name):
+            values |= _columns(f"client_{name}", of_name)
     return values
+
+
+@dataclass(frozen=True)
+class PhaseOperation:
+    """An operation of a result in a phase.
+
+    name       the part of its columns' names; "" if there is none.
+    length_s   the length of the span of all results; 0 if there is no span.
+    completed  the number of operations in the span that succeeded.
+    failed     the number of operations in the span that failed.
+    total      the total of the intervals that lie completely inside the phase; None if there are none.
+    """
+
+    name: str
+    length_s: float
+    completed: float
+    failed: float
+    total: ClientInterval | None
+
+
+def phase_operations(results: Sequence[ClientResult], begin_s: float, end_s: float) -> list[PhaseOperation]:
+    """Return all operations of several results in a phase."""
+    span = client_span(results, begin_s, end_s) or (begin_s, begin_s)
+    parts = []
+    for operation in (operation for result in results for operation in result.operations):
+        amounts = amounts_within(intervals_of(operation), *span)
+        total = total_within(operation, begin_s, end_s)
+        parts.append(PhaseOperation(column_name(operation.name), span[1] - span[0], *amounts, total))
+    return parts
+
+
+def rate_of(parts: Sequence[PhaseOperation]) -> float | None:
+    """Return the completed operations per second of operations in one phase; None if they are unknown."""
+    length_s = parts[0].length_s if parts else 0.0
+    return sum(part.completed for part in parts) / length_s if length_s else None
 
 
 def column_name(operation: str) -> str:
@@ -64,8 +101,8 @@ def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientIn
     If all intervals lie inside the range, latencies that cannot be computed from them are taken from the total that the
     load generator states.
     """
-    intervals = operation.intervals or tuple(filter(None, [operation.total]))
-    inside = [interval for interval in intervals if begin_s <= interval.begin_s and interval.end_s <= end_s]
+    intervals = intervals_of(operation)
+    inside = [interval for interval in intervals if lies_inside(interval, begin_s, end_s)]
     total = total_of(inside)
     if len(inside) == 1:
         return inside[0]
@@ -78,19 +115,16 @@ def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientIn
     return total
 
 
-def _columns(prefix: str, totals: Sequence[ClientInterval]) -> dict[str, Cell]:
-    """Return the columns of operations that ran at the same time."""
-    length_s = max(total.end_s for total in totals) - min(total.begin_s for total in totals) if totals else 0.0
-    if length_s < TOLERANCE_S:
-        return {}
-    completed = sum(total.completed for total in totals)
-    failed = sum(total.failed for total in totals)
-    values: dict[str, Cell] = {
-        f"{prefix}_ops_per_s": rounded(completed / length_s),
-        f"{prefix}_errors_per_s": rounded(failed / length_s),
-    }
-    if completed + failed:
-        values[f"{prefix}_error_share"] = failed / (completed + failed)
+def _columns(prefix: str, parts: Sequence[PhaseOperation]) -> dict[str, Cell]:
+    """Return the columns of operations of one phase."""
+    values: dict[str, Cell] = {}
+    rate = rate_of(parts)
+    if rate is not None:
+        completed, failed = (sum(part.completed for part in parts), sum(part.failed for part in parts))
+        values = {f"{prefix}_ops_per_s": rounded(rate), f"{prefix}_errors_per_s": rounded(failed / parts[0].length_s)}
+        if completed + failed:
+            values[f"{prefix}_error_share"] = failed / (completed + failed)
+    totals = [part.total for part in parts if part.total]
     kind, latency = combined_latency(totals)
     if latency is not None:
         values[f"{prefix}_latency"] = kind

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult
+from collector.clients.client_result import ClientResult
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from exporters.line.columns import MS
 from exporters.line.formulas import Cell
-from exporters.summary.client_values import TOLERANCE_S, combined_latency, total_within
+from exporters.summary.client_values import combined_latency, phase_operations, rate_of
 from exporters.summary.phase_summary import ERRORS
 
 CLIENT, SERVER = "client", "server"
@@ -47,15 +47,16 @@ class RunValues:
 def client_run_values(
     results: Sequence[ClientResult], measured: tuple[float, float], whole: tuple[float, float] | None
 ) -> RunValues:
-    """Return the values that clients measured, from the intervals that lie completely inside the time ranges."""
-    totals = _totals(results, measured)
+    """Return the values that clients measured in the time ranges (see `client_span`)."""
+    parts = phase_operations(results, *measured)
+    totals = [part.total for part in parts if part.total]
     kind, latency = combined_latency(totals)
     completed, failed = (sum(total.completed for total in totals), sum(total.failed for total in totals))
     mean_s = None if latency is None else latency.mean_s
     return RunValues(
         CLIENT,
-        _rate(totals),
-        None if whole is None else _rate(_totals(results, whole)),
+        rate_of(parts) if totals else None,
+        None if whole is None else rate_of(phase_operations(results, *whole)),
         completed,
         completed + failed if totals else None,
         failed if totals else None,
@@ -105,19 +106,6 @@ def weighted_mean(pairs: Sequence[tuple[float, float | None]]) -> float | None:
     if not weight or any(value is None for _, value in pairs):
         return None
     return sum(weight * value for weight, value in pairs if value is not None) / weight
-
-
-def _totals(results: Sequence[ClientResult], span: tuple[float, float]) -> list[ClientInterval]:
-    totals = (total_within(operation, *span) for result in results for operation in result.operations)
-    return [total for total in totals if total is not None]
-
-
-def _rate(totals: Sequence[ClientInterval]) -> float | None:
-    """Return the completed operations per second of operations that ran at the same time; None if there are none."""
-    if not totals:
-        return None
-    length_s = max(total.end_s for total in totals) - min(total.begin_s for total in totals)
-    return sum(total.completed for total in totals) / length_s if length_s >= TOLERANCE_S else None
 
 
 def _sum(columns: Mapping[str, Cell], names: Iterable[str]) -> float | None:

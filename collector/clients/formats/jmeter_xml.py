@@ -12,7 +12,15 @@ from xml.parsers import expat
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
+from collector.clients.jmeter.jmeter_samples import (
+    FALSE,
+    MAX_ELAPSED_MS,
+    MAX_TIME_MS,
+    MS_PER_S,
+    TRANSACTION,
+    TRUE,
+    JmeterSamples,
+)
 from collector.printable import one_line
 
 NAME = "jmeter-xml"
@@ -20,7 +28,6 @@ SAMPLES = ("sample", "httpSample")
 BLOCK_BYTES = 1 << 20
 MAX_TOKEN_BYTES = 16 << 20
 MAX_DEPTH = 100
-MS_PER_S = 1000
 # JMeter writes control characters as character references that XML does not allow.
 _FORBIDDEN = re.compile(rb"&#x(?:[0-8bcef]|1[0-9a-f]|fff[ef]|d[89a-f][0-9a-f]{2});")
 _REFERENCE_BYTES = len(b"&#xffff;")
@@ -128,13 +135,15 @@ class _Document:
 
     def _add(self, attributes: Mapping[str, str], is_transaction: bool) -> None:
         elapsed_ms = self._number(attributes, "t", MAX_ELAPSED_MS)
-        second = (self._number(attributes, "ts", MAX_TIME_MS) + elapsed_ms) // MS_PER_S
+        end_ms = self._number(attributes, "ts", MAX_TIME_MS) + elapsed_ms
+        second = end_ms // MS_PER_S
         if attributes.get("sc", "1") != "1":
             raise ClientFormatError(
                 f"line {self.line}: the element represents several samples (hint: set JMeter's property mode=Standard)"
             )
         label = attributes.get("lb", "").encode(errors="replace")
         self.samples.extend(second, second)
+        self.samples.add_time(end_ms, elapsed_ms, is_transaction=is_transaction)
         success = attributes.get("s", "")
         if success in TRUE:
             self.samples.add(label, second, {elapsed_ms: 1}, is_transaction=is_transaction)

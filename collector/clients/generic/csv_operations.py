@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from collector.clients.client_latency import NS_PER_S
 from collector.clients.client_result import ClientInterval, Operation
 from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.operation_times import OperationTimes
@@ -43,14 +44,17 @@ class OperationRows:
         if error:
             kind = self.kinds.of(error)
             for times in self._times.values():
-                times.add_error(name, int(end_s), kind)
+                times.add_error(name, end_s, kind)
             return
         durations_ns = {
             kind: latency_ns(self._numbers.number(row[column]), unit_ns)
             for kind, (column, unit_ns) in self._latencies.items()
         }
+        longest_s = max(durations_ns.values()) / NS_PER_S
         for kind, duration_ns in durations_ns.items():
-            self._times[kind].add(name, int(end_s), duration_ns)
+            # All kinds must have the same intervals, so their times must be the same.
+            self._times[kind].add_time(end_s, longest_s)
+            self._times[kind].add_counts(name, int(end_s), {duration_ns: 1})
 
     def operations(self) -> tuple[Operation, ...]:
         """Return the operations by name. Raises ClientFormatError."""

@@ -18,6 +18,7 @@ from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 NS_PER_MS = 1_000_000
+MS_PER_S = 1000
 TRANSACTION = "Number of samples in transaction : "
 """How the message of a transaction controller's sample begins."""
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -50,7 +51,12 @@ class JmeterSamples:
     def add_errors(self, label: bytes, second: int, code: bytes, count: int, *, is_transaction: bool) -> None:
         """Add samples that failed and ended within a second."""
         times = self._times(is_transaction, {0: count})
-        times.add_error(self._labels.of(_text(label)), second, self._kinds.of(_text(_kind(code))), count)
+        times.add_error_count(self._labels.of(_text(label)), second, self._kinds.of(_text(_kind(code))), count)
+
+    def add_time(self, end_ms: int, elapsed_ms: int, *, is_transaction: bool) -> None:
+        """Note when a sample ended; at least the first sample and the last one of each second must be noted."""
+        times = self._transactions if is_transaction else self._operations
+        times.add_time(end_ms / MS_PER_S, elapsed_ms / MS_PER_S)
 
     def _times(self, is_transaction: bool, counts: Mapping[int, int]) -> OperationTimes:
         if is_transaction:

@@ -6,10 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collector.arrow import csv, pa, pc
-from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRANSACTION, TRUE, JmeterSamples
+from collector.clients.jmeter.jmeter_samples import (
+    FALSE,
+    MAX_ELAPSED_MS,
+    MAX_TIME_MS,
+    MS_PER_S,
+    TRANSACTION,
+    TRUE,
+    JmeterSamples,
+)
 from collector.clients.jmeter.jmeter_sub_results import SubResults
 
-MS_PER_S = 1000
 _TEXTS = pa.dictionary(pa.int32(), pa.binary())
 COLUMNS: Mapping[str, pa.DataType] = {
     "timeStamp": pa.int64(),
@@ -54,6 +61,7 @@ class JmeterTable:
         sub_results = self._sub_result_flags(rows)
         self._samples.sub_results += int(sub_results.sum())
         for is_transaction, selected in ((False, ~rows.transactions & ~sub_results), (True, rows.transactions)):
+            self._add_times(rows, selected, is_transaction)
             self._add_completed(rows, selected & rows.succeeded, is_transaction)
             self._add_failed(rows, selected & ~rows.succeeded, is_transaction)
 
@@ -79,6 +87,19 @@ class JmeterTable:
                 self._sub_results.flags(previous.timed())
         flags[~rows.transactions] = self._sub_results.flags(rows.timed())
         return flags
+
+    def _add_times(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
+        """Note the first sample and the last one of each second."""
+        ends = rows.ends[selected]
+        if not len(ends):
+            return
+        first = int(ends.argmin())
+        elapsed_ms = int(rows.elapsed[selected][first])
+        self._samples.add_time(int(ends[first]), elapsed_ms, is_transaction=is_transaction)
+        ordered = np.sort(ends)
+        lasts = ordered[np.flatnonzero(np.diff(ordered // MS_PER_S, append=-1))]
+        for end_ms in lasts.tolist():
+            self._samples.add_time(end_ms, 0, is_transaction=is_transaction)
 
     def _add_completed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
         elapsed = rows.elapsed[selected]

@@ -14,7 +14,7 @@ from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text
 from exporters.summary.client_points import client_points
-from exporters.summary.client_values import TOLERANCE_S
+from exporters.summary.client_span import TOLERANCE_S
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import number_text
 

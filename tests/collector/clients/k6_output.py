@@ -43,7 +43,7 @@ def run() -> list[Sample]:
     """Return 40 requests within four seconds; the third second has none, and six requests failed."""
     samples = [Sample("vus", BEGIN_S * 10**9, 5, {})]
     for index in range(40):
-        offset_ns = (index % 4 if index % 4 != 2 else 3) * 10**9 + index * 10**6 + 999
+        offset_ns = (index % 4 if index % 4 != 2 else 3) * 10**9 + index * 20 * 10**6 + 999
         status = {7: 503, 17: 503, 27: 0, 20: 404, 24: 404, 28: 404}.get(index, 200)
         name = "write" if index % 2 else "read"
         samples += request(offset_ns, 1.5 + index, name, status)

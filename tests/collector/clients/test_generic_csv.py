@@ -39,7 +39,7 @@ def test_rows_are_counted_by_the_second_in_which_they_ended(tmp_path: Path) -> N
     assert [operation.name for operation in result.operations] == ["", "read", "write"]
     assert [row.completed for row in read.intervals] == [2, 0, 0]
     assert [row.completed for row in unnamed.intervals] == [0, 0, 1]
-    assert write.intervals[2] == ClientInterval(T + 2.0, T + 3.0, 0, {"timeout": 1})
+    assert write.intervals[2] == ClientInterval(T + 2.0, T + 2.6, 0, {"timeout": 1})
     assert read.intervals[0].service is not None
     assert read.intervals[0].response is not None
     assert sum(read.intervals[0].service.counts.values()) == 2

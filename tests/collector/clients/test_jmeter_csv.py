@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collector.clients import operation_times
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import recognised_format
@@ -42,11 +43,10 @@ def result_of(path: Path, content: str | bytes) -> ClientResult:
 
 
 def counts_of(result: ClientResult) -> Counts:
-    """Return the number of operations by label, second, and latency in nanoseconds or kind of error."""
+    """Return the number of operations by label, second since the first, and latency in nanoseconds or kind of error."""
     counts: Counts = Counter()
     for operation in result.operations:
-        for interval in operation.intervals:
-            second = int(interval.begin_s)
+        for second, interval in enumerate(operation.intervals):
             values = interval.service.counts if interval.service else {}
             assert sum(values.values()) == interval.completed
             counts.update({(operation.name, second, value): count for value, count in values.items()})
@@ -63,7 +63,14 @@ def plainly_read(text: str) -> Counts:
         code = "assertion failed" if row["responseCode"] == "200" else row["responseCode"]
         value: str | int = int(row["elapsed"]) * 1_000_000 if row["success"] == "true" else code
         counts[row["label"].replace("\x1b", "?"), second, value] += 1
-    return counts
+    first = min((second for _, second, _ in counts), default=0)
+    return Counter({(label, second - first, value): count for (label, second, value), count in counts.items()})
+
+
+@pytest.fixture(autouse=True)
+def no_merged_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every second an interval of its own, however short the first and the last one are."""
+    monkeypatch.setattr(operation_times, "MIN_EDGE_S", 0.0)
 
 
 def total(result: ClientResult) -> int:
@@ -127,11 +134,12 @@ def test_a_plain_reader_has_the_same_counts_of_generated_rows(tmp_path: Path, mo
 def test_an_operation_belongs_to_the_second_in_which_it_ended_and_empty_seconds_are_kept(tmp_path: Path) -> None:
     rows = "1700000000900,99,a,200,true\n1700000000900,100,a,200,true\n1700000003000,1,a,,false\n"
     (operation,) = result_of(tmp_path / "file", f"{HEADER}\n{rows}").operations
-    assert [(interval.begin_s, interval.completed, interval.failed) for interval in operation.intervals] == [
-        (1_700_000_000.0, 1, 0),
-        (1_700_000_001.0, 1, 0),
-        (1_700_000_002.0, 0, 0),
-        (1_700_000_003.0, 0, 1),
+    assert [(interval.end_s, interval.completed, interval.failed) for interval in operation.intervals] == [
+        (1_700_000_000.999, 1, 0),
+        # A pause follows, so the second is counted completely.
+        (1_700_000_002.0, 1, 0),
+        (1_700_000_003.0, 0, 0),
+        (1_700_000_003.001, 0, 1),
     ]
     assert operation.intervals[3].service is None
 
@@ -150,7 +158,7 @@ def test_an_operation_belongs_to_the_second_in_which_it_ended_and_empty_seconds_
 )
 def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
     result = result_of(tmp_path / "file", content)
-    assert counts_of(result) == {("read", 1_700_000_000, 12_000_000): 1}
+    assert counts_of(result) == {("read", 0, 12_000_000): 1}
 
 
 def test_a_file_without_a_header_is_read_if_it_is_named(tmp_path: Path) -> None:

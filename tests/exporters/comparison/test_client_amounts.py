@@ -33,8 +33,12 @@ def test_a_bin_has_the_operations_of_all_its_intervals(operations: list[list[dic
         for second, counts in enumerate(counts_by_second):
             expected[floor((second + 0.5) / STEP_S)].update(counts)
     results = [
-        result(Operation(f"o{number}", tuple(interval(second, counts) for second, counts in enumerate(seconds))))
-        for number, seconds in enumerate(operations)
+        result(
+            *(
+                Operation(f"o{number}", tuple(interval(second, counts) for second, counts in enumerate(seconds)))
+                for number, seconds in enumerate(operations)
+            )
+        )
     ]
     bins = client_bins(results, "response", 0.0, BINS * STEP_S, STEP_S)[ALL]
     values_ns = bins.values_ns
