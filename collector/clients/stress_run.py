@@ -1,13 +1,20 @@
-"""One run of cassandra-stress, from the rows and results that it prints."""
+"""One run of cassandra-stress, from the rows and results that it prints.
+
+With `-reporting output-frequency=Ns` (5.0), the total row is printed only in every Nth interval with operations, but
+the rows of individual operations, if there are several, in each (StressMetrics.recordInterval). The operations in such
+a total row are those since the run began, but its rate, latencies and errors are those of the last interval only. Rows
+after the last total row are missing.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, Operation
+from collector.clients.client_result import ClientInterval, Operation, StatedTotals
 from collector.clients.operation_times import MAX_INTERVALS
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.printable import count_text
@@ -17,6 +24,8 @@ TOTAL = "total"
 RESOLUTION_S = 0.1
 # The factor by which the operations of a row may exceed what its rate allows, since the preceding row may be missing.
 MAX_EXCESS = 1.5
+# Rows at least this far apart may be those of every Nth interval only; cassandra-stress's intervals last one second.
+MIN_SPARSE_S = 1.5
 # The fraction by which the rows may differ from the rate in the results, because times are rounded.
 MAX_DIFFERENCE = 0.02
 _RESULT = re.compile(
@@ -51,20 +60,60 @@ _START = Row(0, 0.0, 0, None, 0, {})
 class StressRun:
     """The rows of a run. `name` is the name of its operation if it has only one."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_sparse: bool = False) -> None:
+        """`is_sparse` states that total rows are printed only in every Nth interval."""
         self.totals: list[Row] = []
+        self._is_sparse = is_sparse
         self._name = name
         self._singles: dict[str, list[Row]] = {}
         self._pending: dict[str, Row] = {}
         self._results: dict[str, tuple[str, str]] = {}
+        # The time of a total row minus that of the rows of individual operations before it.
+        self._offset_s = 0.0
+        self._has_sums = False
 
     def add_row(self, name: str, row: Row) -> None:
         """Add a row; the rows of the individual operations come before the total row. Raises ClientFormatError."""
         if name != TOTAL:
+            if name in self._pending:
+                # There was no total row.
+                self._add_sum()
             self._pending[name] = row
             if len(self._pending.keys() | self._singles.keys()) > MAX_LABELS:
                 raise ClientFormatError(f"line {row.line}: more than {MAX_LABELS} operations")
             return
+        if self._pending:
+            self._offset_s = row.time_s - max(single.time_s for single in self._pending.values())
+        self._add_total(row)
+
+    def continues_with(self, name: str, row: Row) -> bool:
+        """Return whether a row can be the next one of this run."""
+        last = (self.totals if name == TOTAL else self._singles.get(name) or [])[-1:]
+        return all(row.operations >= before.operations for before in last)
+
+    def end(self) -> None:
+        """Note that there are no more rows."""
+        if self._has_sums and self._pending.keys() == self._singles.keys():
+            self._add_sum()
+
+    def _add_sum(self) -> None:
+        """Add the total of rows after which none was printed; the latencies of several operations are unknown."""
+        rows = {**{name: rows[-1] for name, rows in self._singles.items()}, **self._pending}
+        now = self._pending.values()
+        self._add_total(
+            Row(
+                max(row.line for row in now),
+                round(max(row.time_s for row in now) + self._offset_s, 1),
+                sum(row.operations for row in rows.values()),
+                sum(row.rate_per_s or 0 for row in now),
+                sum(row.errors for row in now),
+                {},
+            )
+        )
+        self._has_sums = True
+
+    def _add_total(self, row: Row) -> None:
+        """Add a total row, and the rows of individual operations before it. Raises ClientFormatError."""
         if self._pending and not self._singles and self.totals:
             # Until a second kind of operation occurs, cassandra-stress prints only total rows.
             first = max(self._pending, key=lambda name: self._pending[name].time_s)
@@ -83,20 +132,26 @@ class StressRun:
 
     @property
     def completed(self) -> int:
-        return self.totals[-1].operations if self.totals else 0
+        return self._last.operations
+
+    @property
+    def _last(self) -> Row:
+        return self.totals[-1] if self.totals else _START
 
     @property
     def length_s(self) -> float:
         """The run's duration in seconds: the time of its last row or, if it is longer, the stated duration."""
         match = _DURATION.fullmatch(self._results.get("total operation time", ("", ""))[0])
         stated_s = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else 0
-        length_s = max(self.totals[-1].time_s, float(stated_s))
+        length_s = max(self._last.time_s, float(stated_s))
         if length_s > MAX_INTERVALS:
             raise ClientFormatError(f"the run lasts {length_s / 86400:.0f} days (hint: check the times in the file)")
         return length_s
 
     def operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
-        """Return the operations of a run that began at `begin_s`."""
+        """Return the operations of a run that began at `begin_s`. Raises ClientFormatError."""
+        if self.is_sparse:
+            return self._sparse_operations(begin_s, is_response)
         spans = self._spans()
         series = self._singles or {self._name: self.totals}
         return tuple(
@@ -114,6 +169,11 @@ class StressRun:
         for before, row in pairwise([_START, *self.totals]):
             begin_s = before.time_s
             count, rate = row.operations - before.operations, row.rate_per_s
+            if self._has_sums and row.time_s - begin_s >= MIN_SPARSE_S and _contradicts_rate(before, row):
+                # Until a second kind of operation occurred, only every Nth total row was printed.
+                spans.append((begin_s, row.time_s))
+                continue
+            _require_consistent(before, row)
             if rate and row.time_s - begin_s > count / (rate - 0.5) + 1.5 * RESOLUTION_S:
                 # The row's interval is shorter than the time since the previous row: nothing completed before it.
                 stalled_until_s = round(row.time_s - count / rate, 1)
@@ -124,11 +184,67 @@ class StressRun:
             spans.append((self.totals[-1].time_s, self.length_s))
         return spans
 
+    @cached_property
+    def is_sparse(self) -> bool:
+        """Whether the run has total rows of every Nth interval only, and no others.
+
+        If it is not stated, it shows where the operations, errors or duration of rows that are far apart contradict
+        their rates or the results.
+        """
+        rows = [_START, *self.totals]
+        if not self.totals:
+            return _whole(self._results.get("op rate", ("", ""))[0]) > 0
+        if self._singles or any(b.time_s - a.time_s < MIN_SPARSE_S for a, b in pairwise(rows)):
+            return False
+        if self._is_sparse:
+            return True
+        errors = self._result("total errors", self._name)
+        return (
+            any(map(_contradicts_rate, rows, self.totals))
+            or (errors is not None and _whole(errors) != sum(row.errors for row in self.totals))
+            or not self._has_stated_number(self.completed)
+        )
+
+    def _has_stated_number(self, operations: int) -> bool:
+        """Return whether a number of operations agrees with the rate in the results, if there is one."""
+        rate = _whole(self._results.get("op rate", ("", ""))[0])
+        stated = rate * self.length_s
+        return not rate or abs(stated - operations) <= MAX_DIFFERENCE * stated + self.length_s + rate
+
+    def _sparse_operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
+        """Return the operation of a run with few rows; the operations after the last row come from the results.
+
+        Errors are spread over the run as the operations are, because it is not known when they occurred.
+        """
+        ends = [(row.time_s, row.operations) for row in self.totals]
+        attempted, length_s = self._attempted, self.length_s
+        if length_s > self._last.time_s:
+            ends.append((length_s, attempted))
+        errors = self._result("total errors", self._name)
+        failed = min(_whole(errors) if errors else sum(row.errors for row in self.totals), attempted)
+        intervals = []
+        for (from_s, before), (until_s, count) in pairwise([(0.0, 0), *ends]):
+            lost = failed * count // max(attempted, 1) - failed * before // max(attempted, 1)
+            intervals.append(
+                _interval(begin_s + from_s, begin_s + until_s, count - before - lost, lost, {}, is_response)
+            )
+        return (Operation(self._name, tuple(intervals), self._total(self._name, attempted, begin_s, is_response)),)
+
+    @cached_property
+    def _attempted(self) -> int:
+        """The number of operations: the stated partitions if that is what the rate means, or else about the rate's."""
+        rate = _whole(self._results.get("op rate", ("", ""))[0])
+        partitions = _whole(self._results.get("total partitions", ("", ""))[0])
+        # Rates are rounded, and durations are truncated.
+        if (rate - 1) * self.length_s <= partitions <= (rate + 1) * (self.length_s + 1):
+            return max(partitions, self.completed)
+        return max(round(rate * self.length_s), self.completed)
+
     def _total(self, name: str, operations: int, begin_s: float, is_response: bool) -> ClientInterval | None:
         errors = self._result("total errors", name)
         if errors is None:
             return None
-        failed = int(re.sub(r"\D", "", errors))
+        failed = _whole(errors)
         completed = max(operations - failed, 0)
         stated_s = {
             percentage: _number(text) / 1000
@@ -158,20 +274,20 @@ class StressRun:
             notes.append(
                 f"the rows of the individual operations differ from the total row by {count_text(missing, 'operation')}"
             )
-        notes += self._rate_notes()
+        if self.is_sparse:
+            notes.append(
+                "only some rows were printed (output-frequency): latencies are known only of the whole run, errors are "
+                "spread evenly over it, and the operations after the last row are computed from the results"
+            )
         if "total errors" not in self._results:
             notes.append("the totals of the run are missing (hint: cassandra-stress prints them when it ends)")
         return notes
 
-    def _rate_notes(self) -> list[str]:
-        """Return a note if rows seem to be missing at the end, where no later row includes their operations."""
-        rate = re.sub(r"\D", "", self._results.get("op rate", ("", ""))[0])
-        stated = int(rate) * self.length_s if rate else self.completed
-        if abs(stated - self.completed) <= MAX_DIFFERENCE * stated + self.length_s + int(rate or 0):
-            return []
-        return [
-            f"the rows have {count_text(self.completed, 'operation')}, but the total's rate means about {stated:.0f}"
-        ]
+    @property
+    def stated(self) -> tuple[StatedTotals, ...]:
+        """The totals in the results that the rows must agree with."""
+        rate = _whole(self._results.get("op rate", ("", ""))[0])
+        return (StatedTotals(attempted_per_s=float(rate)),) if rate else ()
 
 
 def _append(rows: list[Row], row: Row) -> None:
@@ -182,12 +298,30 @@ def _append(rows: list[Row], row: Row) -> None:
         raise ClientFormatError(
             f"line {row.line}: the time or the number of operations is lower than in the previous row"
         )
-    if row.rate_per_s is not None and count > MAX_EXCESS * (row.rate_per_s + 1) * (length_s + RESOLUTION_S) + 1:
-        raise ClientFormatError(f"line {row.line}: the number of operations contradicts the rate")
     if rows and not length_s:
         rows[-1] = Row(row.line, row.time_s, row.operations, None, last.errors + row.errors, {})
     else:
         rows.append(row)
+
+
+def _require_consistent(before: Row, row: Row) -> None:
+    """Raise ClientFormatError if a row has more operations than its rate allows, although no row is missing."""
+    if row.rate_per_s is None:
+        return
+    allowed = MAX_EXCESS * (row.rate_per_s + 1) * (row.time_s - before.time_s + RESOLUTION_S) + 1
+    if row.operations - before.operations > allowed:
+        raise ClientFormatError(f"line {row.line}: the number of operations contradicts the rate")
+
+
+def _contradicts_rate(before: Row, row: Row) -> bool:
+    """Return whether a row's rate is neither that since the row before nor that of one second after a stall."""
+    if row.rate_per_s is None:
+        return False
+    count, length_s = row.operations - before.operations, row.time_s - before.time_s
+    return not any(
+        abs(count - row.rate_per_s * active_s) <= 0.5 * active_s + (row.rate_per_s + 1) * 1.5 * RESOLUTION_S + 1
+        for active_s in (length_s, 1.0)
+    )
 
 
 def _intervals(
@@ -207,6 +341,11 @@ def _interval(
     errors = {"": failed} if failed else {}
     response, service = (latency, None) if is_response else (None, latency)
     return ClientInterval(begin_s, end_s, completed, errors, response, service)
+
+
+def _whole(text: str) -> int:
+    """Return a whole number, in any locale; 0 if there is none."""
+    return int(re.sub(r"\D", "", text) or 0)
 
 
 def _number(text: str) -> float:

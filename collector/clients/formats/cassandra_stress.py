@@ -28,6 +28,7 @@ _ROW = re.compile(",".join([r"([^,]+)", _COUNT, *[_RATE] * 3, *[_MS] * 6, _TIME,
 _BEGIN_OF_ROW = re.compile(r"[^,]{1,200},\s*\d+,\s*(?:\d|NaN|Infinity)")
 _RUNNING = re.compile(r"Running (?:\[?(?P<name>[^\[\],]+)\]?|.*) with (?P<threads>\d{1,9}) threads?\b.*")
 _FIXED_RATE = re.compile(r"\bfixed=\d+/s")
+_OUTPUT_FREQUENCY = re.compile(r"\s*Output frequency: (\w+)")
 _LIMITED_RATE = re.compile(r"\s*OpsPer Sec: [1-9]\d*")
 PERCENTAGES = (50.0, 95.0, 99.0, 99.9, 100.0)
 
@@ -41,12 +42,15 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     for line in output_lines(path):
         log.add(line)
     run = log.run
-    if run is None or not run.totals:
+    if run:
+        run.end()
+    if run is None or not (run.totals or run.is_sparse):
         raise ClientFormatError("the last run has no rows")
     length_s = run.length_s
     begin_s = max(times.end_s - (SHUTDOWN_S if log.has_ended else 0.0) - length_s, times.begin_s)
     operations = run.operations(begin_s, log.is_fixed)
-    return ClientResult(NAME, NAME, path.name, operations, estimated_clock=True, notes=tuple(log.notes()))
+    notes = tuple(log.notes())
+    return ClientResult(NAME, NAME, path.name, operations, estimated_clock=True, notes=notes, stated=run.stated)
 
 
 class _Log:
@@ -56,6 +60,10 @@ class _Log:
         self.run: StressRun | None = None
         self.has_ended = False
         self.is_fixed = _has_fixed_rate(" ".join(times.words))
+        self._is_sparse = _is_sparse(" ".join(times.words))
+        # Whether the next header begins a run; if not, it is repeated (`-reporting header-frequency=`).
+        self._begins_run = True
+        self._has_header = False
         self._is_limited = False
         self._earlier_runs = self._earlier_operations = 0
         self._running: re.Match[str] | None = None
@@ -65,9 +73,11 @@ class _Log:
         """Add a line. Raises ClientFormatError if it is a damaged row."""
         self._is_cut = not line.is_whole and not re.fullmatch(r"END|FAILURE", line.text)
         if re.match(_HEADER, line.text):
-            self._begin_run()
+            if self._begins_run:
+                self._begin_run()
+            self._has_header = True
         elif line.text == "Results:":
-            self._has_results = True
+            self._has_results = self._begins_run = True
         elif self.run and self._has_results and line.is_whole:
             self.run.add_result(line.text)
         elif self.run and not self._has_results and _BEGIN_OF_ROW.match(line.text):
@@ -79,8 +89,8 @@ class _Log:
             self._earlier_runs += 1
             self._earlier_operations += self.run.completed
         name = (self._running["name"] or "") if self._running else ""
-        self.run = StressRun(_clean(name))
-        self._has_results = self.has_ended = self._has_failed = False
+        self.run = StressRun(_clean(name), is_sparse=self._is_sparse)
+        self._begins_run = self._has_results = self.has_ended = self._has_failed = False
 
     def _add_row(self, run: StressRun, line: OutputLine) -> None:
         match = _ROW.fullmatch(line.text)
@@ -89,28 +99,35 @@ class _Log:
                 raise ClientFormatError(f"line {line.number}: malformed row")
             return
         name, count, rate, _, _, _, *latencies, time_s, errors = match.groups()
+        name = _clean(name)
         stated_s = {
             percentage: _decimal(text) / 1000
             for percentage, text in zip(PERCENTAGES, latencies, strict=True)
             if text[0].isdigit()
         }
         rate_per_s = int(rate) if rate.isdigit() else None
-        run.add_row(_clean(name), Row(line.number, _decimal(time_s), int(count), rate_per_s, int(errors), stated_s))
+        row = Row(line.number, _decimal(time_s), int(count), rate_per_s, int(errors), stated_s)
+        if self._has_header and not run.continues_with(name, row):
+            self._begin_run()
+        self._has_header = False
+        (self.run or run).add_row(name, row)
 
     def _add_context(self, text: str) -> None:
         """Process a line that is neither a row nor a result, but may contain information about the runs."""
         if text in ("END", "FAILURE"):
             self.has_ended, self._has_failed = True, text == "FAILURE"
         elif text.startswith("Warming up "):
-            self._has_warm_up = True
+            self._has_warm_up = self._begins_run = True
         elif match := _RUNNING.fullmatch(text):
-            self._running = match
+            self._running, self._begins_run = match, True
         elif "Stress Settings" in text:
-            self._is_limited = False
+            self._is_limited, self._begins_run = False, True
         elif _LIMITED_RATE.fullmatch(text):
             self._is_limited = True
+        elif match := _OUTPUT_FREQUENCY.fullmatch(text):
+            self._is_sparse = _is_several(match[1])
         elif "cassandra-stress " in text:
-            self.is_fixed = _has_fixed_rate(text)
+            self.is_fixed, self._is_sparse = _has_fixed_rate(text), _is_sparse(text)
 
     def notes(self) -> list[str]:
         notes = self.run.notes() if self.run else []
@@ -133,6 +150,18 @@ class _Log:
 def _has_fixed_rate(command: str) -> bool:
     """Return whether the last command in a text has a fixed rate."""
     return bool(_FIXED_RATE.search(command.rpartition("cassandra-stress")[2]))
+
+
+def _is_sparse(command: str) -> bool:
+    """Return whether the last command in a text prints rows of every Nth interval only."""
+    match = re.search(r"\boutput-frequency=(\w+)", command.rpartition("cassandra-stress")[2])
+    return bool(match and _is_several(match[1]))
+
+
+def _is_several(duration: str) -> bool:
+    """Return whether a duration such as "5s" is longer than a second."""
+    match = re.fullmatch(r"(\d{1,9})([smhd])", duration)
+    return bool(match and int(match[1]) > (match[2] == "s"))
 
 
 def _clean(name: str) -> str:

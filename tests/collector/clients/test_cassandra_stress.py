@@ -8,11 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_file, recognised_format
 from collector.clients.formats.cassandra_stress import SHUTDOWN_S
 
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 TITLES = "total ops,    op/s,    pk/s,   row/s,    mean,     med,     .95,     .99,    .999,     max,   time,   stderr"
 HEADER = f"{'type':50}{TITLES}, errors,  gc: #,  max ms,  sum ms,  sdv ms,      mb"
@@ -83,6 +84,89 @@ def test_operations_have_their_own_counts_errors_and_stated_total(path: Path) ->
     assert reads.total.service.stated_s == {50.0: 0.002, 95.0: 0.004, 99.0: 0.005, 100.0: 1.2355}
     assert result.has_only_service_time
     assert "10 failed operations" in result.notes[0]
+
+
+def captured(name: str) -> ClientResult:
+    return read_file(CAPTURES / f"cassandra-stress-{name}.log", FormatChoice(), TIMES)
+
+
+def test_a_repeated_header_does_not_begin_a_run(path: Path) -> None:
+    result = captured("header-frequency")
+    (operation,) = result.operations
+    assert [interval.completed for interval in operation.intervals] == [1000, 1000, 960, *[1000] * 17]
+    assert [interval.failed for interval in operation.intervals] == [0, 0, 40, *[0] * 17]
+    assert result.notes == ("the latencies include those of 40 failed operations",)
+    lines = mixed()
+    at_any_line = [[*lines[:index], "", HEADER, *lines[index:]] for index in range(2, lines.index("Results:"))]
+    assert all(read(path, changed).operations == read(path, lines).operations for changed in at_any_line)
+
+
+def test_a_header_whose_rows_count_from_zero_begins_a_run(path: Path) -> None:
+    second = [HEADER, row("total", 40, 40, 1.0), row("total", 80, 40, 2.0)]
+    result = read(path, [*single(row("total", 90, 90, 1.0)), *second])
+    assert [interval.completed for interval in result.operations[0].intervals] == [40, 40]
+    assert "1 earlier run with 90 operations ignored" in result.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "ends_s", "completed", "failed"),
+    [("burst", [5, 10, 15, 20, 23], 21_460, 40), ("dip", [5, 10, 12], 12_400, 0)],
+)
+def test_rows_of_every_fifth_second_have_all_operations(
+    name: str, ends_s: list[int], completed: int, failed: int
+) -> None:
+    result = captured(f"output-frequency-{name}")
+    (operation,) = result.operations
+    begin_s = operation.intervals[0].begin_s
+    assert [interval.end_s - begin_s for interval in operation.intervals] == pytest.approx(ends_s)
+    assert all(interval.completed and not interval.service for interval in operation.intervals)
+    assert operation.summary is not None
+    assert (operation.summary.completed, operation.summary.failed) == (completed, failed)
+    assert operation.total is not None
+    assert operation.total.service is not None
+    assert operation.total.service.stated_s[99.0] == 0.003
+    assert len(result.notes) == 1
+    assert "output-frequency" in result.notes[0]
+
+
+def test_several_operations_have_rows_in_each_second() -> None:
+    result = captured("output-frequency-mixed")
+    reads, writes = result.operations
+    assert [interval.completed for interval in reads.intervals] == [500, 500, 460, *[500] * 10]
+    assert [interval.completed for interval in writes.intervals] == [500] * 13
+    assert reads.intervals[2].errors == {"": 40}
+    assert result.notes == ("the latencies include those of 40 failed operations",)
+
+
+@pytest.mark.parametrize("is_stated", ["by the command", "by the settings", "by the results"])
+def test_a_steady_run_with_few_rows_has_its_errors_and_its_end(path: Path, is_stated: str) -> None:
+    words = ("cassandra-stress", "write", "-reporting", "output-frequency=5s") if is_stated == "by the command" else ()
+    lines = ["  Output frequency: 5s"] if is_stated == "by the settings" else []
+    rows = [row("total", 1000 * second, 1000, float(second)) for second in (5, 10)]
+    totals = results({"WRITE": 13_000}, {"WRITE": 26}, "00:00:13")
+    totals.insert(3, f"{'Op rate':26}:    1,000 op/s  [WRITE: 1,000 op/s]")
+    times = CommandTimes(TIMES.begin_s, TIMES.end_s, words)
+    result = read(path, [*lines, *single(*rows), *totals, "END"], times)
+    (operation,) = result.operations
+    assert [(interval.completed, interval.failed) for interval in operation.intervals] == [
+        (4990, 10),
+        (4990, 10),
+        (2994, 6),
+    ]
+    assert not any("states" in note for note in result.notes)
+    # Without any row, the results are the only interval.
+    (operation,) = read(path, [*lines, *single(), *totals, "END"], times).operations
+    assert [(interval.completed, interval.failed) for interval in operation.intervals] == [(12_974, 26)]
+
+
+def test_results_that_contradict_the_rows_are_noted(path: Path) -> None:
+    rows = [row("total", 1000 * second, 1000, float(second)) for second in (1, 2, 3)]
+    totals = results({"WRITE": 3000}, {"WRITE": 7})
+    totals.insert(3, f"{'Op rate':26}:    5,000 op/s  [WRITE: 5,000 op/s]")
+    path.write_text("\n".join([*single(*rows), *totals, "END", ""]))
+    notes = read_file(path, FormatChoice(), TIMES).notes
+    assert "the file states 7 failed operations, but has 0 of write" in notes
+    assert "the file states 5,000 operations/s, but has 1,000/s" in notes
 
 
 def test_the_last_row_ends_when_the_command_began_to_shut_down(path: Path) -> None:
@@ -183,7 +267,7 @@ def _with_commas(line: str, thousands: str) -> str:
         (single(row("total", 9_000_000, 9, 1.0)), "contradicts the rate"),
         (single(row("total", 9, 9, 99_999_999.0)), "days"),
         (single(*(row(f"op {n}", 1, 1, 1.0) for n in range(60))), "line 53: more than 50 operations"),
-        ([*single(row("total", 9, 9, 1.0)), HEADER], "no rows"),
+        ([*single(row("total", 9, 9, 1.0)), *single()], "no rows"),
     ],
 )
 def test_damaged_output_is_an_error(path: Path, lines: list[str], reason: str) -> None:
