@@ -97,6 +97,8 @@ class _Log:
         if _HEADER.match(line.text):
             self._earlier += self.run is not None
             columns = [column.strip() for column in line.text.split(",")]
+            if not {"total ops", "time"} <= set(columns):
+                raise ValueError("the header has no total ops or no time")
             self.run, self._has_results = _Run(columns, self._name, self._is_fixed), False
         elif self.run and self._has_results:
             match = _RESULT.fullmatch(line.text)

@@ -34,7 +34,8 @@ _NUMBER = re.compile(r"(?<![\d.+-])\d{1,18}(?:\.\d+)?(?![\d.%])")
 def recognises(head: str) -> bool:
     lines = plain_text(head).split("\n")
     sections = {match["title"] for line in lines if (match := _SECTION.fullmatch(line.strip()))}
-    return "LOG" in sections or {"CONFIG", "SUMMARY STATS"} <= sections
+    has_log = "LOG" in sections and any(map(_COLUMNS.fullmatch, map(str.rstrip, lines)))
+    return has_log or {"CONFIG", "SUMMARY STATS"} <= sections
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:

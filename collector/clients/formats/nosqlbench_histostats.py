@@ -15,7 +15,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.field_values import checked_time_s
-from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen
+from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, require_distinct
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, interval_of, stated_latency_s
 from collector.clients.parsing.text_lines import read_lines
@@ -46,8 +46,12 @@ def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = No
     notes = read_lines(path, file.add)
     if not file.rows:
         raise ClientFormatError("no rows")
-    totals = {tag: sum(row.count for row in rows) for tag, rows in file.rows.items()}
-    parts, choice_notes = chosen(totals, (options or {}).get("metric", ""), NAME)
+    metric, counts = (
+        (options or {}).get("metric", ""),
+        {tag: [row.count for row in rows] for tag, rows in file.rows.items()},
+    )
+    require_distinct(metric, counts, NAME)
+    parts, choice_notes = chosen({tag: sum(numbers) for tag, numbers in counts.items()}, metric, NAME)
     tags: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for tag, part in parts.items():
         if part.kind in tags[part.operation]:

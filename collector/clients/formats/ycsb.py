@@ -7,7 +7,7 @@ the totals of each operation (see `ycsb_measurements`).
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import pairwise
@@ -162,9 +162,10 @@ def _place(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -
     if not run.statuses:
         length_s = stated_s or 0.0
         return _Place(max(last_line_s(path, times, length_s) - length_s, times.begin_s), length_s)
-    last_s = run.statuses[-1].time_s
+    times_s = _continuous_times_s(run.statuses)
+    last_s = times_s[-1]
     # The elapsed time is rounded down, so the run began at the earliest of these times.
-    first_s = min(status.time_s - status.elapsed_s for status in run.statuses)
+    first_s = min(time_s - status.elapsed_s for time_s, status in zip(times_s, run.statuses, strict=True))
     if stated_s is not None:
         first_s = min(first_s, last_s - stated_s)
     zone_s = _zone_s(first_s, last_s, times)
@@ -173,8 +174,17 @@ def _place(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -
         text = datetime.fromtimestamp(last_s, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
         notes = (f"the last status line is of {text}, when the command did not run; the result is placed at its end",)
     begin_s = first_s - zone_s if zone_s is not None else times.end_s - (last_s - first_s)
-    offsets_s = tuple(status.time_s - first_s for status in run.statuses)
+    offsets_s = tuple(time_s - first_s for time_s in times_s)
     return _Place(begin_s, stated_s or last_s - first_s, offsets_s, zone_s is None, notes)
+
+
+def _continuous_times_s(statuses: Sequence[_Status]) -> list[float]:
+    """Return the times of status lines as if daylight saving time had not begun or ended between them."""
+    begin_s = statuses[0].time_s - statuses[0].elapsed_s
+    return [
+        status.time_s - round((status.time_s - status.elapsed_s - begin_s) / _ZONE_STEP_S) * _ZONE_STEP_S
+        for status in statuses
+    ]
 
 
 def _zone_s(first_s: float, last_s: float, times: CommandTimes) -> float | None:

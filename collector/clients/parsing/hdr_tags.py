@@ -134,7 +134,7 @@ def _named(totals: Mapping[str, int], metric: str, known: Mapping[str, Part], fo
     return parts
 
 
-def require_distinct(metric: str, series: Mapping[str, Sequence[int]]) -> None:
+def require_distinct(metric: str, series: Mapping[str, Sequence[int]], form: str = "hdr-log") -> None:
     """Raise ClientFormatError if two tags seem to be metrics of the same operations.
 
     series  the number of values of each tag by interval.
@@ -146,7 +146,7 @@ def require_distinct(metric: str, series: Mapping[str, Sequence[int]]) -> None:
         if series[one] == series[other]:
             raise ClientFormatError(
                 f"{one_line(one)} and {one_line(other)} have equally many values in every interval, so they probably "
-                f"measure the same operations {_listed(series)}"
+                f"measure the same operations {_listed(series, form)}"
             )
 
 

@@ -116,6 +116,8 @@ def test_metrics_that_are_not_known_must_be_chosen(tmp_path: Path) -> None:
         result_of_rows(tmp_path / "stats.csv", row("a.bind"), row("a.tries"))
     (operation,) = result_of_rows(tmp_path / "stats.csv", row("here"), row("there", count=7), metric="there").operations
     assert operation.intervals[0].completed == 7
+    with pytest.raises(ClientFormatError, match=r"probably measure the same operations .*nosqlbench-histostats,metric"):
+        result_of_rows(tmp_path / "stats.csv", row("here"), row("there"))
     with pytest.raises(ClientFormatError, match="no metric 'elsewhere'"):
         result_of_rows(tmp_path / "stats.csv", row("here"), metric="elsewhere")
     (operation,) = result_of_rows(tmp_path / "stats.csv", row("here")).operations

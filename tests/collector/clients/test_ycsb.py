@@ -187,6 +187,15 @@ def test_a_stall_is_an_interval_without_operations(tmp_path: Path) -> None:
     assert reads.intervals[2].service is None
 
 
+def test_the_end_of_daylight_saving_time_during_a_run_does_not_matter(tmp_path: Path) -> None:
+    line = "2026-10-25 {}:000 {} sec: {} operations; 10 current ops/sec; [READ AverageLatency(us)=90] \n"
+    text = "".join(
+        line.format(*values) for values in (("02:59:50", 5, 50), ("02:00:00", 15, 150), ("02:00:10", 25, 250))
+    )
+    (reads,) = result_of_text(tmp_path / "command.log", text).operations
+    assert [interval.end_s - interval.begin_s for interval in reads.intervals] == pytest.approx([5, 10, 10])
+
+
 def test_status_lines_without_counts_of_a_kind_give_the_intervals_of_the_only_kind(tmp_path: Path) -> None:
     status = "2026-11-29 10:00:0{0}:000 {0} sec: {1} operations; [INSERT AverageLatency(us)=90] \n"
     summary = "[OVERALL], RunTime(ms), 2000\n[OVERALL], Throughput(ops/sec), 100.0\n[INSERT], Operations, 200\n"
