@@ -21,7 +21,9 @@ from collector.clients import result_file
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientInterval, ClientResult, shifted
 from collector.clients.format_registry import choice_of, recognised_format
+from collector.clients.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
 from collector.clients.result_file import ResultFileError, read_result, write_result
+from collector.clients.same_operations import have_same_operations
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
 from collector.runs.run import Run
@@ -32,6 +34,8 @@ Reading = Callable[[Path, FormatChoice, CommandTimes], ClientResult]
 SUFFIX = ".json"
 CHUNK_BYTES = 1 << 20
 PERCENTAGES = (50, 95, 99)
+WAITING_COMMANDS = ("sleep",)
+"""Commands that end when a load is expected to have ended; the load itself is run by something else."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,18 @@ def expanded(text: str) -> list[ResultFile]:
 
 
 def imported(
-    folder: Path, run: Run, file: ResultFile, client_clock_s: float | None = None, read: Reading = read_limited
+    folder: Path,
+    run: Run,
+    file: ResultFile,
+    client_clock_s: float | None = None,
+    load_s: float | None = None,
+    read: Reading = read_limited,
 ) -> ClientResult:
     """Import a file into the run in a directory, replacing an earlier import of the same path; return its result.
 
     `client_clock_s` states how far the client's clock was ahead of the run's. If it is None, the offset of the client
-    host from which the file was collected is used, or 0 for any other file. `read` reads the file. Raises CasstatError.
+    host from which the file was collected is used, or 0 for any other file. `load_s` states how long the load was to
+    run; None if that is unknown. `read` reads the file. Raises CasstatError.
     """
     path = file.path
     try:
@@ -85,7 +95,9 @@ def imported(
         result = read(path, file.choice, _command_times(run))
         clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
         result = replace(shifted(result, -clock_s), source=_source(folder, path), checksum=_checksum(path))
-        _require_overlap(run, result)
+        times = _load_times(folder, run, path, load_s)
+        _require_overlap(run, result, times)
+        result = with_stall(with_outside_note(result, times), times)
         target = _target(folder, path)
         _require_new(folder, target, result)
         target.parent.mkdir(exist_ok=True)
@@ -103,21 +115,22 @@ def _require_regular(path: Path) -> None:
         raise ClientFormatError("not a regular file (hint: write the result to a file)")
 
 
-def import_after_run(folder: Path, run: Run, texts: Sequence[str]) -> None:
+def import_after_run(folder: Path, run: Run, texts: Sequence[str], load_s: float | None = None) -> None:
     """Import the files that `--client` names, the files collected from client hosts, and the commands' output.
 
+    `load_s` is as in `imported`.
     The output is ignored if a file has the command's result, because it has the same operations. Other files are
     ignored if they are not the results of a known load generator. Prints why any other file cannot be imported.
     """
     for text in texts:
         for file in _attempt(partial(expanded, text), "--client ") or ():
-            _attempt(partial(_import_from_run, folder, run, file), "--client ")
+            _attempt(partial(_import_from_run, folder, run, file, load_s), "--client ")
     hosts = [host.results for host in run.client_hosts if host.results]
     for results in hosts:
         for path in sorted((folder / results / FILES_FOLDER).rglob("*")):
-            _attempt(partial(_import_recognised, folder, run, path))
+            _attempt(partial(_import_recognised, folder, run, path, load_s))
     for results in ("", *hosts):
-        _attempt(partial(_import_output, folder, run, results, hosts))
+        _attempt(partial(_import_output, folder, run, results, hosts, load_s))
 
 
 def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
@@ -129,15 +142,15 @@ def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
         return None
 
 
-def _import_from_run(folder: Path, run: Run, file: ResultFile) -> None:
+def _import_from_run(folder: Path, run: Run, file: ResultFile, load_s: float | None) -> None:
     _require_from_run(run, file.path)
-    _import(folder, run, file)
+    _import(folder, run, file, load_s)
 
 
-def _import(folder: Path, run: Run, file: ResultFile) -> None:
+def _import(folder: Path, run: Run, file: ResultFile, load_s: float | None) -> None:
     """Import a file in a way that cannot disturb this process, and print the result's notes. Raises CasstatError."""
     try:
-        result = imported(folder, run, file, read=read_isolated)
+        result = imported(folder, run, file, load_s=load_s, read=read_isolated)
     except CasstatError as error:
         hint = "" if "(hint: " in str(error) else f" (hint: 'casstat import {folder} {file.path}' imports it later)"
         raise CasstatError(f"{error}{hint}") from None
@@ -145,13 +158,13 @@ def _import(folder: Path, run: Run, file: ResultFile) -> None:
         note(f"{file.path}: {one_line(text)}")
 
 
-def _import_recognised(folder: Path, run: Run, path: Path) -> None:
+def _import_recognised(folder: Path, run: Run, path: Path, load_s: float | None) -> None:
     """Import a file if its format is recognised. Raises CasstatError."""
     if form := _recognised(path):
-        _import(folder, run, ResultFile(path, FormatChoice(form)))
+        _import(folder, run, ResultFile(path, FormatChoice(form)), load_s)
 
 
-def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -> None:
+def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str], load_s: float | None) -> None:
     """Import a command's output unless a file has its result; the arguments are as in `_have_files`."""
     output = folder / results / LOG_FILE
     if not _recognised(output):
@@ -160,7 +173,7 @@ def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str]) -
         command = f"casstat import {folder} {output}"
         note(f"{output}: not imported, because a file contains the result (hint: '{command}' imports it as well)")
         return
-    _import_recognised(folder, run, output)
+    _import_recognised(folder, run, output, load_s)
 
 
 def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
@@ -218,6 +231,21 @@ def _command_times(run: Run) -> CommandTimes:
     )
 
 
+def _load_times(folder: Path, run: Run, path: Path, load_s: float | None) -> LoadTimes:
+    """Return when the load of a file ran, as far as the run's command shows."""
+    times, command = _command_times(run), run.command
+    if command is None:
+        return LoadTimes(times.begin_s, times.end_s, load_s)
+    is_written_by_command = (
+        not _path_from(folder, path).is_absolute()
+        or times.begin_s <= path.stat().st_mtime <= times.end_s + MAX_OUTSIDE_S
+    ) and Path(command.words[0]).name not in WAITING_COMMANDS
+    until_s = None
+    if command.ended_by_duration and command.duration_s is not None:
+        until_s = command.begin_s + command.duration_s
+    return LoadTimes(times.begin_s, times.end_s, load_s, until_s, is_written_by_command)
+
+
 def _clock_s(folder: Path, run: Run, path: Path, result: ClientResult) -> float:
     """Return how far the clock was ahead on the client host from which a file was collected.
 
@@ -257,13 +285,23 @@ def _checksum(path: Path) -> str:
 
 
 def _require_new(folder: Path, target: Path, result: ClientResult) -> None:
-    """Raise ClientFormatError if a copy of the file has been imported, because its operations would count twice."""
+    """Raise ClientFormatError if the file's operations would count twice, because another file has them, too."""
     for path, known in _stored(folder):
-        if known.checksum == result.checksum and path != target:
+        if path == target:
+            continue
+        if known.checksum == result.checksum:
             raise ClientFormatError(f"already imported as {known.source} (hint: delete {path} to import it again)")
+        if _host_of(known) == _host_of(result) and have_same_operations(known, result):
+            reason = f"not imported, because {known.source} has the same operations, which count once"
+            raise ClientFormatError(f"{reason} (hint: delete {path} to import this file instead)")
 
 
-def _require_overlap(run: Run, result: ClientResult) -> None:
+def _host_of(result: ClientResult) -> str:
+    """Return the directory of the client host from which a result was collected; "" for other results."""
+    return result.source.partition(f"/{FILES_FOLDER}/")[0] if f"/{FILES_FOLDER}/" in result.source else ""
+
+
+def _require_overlap(run: Run, result: ClientResult, times: LoadTimes) -> None:
     """Raise ClientFormatError if the result and the run have no time in common."""
     span_s = result.span_s
     if span_s is None:
@@ -272,7 +310,7 @@ def _require_overlap(run: Run, result: ClientResult) -> None:
     run_end_s = _command_times(run).end_s if run.end_s is None else run.end_s
     if begin_s < run_end_s and run.begin_s < end_s:
         return
-    offset_s = begin_s - _command_times(run).begin_s
+    offset_s = fitting_offset_s(span_s, times)
     ranges = (
         f"its operations, {_range_text(begin_s, end_s)}, do not overlap the run, {_range_text(run.begin_s, run_end_s)}"
     )

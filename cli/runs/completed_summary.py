@@ -1,6 +1,6 @@
 """The summary of a completed run: its nodes, its client hosts and its client results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -13,9 +13,11 @@ from cli.runs.client_results import results_in
 from cli.runs.clients.client_host_summary import with_client_peaks
 from cli.runs.run_summary import RunSummary, summary_of
 from collector.journal.read_limits import MAX_MEMORY_BYTES
-from collector.runs.run import Run
+from collector.runs.run import Run, RunCondition
 from exporters.summary.client_values import with_client_values
+from exporters.summary.conditions import condition_of
 from exporters.summary.error_share import with_error_share
+from exporters.summary.phase_summary import PhaseSummary
 
 Result = TypeVar("Result")
 
@@ -41,3 +43,17 @@ def completed_summary(folder: Path, run: Run) -> RunSummary | None:
     phases = attempt(lambda: with_client_peaks(folder, run, summary.phases)) or summary.phases
     phases = attempt(lambda: with_client_values(phases, results_in(folder))) or phases
     return replace(summary, phases=with_error_share(phases))
+
+
+def with_checked_conditions(run: Run, summary: RunSummary | None) -> Run:
+    """Return the run with the results of its conditions; a condition that this version cannot parse is unchanged."""
+    summaries = summary.phases if summary else []
+    return replace(run, conditions=tuple(_checked(condition, summaries) for condition in run.conditions))
+
+
+def _checked(condition: RunCondition, summaries: Sequence[PhaseSummary]) -> RunCondition:
+    try:
+        reasons = tuple(condition_of(condition.text).failures(summaries))
+    except ValueError:
+        return condition
+    return replace(condition, met=bool(reasons), reasons=reasons)

@@ -2,22 +2,21 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from cli.errors import CasstatError, note
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
-from cli.runs.completed_summary import attempt, completed_summary
+from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
 from cli.runs.report_program import HTML_FILE, write_report
 from cli.runs.run_summary import RunSummary
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
 from collector.printable import count_text, one_line, printable_json
-from collector.runs.run import Run, RunCondition
+from collector.runs.run import Run
 from collector.runs.run_file import write_run
-from exporters.summary.conditions import condition_of
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
 
@@ -37,8 +36,7 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
     if summary is not None:
         attempt(lambda: _write_summary(folder, summary.phases))
     if run.conditions:
-        summaries = summary.phases if summary else []
-        run = replace(run, conditions=tuple(_checked(condition, summaries) for condition in run.conditions))
+        run = with_checked_conditions(run, summary)
         attempt(lambda: _write_run(folder, run))
     attempt(lambda: merge_into(MergeSettings((folder,)), folder / MERGED_FOLDER, quiet=True))
     settings = MergeSettings((folder,), points=POINTS)
@@ -55,12 +53,16 @@ def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> b
 def summarise(folder: Path, run: Run) -> None:
     """Write the summary of a run to its directory, and print it; if the run has a report, update it.
 
-    If a step fails, prints its error.
+    Checks the run's conditions again. If a step fails, prints its error.
     """
     summary = completed_summary(folder, run)
     if summary is not None:
         attempt(lambda: _write_summary(folder, summary.phases))
+        if run.conditions:
+            run = with_checked_conditions(run, summary)
+            attempt(lambda: _write_run(folder, run))
         _print_summary(run, summary)
+        _print_conditions(run)
         if (folder / HTML_FILE).exists():
             attempt(lambda: write_report(folder, run, summary, folder))
 
@@ -92,15 +94,6 @@ def _print_summary(run: Run, summary: RunSummary | None) -> None:
     if missing:
         names = ", ".join(one_line(node.name or node.address) for node in missing)
         echo(f"{count_text(len(missing), 'node')} missing: {one_line(names)}", err=True)
-
-
-def _checked(condition: RunCondition, summaries: Sequence[PhaseSummary]) -> RunCondition:
-    """Return a condition with its result; if this version cannot parse it, return it unchanged."""
-    try:
-        reasons = tuple(condition_of(condition.text).failures(summaries))
-    except ValueError:
-        return condition
-    return replace(condition, met=bool(reasons), reasons=reasons)
 
 
 def _print_conditions(run: Run) -> None:

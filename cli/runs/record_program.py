@@ -49,7 +49,10 @@ Around = Callable[[Plan], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class RecordSettings:
-    """The options of `casstat record`; see `casstat record --help`."""
+    """The options of `casstat record`; see `casstat record --help`.
+
+    load_s  how long the command's load is to run, for a program that knows it; None otherwise.
+    """
 
     command: tuple[str, ...]
     nodes: tuple[str, ...] = ()
@@ -68,6 +71,7 @@ class RecordSettings:
     report: bool = True
     clients: tuple[str, ...] = ()
     serve: str | None = None
+    load_s: float | None = None
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
@@ -129,7 +133,7 @@ def recorded_run(settings: RecordSettings, around: Around | None = None) -> Reco
         stack.callback(_tidy, start.folder, is_new=is_new)
         _require_space(start.folder)
         result, run = _recorded(start, stack, around)
-    import_after_run(start.folder, run, settings.clients)
+    import_after_run(start.folder, run, settings.clients, settings.load_s)
     met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
     return RecordedRun(start.folder, result, met)
 

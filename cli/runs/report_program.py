@@ -12,7 +12,7 @@ from cli.recordings.run_defaults import read_run_in, run_at
 from cli.recordings.settings_of_run import run_settings
 from cli.runs.client_results import results_in
 from cli.runs.compare_program import comparison_of, require_numpy
-from cli.runs.completed_summary import attempt, completed_summary
+from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
 from cli.runs.run_folder import is_being_recorded
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary
@@ -52,6 +52,8 @@ def report(settings: ReportSettings) -> list[Path]:
         raise CasstatError(f"{settings.run}: cannot write a report without a summary")
     cost = None if settings.cost_per_hour is None else Cost(settings.cost_per_hour, settings.currency)
     baseline = None if settings.baseline is None else _baseline(settings.baseline, settings.run)
+    # Client results may have been imported since the conditions were checked.
+    run = with_checked_conditions(run, summary)
     return write_report(settings.run, run, summary, settings.folder or settings.run, cost, baseline)
 
 

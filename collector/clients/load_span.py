@@ -169,5 +169,5 @@ def _hint(span_s: tuple[float, float], times: LoadTimes) -> str:
 
 
 def fitting_offset_s(span_s: tuple[float, float], times: LoadTimes) -> float:
-    """Return how far a client's clock must have been ahead for its result to be in the middle of the command."""
-    return (sum(span_s) - times.begin_s - times.end_s) / 2
+    """Return how far a client's clock was ahead if its result began when the command did."""
+    return span_s[0] - times.begin_s

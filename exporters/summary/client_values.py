@@ -30,9 +30,14 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 def with_client_values(summaries: Sequence[PhaseSummary], results: Sequence[ClientResult]) -> list[PhaseSummary]:
-    """Return the summaries with the columns of client results."""
+    """Return the summaries with the columns and the notes of client results."""
+    notes = tuple(f"{result.source}: {text}" for result in results for text in result.notes)
     return [
-        replace(summary, values={**summary.values, **client_values(results, summary.begin_s, summary.end_s)})
+        replace(
+            summary,
+            values={**summary.values, **client_values(results, summary.begin_s, summary.end_s)},
+            client_notes=notes,
+        )
         for summary in summaries
     ]
 

@@ -52,6 +52,7 @@ class PhaseSummary:
                   that nodes discarded because of overload, and the columns of `client_values`.
     peaks         the highest values over all nodes.
     client_peaks  the highest values over all client hosts.
+    client_notes  what a reader of the client results should know, each as one line.
     """
 
     name: str
@@ -60,6 +61,7 @@ class PhaseSummary:
     values: Mapping[str, Cell]
     peaks: Mapping[str, Peak]
     client_peaks: Mapping[str, Peak] = field(default_factory=dict)
+    client_notes: tuple[str, ...] = ()
 
 
 def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:

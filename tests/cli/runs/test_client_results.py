@@ -17,40 +17,23 @@ from cli.runs.client_results import import_after_run, result_lines, results_in
 from cli.runs.finish import summarise
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunNode, RunPhase
+from collector.runs.run import ClientHost, NodeClock
 from collector.runs.run_file import read_run, write_run
-from tests.collector.cluster.recorded_nodes import busy, record
+from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
 
 LATTE = Path(__file__).parents[2] / "captures" / "clients" / "latte-read-3node.json"
-# The times of the capture's first and last sample.
-BEGIN_S, LENGTH_S = 1_795_245_174.442, 60.0
+START_TIME = "2026-11-21T07:12:54.442135362Z"
 OPERATIONS = 59_482
-
-
-def run_in(folder: Path, begin_s: float = BEGIN_S, client_hosts: tuple[ClientHost, ...] = ()) -> Path:
-    """Write a run with one node and two phases, and return its directory."""
-    record(folder / "nodes" / "n1", busy("n1", 70, begin_s=begin_s - 5))
-    end_s = begin_s + LENGTH_S + 3
-    phases = (
-        RunPhase("warm-up", begin_s, begin_s + 10.5, measured=False),
-        RunPhase("first", begin_s + 10.5, begin_s + 30.5),
-        RunPhase("second", begin_s + 30.5, end_s),
-    )
-    node = RunNode("n1", "http://n1", "nodes/n1", 70, interval_s=1.0)
-    command = RunCommand(("latte", "run"), begin_s, end_s - 1, 0)
-    write_run(
-        folder,
-        Run("load", begin_s, end_s, "0.1", {}, (node,), command, phases, warm_up_s=10.5, client_hosts=client_hosts),
-    )
-    return folder
 
 
 def short_results(*tags: str) -> Iterator[str]:
     """Yield a report with three samples for each tag; reports with different tags are different results."""
     content = json.loads(LATTE.read_text())
     del content["result"]["log"][3:]
-    for tag in tags:
+    for number, tag in enumerate(tags):
         content["conf"]["tags"] = [tag]
+        # With the same times, they would have the same operations.
+        content["result"]["start_time"] = START_TIME.replace("54.4", f"54.{number}")
         yield json.dumps(content)
 
 
@@ -95,6 +78,7 @@ def test_files_with_the_same_name_are_different_results_but_copies_count_once(
         path = tmp_path / name / "result.json"
         path.parent.mkdir()
         content["conf"]["tags"] = tags
+        content["result"]["start_time"] = START_TIME if tags == ["1"] else START_TIME.replace("54.4", "54.5")
         path.write_text(json.dumps(content))
     assert main(["import", str(folder), str(tmp_path / "a" / "result.json"), str(tmp_path / "b" / "result.json")]) == 0
     assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(2000, rel=0.03)

@@ -1,0 +1,157 @@
+"""What `casstat import` notes and refuses so that each operation counts once, at the time when it ended."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import main
+from cli.runs.client_results import import_after_run, results_in
+from collector.runs.run import ClientHost, RunCommand, RunCondition
+from collector.runs.run_file import read_run
+from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
+from tests.collector.clients.k6_output import Sample, csv_text, json_text
+
+
+def total(folder: Path) -> dict[str, Any]:
+    """Return the total of the run's summary."""
+    content: list[dict[str, Any]] = json.loads((folder / "summary.json").read_text())
+    return content[-1]
+
+
+def operations(path: Path, begin_s: float, length_s: float, per_s: int = 100, latency_ms: float = 2.0) -> Path:
+    """Write a generic CSV with operations at a constant rate."""
+    rows = (f"{begin_s + index / per_s:.4f},read,{latency_ms}," for index in range(int(length_s * per_s)))
+    path.write_text("time_s,operation,latency_ms,error\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def intervals(path: Path, begin_s: float, length_s: float, number: int) -> Path:
+    """Write a generic CSV with intervals of 100 operations/s."""
+    rows = (f"{begin_s + index * length_s:.3f},{length_s:g},{100 * length_s:.0f},5" for index in range(number))
+    path.write_text("time_s,duration_s,operations,p99_ms\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_clients_with_intervals_of_different_lengths_add_up(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run")
+    a = intervals(tmp_path / "A.csv", BEGIN_S - 5, 10, 8)
+    b = intervals(tmp_path / "B.csv", BEGIN_S - 3, 1, 75)
+    for file, rate in ((a, 100), (b, 200)):
+        assert main(["import", str(folder), str(file)]) == 0
+        assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(rate, abs=0.01)
+
+
+def test_two_load_generators_with_equal_numbers_and_latencies_are_not_taken_for_one(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run")
+    files = [operations(tmp_path / f"{number}.csv", BEGIN_S + number * 0.5, 60) for number in range(2)]
+    files += [intervals(tmp_path / f"rows{number}.csv", BEGIN_S + 0.1 + number * 0.5, 1, 60) for number in range(2)]
+    assert main(["import", str(folder), *map(str, files)]) == 0
+    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(400, rel=0.001)
+
+
+def requests() -> list[Sample]:
+    """Return 6,000 requests of k6 in 60 s, all of the same latency."""
+    tags = {"expected_response": "true", "method": "GET", "name": "/", "status": "200", "url": "/"}
+    begin_ns = round(BEGIN_S * 1e9)
+    return [Sample("http_req_duration", begin_ns + index * 10**7, 5.0, tags) for index in range(6000)]
+
+
+@pytest.mark.parametrize("first", [csv_text, json_text])
+@pytest.mark.parametrize("host", ["", "results/0-gen1"])
+def test_two_files_with_the_same_operations_count_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], first: Callable[..., str], host: str
+) -> None:
+    hosts = (ClientHost("gen1", "ssh://gen1", results=host),) if host else ()
+    folder = run_in(tmp_path / "run", client_hosts=hosts)
+    place = folder / host / "files" if host else tmp_path
+    place.mkdir(parents=True, exist_ok=True)
+    for name, form in (("r.1", first), ("r.2", json_text if first is csv_text else csv_text)):
+        (place / name).write_text(form(requests()))
+    import_after_run(folder, read_run(folder), [] if host else [f"{place}/r.*"])
+    assert len(results_in(folder)) == 1
+    errors = capsys.readouterr().err
+    assert "r.1 has the same operations, which count once (hint: delete " in errors
+    assert main(["report", str(folder)]) == 0
+    result = results_in(folder)[0]
+    assert sum(part.completed for part in result.operations[0].intervals) == 6000
+
+
+def test_equal_results_of_two_client_hosts_are_those_of_two_load_generators(tmp_path: Path) -> None:
+    hosts = tuple(ClientHost(f"gen{n}", f"ssh://gen{n}", results=f"results/{n}-gen{n}") for n in range(2))
+    folder = run_in(tmp_path / "run", client_hosts=hosts)
+    for number, host in enumerate(hosts):
+        place = folder / host.results / "files"
+        place.mkdir(parents=True)
+        file = operations(place / "ops.csv", BEGIN_S, 60)
+        # Equal files would be copies.
+        file.write_text(file.read_text() + "\n" * number)
+    import_after_run(folder, read_run(folder), ())
+    assert len(results_in(folder)) == 2
+
+
+@pytest.mark.parametrize("ahead_s", [12.0, -7.5])
+def test_operations_outside_of_the_run_are_stated_with_the_clock_that_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ahead_s: float
+) -> None:
+    folder = run_in(tmp_path / "run")
+    file = operations(tmp_path / "ops.csv", BEGIN_S + ahead_s, LENGTH_S)
+    assert main(["import", str(folder), str(file)]) == 0
+    # The command lasts 2 s longer than the load, and clocks may differ by 1 s.
+    outside = 100 * (ahead_s - 3 if ahead_s > 0 else -ahead_s - 1)
+    printed = capsys.readouterr().out
+    (text,) = results_in(folder)[0].notes
+    assert int(text.split()[0].replace(",", "")) == pytest.approx(outside, abs=100)
+    assert "of 6,000 operations lie outside of the run" in text
+    assert f"--client-clock {ahead_s:.1f})" in text
+    assert text in printed
+    assert total(folder)["client_notes"] == [f"ops.csv: {text}"]
+    assert main(["report", str(folder)]) == 0
+    assert "lie outside of the run" in (folder / "report.md").read_text()
+    assert main(["import", str(folder), str(file), "--client-clock", str(ahead_s)]) == 0
+    assert "lie outside" not in capsys.readouterr().out
+    assert results_in(folder)[0].notes == ()
+
+
+def test_a_file_that_is_longer_than_the_run_may_contain_other_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    file = operations(tmp_path / "ops.csv", BEGIN_S - 100, 160)
+    assert main(["import", str(folder), str(file)]) == 0
+    assert "check whether the file contains other runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "is_from_run", "rate"),
+    [(("latte", "run"), True, 100 * 29.5 / 51.5), (("latte", "run"), False, 100), (("sleep", "60"), True, 100)],
+)
+def test_a_stall_until_the_command_ends_counts_as_time(
+    tmp_path: Path, words: tuple[str, ...], is_from_run: bool, rate: float
+) -> None:
+    end_s = BEGIN_S + 62
+    folder = run_in(tmp_path / "run", command=RunCommand(words, BEGIN_S, end_s, 0))
+    file = operations(tmp_path / "ops.csv", BEGIN_S, 40)
+    changed_s = end_s if is_from_run else end_s + 3600
+    os.utime(file, (changed_s, changed_s))
+    assert main(["import", str(folder), str(file)]) == 0
+    # The measured phases begin 10.5 s after the command.
+    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(rate, rel=0.005)
+
+
+def test_the_conditions_are_checked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "the run has no value for client_p99_ms"
+    texts = ("client_p99_ms > 10", "client_p99_ms > 1")
+    folder = run_in(tmp_path / "run", conditions=tuple(RunCondition(text, True, (reason,)) for text in texts))
+    assert main(["report", str(folder)]) == 0
+    assert main(["import", str(folder), str(operations(tmp_path / "ops.csv", BEGIN_S, 60))]) == 0
+    assert [condition.met for condition in read_run(folder).conditions] == [False, True]
+    assert "casstat: --fail-if 'client_p99_ms > 1': client_p99_ms is 2.0" in capsys.readouterr().err
+    for _ in range(2):
+        report = (folder / "report.md").read_text()
+        assert reason not in report
+        assert "Conditions of --fail-if that are not met: 'client_p99_ms " in report.replace("\\", "")
+        assert main(["report", str(folder)]) == 0

@@ -1,0 +1,60 @@
+"""Two files of one load generator have the same operations; two load generators do not, however similar they are."""
+
+from dataclasses import replace
+
+import pytest
+
+from collector.clients.client_latency import Latency
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.same_operations import have_same_operations
+
+
+def result(
+    begin_s: float = 100.0, number: int = 20, completed: int = 100, ms: float = 5.0, **other: str
+) -> ClientResult:
+    latency = Latency({round(ms * 1e6): completed})
+    intervals = tuple(
+        ClientInterval(begin_s + second, begin_s + second + 1, completed, service=latency) for second in range(number)
+    )
+    return ClientResult(other.get("format", "a"), "tool", "file", (Operation(other.get("name", "read"), intervals),))
+
+
+def summarised(of: ClientResult, **stated_s: float) -> ClientResult:
+    """Return a result of another format with only a total and percentiles, under another name."""
+    total = of.operations[0].summary
+    assert total is not None
+    latency = Latency(stated_s={float(name[1:]): value_s for name, value_s in stated_s.items()}) if stated_s else None
+    return replace(of, format="b", operations=(Operation("", (), replace(total, service=latency)),))
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        (result(), True),
+        # Load generators that run side by side.
+        (result(100.5), False),
+        (result(100.001), False),
+        (result(ms=5.1), False),
+        (result(completed=101), False),
+        (result(name="write"), False),
+        # The same operations in another format.
+        (result(100.4, format="b"), True),
+        (result(101.5, format="b"), False),
+        (result(format="b", completed=90), False),
+        (result(format="b", ms=5.1), True),
+        (result(format="b", ms=6.0), False),
+        (result(format="b", number=15), False),
+        (summarised(result(), p50=0.005, p99=0.00501), True),
+        (summarised(result(), p50=0.005, p99=0.008), False),
+        # Without latencies, the numbers must be equal.
+        (summarised(result()), True),
+        (summarised(result(completed=99)), False),
+        (replace(result(), operations=()), False),
+    ],
+)
+def test_results(other: ClientResult, is_same: bool) -> None:
+    assert have_same_operations(result(), other) == have_same_operations(other, result()) == is_same
+
+
+def test_the_position_of_a_result_without_times_of_day_is_an_estimate() -> None:
+    assert have_same_operations(result(), replace(result(104.0, format="b"), estimated_clock=True))
