@@ -176,7 +176,7 @@ class StressRun:
             _require_consistent(before, row)
             if rate and row.time_s - begin_s > count / (rate - 0.5) + 1.5 * RESOLUTION_S:
                 # The row's interval is shorter than the time since the previous row: nothing completed before it.
-                stalled_until_s = round(row.time_s - count / rate, 1)
+                stalled_until_s = round(row.time_s - max(count / rate, RESOLUTION_S), 1)
                 spans.append((begin_s, stalled_until_s))
                 begin_s = stalled_until_s
             spans.append((begin_s, row.time_s))
