@@ -30,11 +30,13 @@ MAX_TOKEN_BYTES = 16 << 20
 MAX_DEPTH = 100
 # JMeter writes control characters as character references that XML does not allow.
 _FORBIDDEN = re.compile(rb"&#x(?:[0-8bcef]|1[0-9a-f]|fff[ef]|d[89a-f][0-9a-f]{2});")
+# Processing instructions (JMeter writes that of `jmeter.save.saveservice.xml_pi`) and comments may come first.
+_BEGIN = re.compile(r"\s*(?:(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE\b[^>]*>)\s*)*<testResults\b", re.DOTALL)
 _REFERENCE_BYTES = len(b"&#xffff;")
 
 
 def recognises(head: str) -> bool:
-    return bool(re.match(r"\s*(<\?xml[^>]*>\s*)?<testResults\b", head))
+    return bool(_BEGIN.match(head))
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
@@ -155,7 +157,7 @@ class _Document:
 
     def _number(self, attributes: Mapping[str, str], name: str, limit: int) -> int:
         text = attributes.get(name, "")
-        if not (text.isdecimal() and text.isascii() and int(text[:19]) < limit):
+        if not (text.isdecimal() and text.isascii() and len(text) < 20 and int(text) < limit):
             raise ClientFormatError(
                 f"line {self.line}: the attribute {name} is not a number of milliseconds: {one_line(text)[:40]}"
             )

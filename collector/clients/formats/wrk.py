@@ -21,6 +21,7 @@ NAME = "wrk"
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
 _RUN = re.compile(r"Running \S+ test @ ", re.MULTILINE)
+_RESULTS = re.compile(r"\s*(?:Thread Stats\b|\d+ requests in )")
 _DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
 # Each pair has a pattern for the beginning of a line, and one for the whole line.
 _PERCENTILE = re.compile(r"\s*[\d.]+%"), re.compile(r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME)
@@ -67,6 +68,7 @@ class _Run:
     def __init__(self) -> None:
         self.requests: int | None = None
         self.is_wrk2 = False
+        self._has_begun = False
         self._stated_length_s = 0.0
         self._precision_s = 0.0
         self._rate: float | None = None
@@ -75,7 +77,14 @@ class _Run:
         self._stated_s: defaultdict[str, dict[float, float]] = defaultdict(dict)
 
     def add(self, text: str) -> bool:
-        """Add a line; return false if it is damaged. Other programs' lines are ignored."""
+        """Add a line; return false if it is damaged. Lines of other programs and of wrk's scripts are ignored.
+
+        wrk prints its results in one piece, from the statistics of its threads to the rates.
+        """
+        self._has_begun |= bool(_RESULTS.match(text))
+        if not self._has_begun or self._rate is not None:
+            self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
+            return True
         if match := _DISTRIBUTION.fullmatch(text):
             self._begin_distribution(match["kind"])
             return True
@@ -92,7 +101,6 @@ class _Run:
                 if match:
                     take(*match.groups())
                 return match is not None
-        self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
         return True
 
     def _begin_distribution(self, kind: str) -> None:
@@ -128,7 +136,7 @@ class _Run:
         tolerance = self._rate * self._precision_s + 0.01 * self._stated_length_s + 1
         if abs(self._rate * self._stated_length_s - self.requests) > tolerance:
             raise ClientFormatError("the number of requests contradicts the requests per second")
-        if self._failed_responses > self.requests:
+        if max(self._failed_responses) > self.requests:
             raise ClientFormatError("more failed responses than requests")
 
     @property
@@ -137,16 +145,23 @@ class _Run:
         return self.requests / self._rate if self.requests and self._rate else self._stated_length_s
 
     @property
-    def _failed_responses(self) -> int:
-        """The number of failed responses: those with an error status and, in wrk, those after the timeout.
+    def _failed_responses(self) -> tuple[int, int]:
+        """The numbers of responses with an error status and of those after the timeout, which may be the same ones.
 
-        wrk2 does not count timeouts by request.
+        wrk2 does not count timeouts by request, so they are 0.
         """
-        return self._errors["status"] + (0 if self.is_wrk2 else self._errors["timeout"])
+        return self._errors["status"], 0 if self.is_wrk2 else self._errors["timeout"]
 
     def total(self, begin_s: float, end_s: float) -> ClientInterval:
-        completed = (self.requests or 0) - self._failed_responses
+        requests = self.requests or 0
+        status, timeout = self._failed_responses
+        # As many as possible are counted as failed; each only once.
+        failed = min(status + timeout, requests)
+        completed = requests - failed
         errors = {kind: count for kind, count in self._errors.items() if count}
+        if timeout:
+            errors["timeout"] = failed - status
+        errors = {kind: count for kind, count in errors.items() if count}
         response, service = (self._latency(kind) if completed else None for kind in ("response", "service"))
         return ClientInterval(begin_s, end_s, completed, errors, response, service)
 
@@ -161,6 +176,13 @@ class _Run:
             notes.append("wrk adds estimated latencies for requests that were delayed by slow ones")
         else:
             notes.append("wrk2's latencies do not include its calibration, about the first ten seconds")
+        status, timeout = self._failed_responses
+        if status and timeout and max(status, timeout) < min(status + timeout, self.requests or 0):
+            most = min(status + timeout, self.requests or 0)
+            notes.append(
+                f"{max(status, timeout):,} to {most:,} requests failed: late responses with an error status are in two "
+                f"of wrk's counters; {most:,} are counted"
+            )
         if self._errors["status"] and self._stated_s:
             notes.append(f"the latencies include those of {count_text(self._errors['status'], 'failed request')}")
         if self.is_wrk2 and self._errors["timeout"]:

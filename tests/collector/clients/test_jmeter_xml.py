@@ -139,3 +139,33 @@ def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
 def test_an_unknown_encoding_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ClientFormatError, match="line 1: unknown encoding"):
         result_of(tmp_path / "file", HEAD.replace("UTF-8", "TF-8") + SAMPLE + END)
+
+
+@pytest.mark.parametrize(
+    "prolog",
+    [
+        '<?xml version="1.0"?>\n<!-- a > b -->\n<?xml-stylesheet type="text/xsl" href="a.xsl"?>\n',
+        '<?xml-stylesheet href="a>b"?>',
+        "<!-- <testResults> -->\n",
+        "",
+    ],
+)
+def test_comments_and_instructions_may_come_first(tmp_path: Path, prolog: str) -> None:
+    capture = CAPTURES / "jmeter-xml-stylesheet.jtl"
+    expected = recognised_format(capture).read(capture, TIMES)
+    (operation,) = expected.operations
+    assert operation.summary is not None
+    assert operation.summary.completed == 2
+    assert operation.summary.service is not None
+    assert operation.summary.service.percentiles_s((50, 100)) == [0.1, 0.2]
+    text = capture.read_text()
+    path = tmp_path / "results.jtl"
+    path.write_text(prolog + text[text.index("<testResults") :])
+    assert recognised_format(path).read(path, TIMES).operations == expected.operations
+
+
+def test_a_number_of_any_length_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "results.jtl"
+    path.write_text(f'<testResults version="1.2">\n<sample t="{"0" * 9000}5" ts="1" s="true"/>\n</testResults>\n')
+    with pytest.raises(ClientFormatError, match="attribute t is not a number"):
+        recognised_format(path).read(path, TIMES)

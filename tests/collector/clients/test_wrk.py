@@ -152,6 +152,48 @@ def test_of_several_runs_the_last_one_counts(tmp_path: Path) -> None:
     assert "1 earlier run" in result.notes[-1]
 
 
+def test_lines_of_scripts_and_of_other_programs_are_ignored(tmp_path: Path) -> None:
+    (operation,) = result_of(CAPTURES / "wrk-lua-percentiles.log").operations
+    assert operation.summary is not None
+    assert operation.summary.completed == 80_120
+    assert operation.summary.service is None
+    before = "100% done\n7 requests made\nSocket errors: none\n  Latency Distribution of mine\n"
+    after = "50%,1050\n  99%: 1.2ms\n 99.9%  3.00 ms\n12 requests\nRequests/sec of mine: 5\n0.921 1.000 text\n"
+    lines = STATUS.read_text().splitlines(keepends=True)
+    path = tmp_path / "wrk.log"
+    path.write_text("".join([lines[0], before, *lines[1:], after]))
+    os.utime(path, (TIMES.end_s, TIMES.end_s))
+    expected = tmp_path / "expected.log"
+    expected.write_text(STATUS.read_text())
+    os.utime(expected, (TIMES.end_s, TIMES.end_s))
+    assert result_of(path).operations == result_of(expected).operations
+
+
+@pytest.mark.parametrize(
+    ("requests", "timeout", "status", "completed", "errors", "note"),
+    [
+        (420, 420, 420, 0, {"status": 420}, ""),
+        (420, 400, 300, 0, {"status": 300, "timeout": 120}, "400 to 420 requests failed"),
+        (420, 20, 30, 370, {"status": 30, "timeout": 20}, "30 to 50 requests failed"),
+        (420, 20, 0, 400, {"timeout": 20}, ""),
+    ],
+)
+def test_late_responses_with_an_error_status_fail_once(
+    tmp_path: Path, requests: int, timeout: int, status: int, completed: int, errors: dict[str, int], note: str
+) -> None:
+    text = (CAPTURES / "wrk-late-error-responses.log").read_text()
+    text = text.replace("420 requests in", f"{requests} requests in").replace("timeout 420", f"timeout {timeout}")
+    text = text.replace("responses: 420", f"responses: {status}")
+    path = tmp_path / "wrk.log"
+    path.write_text(text)
+    result = result_of(path)
+    (operation,) = result.operations
+    assert operation.total is not None
+    assert (operation.total.completed, operation.total.errors) == (completed, errors)
+    assert note in " ".join(result.notes)
+    assert ("requests failed:" in " ".join(result.notes)) == bool(note)
+
+
 def test_without_percentiles_there_is_a_hint(tmp_path: Path) -> None:
     text = "".join(line for line in STATUS.read_text().splitlines(True) if "%  " not in line)
     result, total = total_of_text(tmp_path / "command.log", text)
