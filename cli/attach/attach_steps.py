@@ -14,6 +14,7 @@ from cli.attach.target_process import AT_START, DISABLED, java_for, runner, subj
 from cli.errors import CasstatError
 from cli.parameters.access_advice import JOLOKIA, hint_for
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
+from collector.host.listeners import listener_problem
 from collector.jolokia.client import Jolokia, UrlError
 from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.node_facts import RELEASE, read_facts
@@ -104,7 +105,8 @@ class Task:
         """Wait until the node responds; return its description. Raises SourceError if it does not respond in time."""
         ends_s = time.monotonic() + patience_s
         access = JolokiaAccess(agent.user, agent.password, hint=hint_for(JOLOKIA))
-        with closing(Jolokia(url, access)) as jolokia:
+        owners = {self.node.uid}
+        with closing(Jolokia(url, access, lambda host, port: listener_problem(host, port, owners))) as jolokia:
             while True:
                 try:
                     return self._identify(jolokia)

@@ -9,7 +9,10 @@ import click
 from cli.attach.attach_steps import Task
 from cli.attach.jolokia_agent_options import Agent
 from cli.attach.target_process import chosen
-from collector.host.cassandra_processes import local_nodes
+from cli.errors import CasstatError
+from cli.line.line_settings import LineSettings
+from cli.node.node_selection import nodes_here
+from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from collector.secrets import SecretError, read_password
 from exporters.api.listen_address import ListenError, parse_address
 
@@ -49,6 +52,7 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
 @click.option("--user", default="", metavar="NAME", help="User name that clients must present.")
 @click.option("--password-file", type=_FILE, metavar="FILE", help="File with that user's password (mode 0600).")
 @click.option("--detach", is_flag=True, help="Detach Jolokia.")
+@TRUSTED_USER
 def command(
     pid: int | None,
     jar: Path,
@@ -58,6 +62,7 @@ def command(
     user: str,
     password_file: Path | None,
     detach: bool,
+    trusted_user: tuple[str, ...],
 ) -> None:
     """Attach Jolokia to a running Cassandra without a restart
 
@@ -69,7 +74,11 @@ def command(
     agent = Agent(host or listen[0], port or listen[1], user, _password(user, password_file))
     if not agent.is_private and not user:
         raise click.UsageError(f"{agent.host} is not a loopback address (hint: use --user and --password-file)")
-    here = local_nodes()
+    found = nodes_here(LineSettings(jolokia=JolokiaSettings(trusted_user=trusted_user)))
+    # A PID names a process, whoever its user is.
+    here = [*found.nodes, *(node for node in found.others if node.pid == pid)]
+    if not here and (message := found.untrusted_message()):
+        raise CasstatError(message)
     task = Task(jar.absolute(), chosen(here, pid), here, os.environ)
     click.echo(task.detach() if detach else task.attach(agent, password_file))
 

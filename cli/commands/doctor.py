@@ -56,13 +56,20 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
     from cli.doctor.examined_node import ExaminedNode
     from cli.doctor.finding import has_problem
     from cli.doctor.report_format import is_coloured, json_lines, text_lines
-    from collector.host.cassandra_processes import local_nodes
+    from cli.node.node_selection import nodes_here
     from collector.model.clock import SystemClock
 
     options = {name: value for name, value in options.items() if value is not None}
     settings = LineSettings(jolokia=jolokia, **options)
+    found = nodes_here(settings)
     case = ExaminedNode(
-        settings, tuple(local_nodes()), _advice(click.get_current_context()), os.environ, uid=os.geteuid()
+        settings,
+        found.nodes,
+        _advice(click.get_current_context()),
+        os.environ,
+        uid=os.geteuid(),
+        others=found.others,
+        users=found.users,
     )
     findings = examine(case, SystemClock(), [os.environ.get(PASSWORD, "")])
     if output == "json":
@@ -87,7 +94,8 @@ def _advice(context: click.Context) -> Any:
         )
         if given and option.name != "output":
             value = context.params[option.name or ""]
-            flags[option.opts[-1]] = f"{value:g}" if isinstance(value, float) else str(value)
+            values = value if isinstance(value, tuple) else (value,)
+            flags[option.opts[-1]] = tuple(f"{item:g}" if isinstance(item, float) else str(item) for item in values)
     return Advice(called(), flags, root=os.geteuid() == 0)
 
 

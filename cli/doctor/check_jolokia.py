@@ -13,6 +13,7 @@ from cli.doctor.check_jolokia_agent import NODELAY, at_start, attach
 from cli.doctor.command_hints import EXAMPLE_URL
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, has_problem, ok, problem, warning
+from cli.node.node_selection import peer_check
 from cli.parameters.jolokia_options import connect
 from collector.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError
@@ -61,7 +62,8 @@ def examine(case: ExaminedNode) -> Transport:
         return Transport((problem(SUBJECT, "no node with a Jolokia agent was found"),))
     if unusable := _passwords(case):
         return Transport(unusable)
-    with closing(connect(case.url, case.settings.jolokia, case.environ)) as jolokia:
+    check_peer = peer_check(case.settings, case.chosen, case.users)
+    with closing(connect(case.url, case.settings.jolokia, case.environ, check_peer)) as jolokia:
         try:
             return _check(case, jolokia)
         except JolokiaError as error:
@@ -90,7 +92,7 @@ def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
 def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
     facts = read_facts(jolokia, TIMEOUT_S)
     (release,) = jolokia.post([RELEASE], TIMEOUT_S)
-    pid = local_pid(facts, case.here)
+    pid = local_pid(facts, case.here, case.others if case.settings.jolokia.jolokia else ())
     if release.get("status") == check_policy.FORBIDDEN and not facts.started_ms:
         return Transport((check_policy.command(case, "read"),))
     if release.get("status") == NOT_FOUND:

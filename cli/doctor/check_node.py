@@ -9,7 +9,8 @@ from cli.doctor.check_jolokia import Transport
 from cli.doctor.command_hints import EXAMPLE_URL
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, ok, problem, warning
-from collector.host.cassandra_processes import LocalNode, NodeFacts
+from cli.node.node_selection import MAX_LISTED, listed
+from collector.host.cassandra_processes import UNKNOWN_ID, LocalNode, NodeFacts
 from collector.host.kernel_files import read_text
 from collector.model.snapshot import SourceError
 
@@ -20,11 +21,27 @@ _HIDDEN = re.compile(r"\bhidepid=(?:1|2|4|noaccess|invisible|ptraceable)\b")
 
 def examine(case: ExaminedNode, facts: NodeFacts | None, transports: Sequence[Transport]) -> list[Finding]:
     """Return the findings about the process; `facts` are the node's facts, or None if it did not respond."""
+    return [*_chosen(case, facts, transports), *_untrusted(case)]
+
+
+def _untrusted(case: ExaminedNode) -> list[Finding]:
+    """Return a warning about processes that are ignored because their users are not trusted."""
+    if not case.others or case.settings.jolokia.jolokia:
+        return []
+    users = dict.fromkeys(node.user for node in case.others if node.uid != UNKNOWN_ID)
+    fixes = alternatives(case.advice.line(trusted_user=user) for user in list(users)[:MAX_LISTED])
+    impact = "they are ignored, and receive no credentials"
+    return [
+        warning(SUBJECT, f"Cassandra processes of users that are not trusted: {listed(case.others)}", impact, *fixes)
+    ]
+
+
+def _chosen(case: ExaminedNode, facts: NodeFacts | None, transports: Sequence[Transport]) -> list[Finding]:
     release = next((transport.release for transport in transports if transport.release), "")
     if facts is not None and not facts.is_local:
         summary = f"{_cassandra(release, facts.address) or 'Cassandra'} is running on another host"
         return [ok(SUBJECT, summary, "CPU, disk and network columns show '-'")]
-    node = next((node for node in case.here if facts and node.pid == facts.pid), case.chosen)
+    node = next((node for node in (*case.here, *case.others) if facts and node.pid == facts.pid), case.chosen)
     if node is not None:
         release = release or (case.release if node == case.chosen else "")
         process = _process(case, node, _cassandra(release, facts.address if facts else ""))

@@ -10,11 +10,12 @@ from cli.demo.java_runtime import javas
 from cli.doctor.check_jolokia import Transport
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, has_problem, ok, problem, warning
+from cli.node.node_selection import nodetool_for
 from collector.host.cassandra_processes import NodeFacts
 from collector.model.snapshot import SourceError
 from collector.nodetool.nodetool_source import PACE
 from collector.nodetool.reports import info, status
-from collector.nodetool.runner import Connection, Nodetool, NodetoolStartError
+from collector.nodetool.runner import Nodetool, NodetoolStartError
 from collector.secrets import is_read_by_others
 
 SUBJECT = "nodetool"
@@ -41,8 +42,7 @@ def examine(case: ExaminedNode, *, used: bool) -> Transport:
     password = _password_file(case)
     if has_problem(password):
         return Transport(password)
-    connection = Connection(case.jmx_port, case.settings.jmx_user, case.settings.jmx_password_file)
-    tool = Nodetool(program, connection, case.environ)
+    tool = nodetool_for(case.settings, program, case.chosen, case.users, case.environ, hint="")
     began_s = time.monotonic()
     try:
         text = tool.run(["info"], TIMEOUT_S)

@@ -18,12 +18,12 @@ class Advice:
     """Builds command lines for hints.
 
     program  the arguments that run casstat.
-    flags    the current options, from the command line or the environment, keyed by their long names.
+    flags    the values of the current options, from the command line or the environment, keyed by their long names.
     root     whether the current user is root; root switches users with runuser instead of sudo.
     """
 
     program: tuple[str, ...] = ("casstat",)
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     root: bool = False
 
     def line(self, **changes: str) -> str:
@@ -42,8 +42,8 @@ class Advice:
         return as_user(user, command, self.root)
 
     def _flags(self, changes: Mapping[str, str]) -> list[str]:
-        named = {f"--{name.replace('_', '-')}": value for name, value in changes.items()}
-        return [word for pair in {**self.flags, **named}.items() for word in pair]
+        named = {f"--{name.replace('_', '-')}": (value,) for name, value in changes.items()}
+        return [word for flag, values in {**self.flags, **named}.items() for value in values for word in (flag, value)]
 
 
 def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:

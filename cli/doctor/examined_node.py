@@ -30,7 +30,13 @@ class Owner:
 
 @dataclass(frozen=True)
 class ExaminedNode:
-    """The node to examine; `here` lists the Cassandra processes on this host, and `uid` is the caller's UID."""
+    """The node to examine.
+
+    here    Cassandra processes of trusted users on this host.
+    others  Cassandra processes of other users.
+    users   UIDs of the trusted users.
+    uid     the caller's UID.
+    """
 
     settings: LineSettings = field(default_factory=LineSettings)
     here: tuple[LocalNode, ...] = ()
@@ -38,6 +44,8 @@ class ExaminedNode:
     environ: Mapping[str, str] = field(default_factory=dict)
     root: Path = Path("/")
     uid: int = 0
+    others: tuple[LocalNode, ...] = ()
+    users: frozenset[int] = frozenset()
 
     @cached_property
     def chosen(self) -> LocalNode | None:

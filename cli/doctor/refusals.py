@@ -49,6 +49,8 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
             case.advice.line(jolokia=f"http://{_in_url(jolokia.host)}:PORT/jolokia"),
             *_as_alternatives(_start(case, jolokia)),
         )
+    if error.reason is Reason.UNTRUSTED:
+        return alternatives((case.advice.line(jolokia=jolokia.url), case.advice.line(trusted_user="USER")))
     if error.reason in _CHANGES:
         changes = {option: _filled(value, jolokia) for option, value in _CHANGES[error.reason].items()}
         return (case.advice.line(**changes),)

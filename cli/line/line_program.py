@@ -13,6 +13,7 @@ from cli.line.event_file import EventFile
 from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.line.missing_names import missing_keyspace_message, missing_port_message
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
+from cli.node.node_selection import nodes_here
 from cli.node.transports import (
     HOST_ONLY,
     Contact,
@@ -21,7 +22,6 @@ from cli.node.transports import (
     first_contact,
     transport_factories,
 )
-from collector.host.cassandra_processes import local_nodes
 from collector.host.disk import parse as parse_disks
 from collector.host.kernel_files import read_text
 from collector.host.network import parse_dev
@@ -132,7 +132,9 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
     is_waiting = False
     while True:
         try:
-            contact = first_contact(transport_factories(settings), make_sampler)
+            # Notes about other processes are printed only once.
+            report = (lambda _: None) if is_waiting else note
+            contact = first_contact(transport_factories(settings, report), make_sampler)
             break
         except NoTransportError:
             message = _missing_port_message(settings)
@@ -177,7 +179,7 @@ def _missing_message(settings: LineSettings, contact: Contact, operations: Opera
 
 def _missing_port_message(settings: LineSettings) -> str:
     """Return the message for a JMX port that is not in use; "" if no port is given, or if it may be in use."""
-    return missing_port_message(settings.jmx_port, local_nodes()) if settings.jmx_port is not None else ""
+    return missing_port_message(settings.jmx_port, nodes_here(settings).nodes) if settings.jmx_port is not None else ""
 
 
 def _selection(settings: LineSettings, view: View) -> Selection:

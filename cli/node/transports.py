@@ -1,7 +1,6 @@
 """Transports to the node (Jolokia or nodetool), as configured or detected."""
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,14 +8,22 @@ import click
 
 from cli.errors import note
 from cli.line.line_settings import LineSettings
-from cli.node.node_selection import jmx_port, jolokia_url, nodetool_path, selected_node
+from cli.node.node_selection import (
+    NodesHere,
+    jmx_port,
+    jolokia_url,
+    nodes_here,
+    nodetool_for,
+    nodetool_path,
+    peer_check,
+    selected_node,
+)
 from cli.parameters.jolokia_options import connect
 from collector.catalogue import BEANS
-from collector.host.cassandra_processes import LocalNode, local_nodes
+from collector.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
-from collector.nodetool.runner import Connection, Nodetool
 from collector.sampling.node_sampler import NodeSampler, Transport
 from collector.sampling.selection import Selection
 from collector.secrets import is_read_by_others
@@ -89,32 +96,46 @@ def transport_factories(
     if settings.source == HOST_ONLY:
         yield HOST_ONLY, lambda _selection, _clock: None
         return
-    nodes_here = local_nodes()
-    node = selected_node(settings, nodes_here)
-    _report_selection(settings, nodes_here, report)
-    if settings.source != "nodetool" and (url := jolokia_url(settings, node, nodes_here)):
-        jolokia = connect(url, settings.jolokia)
-        yield "jolokia", lambda selection, clock: MBeanSource(jolokia, BEANS, selection, clock)
+    here = nodes_here(settings)
+    node = selected_node(settings, here.nodes)
+    _report_selection(settings, here, report)
+    if settings.source != "nodetool" and (url := jolokia_url(settings, node, here.nodes)):
+        jolokia = connect(url, settings.jolokia, check_peer=peer_check(settings, node, here.users))
+
+        def pid_of(facts: NodeFacts) -> int | None:
+            now = nodes_here(settings)
+            # A node whose address is named may be another user's; one that is detected may not.
+            return local_pid(facts, now.nodes, now.others if settings.jolokia.jolokia else ())
+
+        yield "jolokia", lambda selection, clock: MBeanSource(jolokia, BEANS, selection, clock, pid_of)
     if settings.source == "jolokia" or (settings.source == "auto" and settings.jolokia.jolokia):
         return
     program = nodetool_path(settings, node)
     if program is not None:
-        yield "nodetool", _nodetool_transport(program, settings, jmx_port(settings, node))
+        yield "nodetool", _nodetool_transport(program, settings, node, here)
     elif settings.source == "nodetool":
         raise NoTransportError("nodetool not found in PATH or next to Cassandra's jars (hint: use --nodetool PATH)")
 
 
-def _report_selection(settings: LineSettings, nodes_here: Sequence[LocalNode], report: Callable[[str], None]) -> None:
-    if len(nodes_here) < 2 or settings.jmx_port is not None or settings.jolokia.jolokia:
+def _report_selection(settings: LineSettings, here: NodesHere, report: Callable[[str], None]) -> None:
+    if settings.jolokia.jolokia:
         return
-    others = [f"JMX port {node.jmx_port}" if node.jmx_port else f"process {node.pid}" for node in nodes_here[1:]]
-    selected = f"sampling process {nodes_here[0].pid}"
+    if message := here.untrusted_message():
+        report(message)
+    if len(here.nodes) < 2 or settings.jmx_port is not None:
+        return
+    others = [f"JMX port {node.jmx_port}" if node.jmx_port else f"process {node.pid}" for node in here.nodes[1:]]
+    selected = f"sampling process {here.nodes[0].pid}"
     report(f"{selected}; other nodes on this machine: {', '.join(others)} (hint: use --jmx-port to select one)")
 
 
-def _nodetool_transport(program: Path, settings: LineSettings, port: int | None) -> TransportFactory:
+def _nodetool_transport(
+    program: Path, settings: LineSettings, node: LocalNode | None, here: NodesHere
+) -> TransportFactory:
+    port = jmx_port(settings, node)
+
     def find() -> LocalNode | None:
-        return next((node for node in local_nodes() if port is None or node.jmx_port == port), None)
+        return next((now for now in nodes_here(settings).nodes if port is None or now.jmx_port == port), None)
 
     def make(selection: Selection, clock: Clock) -> Transport:
         if settings.jmx_password_file and is_read_by_others(settings.jmx_password_file):
@@ -124,8 +145,6 @@ def _nodetool_transport(program: Path, settings: LineSettings, port: int | None)
         # Imported here because this module is slow to import and rarely needed.
         from collector.nodetool.nodetool_source import NodetoolSource
 
-        connection = Connection(port, settings.jmx_user, settings.jmx_password_file)
-        tool = Nodetool(program, connection, os.environ, "use --nodetool PATH")
-        return NodetoolSource(tool, selection, clock, find)
+        return NodetoolSource(nodetool_for(settings, program, node, here.users), selection, clock, find)
 
     return make

@@ -22,6 +22,7 @@ _HINTS = {
     Reason.TARGET_CREDENTIALS: "use {target_user} and {target_password}",
     Reason.TARGET_FORBIDDEN: "allow the target with Jolokia's jsr160ProxyAllowedTargets setting",
     Reason.TARGET_UNREACHABLE: "check {target}",
+    Reason.UNTRUSTED: "name the address with --jolokia, or its user with --trusted-user",
 }
 
 

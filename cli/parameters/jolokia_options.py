@@ -1,4 +1,4 @@
-"""The options for a node's Jolokia (URL, credentials, TLS), shared by several commands."""
+"""The options for access to a node: its Jolokia's URL, credentials and TLS, and trusted users."""
 
 import functools
 import os
@@ -15,6 +15,7 @@ from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.secrets import SecretError, read_password
 
 if TYPE_CHECKING:
+    from collector.http.deadline_connection import CheckPeer
     from collector.jolokia.client import Jolokia
 
 PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - name of an environment variable
@@ -24,7 +25,10 @@ _FILE = click.Path(path_type=Path)
 
 @dataclass(frozen=True)
 class JolokiaSettings:
-    """The Jolokia options; None for an option that was not given."""
+    """The Jolokia options; None for an option that was not given.
+
+    trusted_user  users whose processes are trusted as the node, besides root, casstat's own user and `cassandra`.
+    """
 
     jolokia: str | None = None
     jolokia_user: str | None = None
@@ -35,6 +39,16 @@ class JolokiaSettings:
     jolokia_target: str | None = None
     jolokia_target_user: str | None = None
     jolokia_target_password_file: Path | None = None
+    trusted_user: tuple[str, ...] = ()
+
+
+TRUSTED_USER = click.option(
+    "--trusted-user",
+    metavar="NAME",
+    multiple=True,
+    envvar="CASSTAT_TRUSTED_USER",
+    help="User, besides root, cassandra and the current one, whose Cassandra is trusted with credentials (repeatable).",
+)
 
 
 def _option(flag: str, metavar: str, text: str, kind: Any = None) -> Any:
@@ -65,6 +79,7 @@ OPTIONS = (
     _option("--jolokia-target", "HOST:PORT", "JMX address or service URL of the node (if Jolokia runs as a proxy)."),
     _option("--jolokia-target-user", "NAME", "JMX user name for that node (requires a password)."),
     _option("--jolokia-target-password-file", "FILE", "File with that user's password (mode 0600).", _FILE),
+    TRUSTED_USER,
 )
 
 
@@ -117,14 +132,19 @@ def access_from(
         raise click.UsageError(error.message(names)) from None
 
 
-def connect(url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> "Jolokia":
-    """Return a client for the Jolokia at `url`; it does not connect yet. Raises click.UsageError."""
+def connect(
+    url: str, settings: JolokiaSettings, environ: Mapping[str, str] = os.environ, check_peer: "CheckPeer | None" = None
+) -> "Jolokia":
+    """Return a client for the Jolokia at `url`; it does not connect yet. Raises click.UsageError.
+
+    `check_peer` decides whether the server may receive anything.
+    """
     # Imported here because --help and usage errors must not load the HTTP client.
     from collector.jolokia.client import Jolokia, UrlError
 
     access = access_from(settings, environ)
     try:
-        return Jolokia(url, access)
+        return Jolokia(url, access, check_peer)
     except UrlError as error:
         raise click.BadParameter(str(error), param_hint="--jolokia") from None
     except AccessError as error:

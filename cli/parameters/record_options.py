@@ -11,7 +11,7 @@ import click
 
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
-from cli.parameters.jolokia_options import JolokiaSettings
+from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
@@ -155,10 +155,11 @@ def record_options(*omitted: str) -> Callable[[Callable[..., Any]], Callable[...
         @functools.wraps(function)
         def with_settings(*arguments: Any, **options: Any) -> Any:
             jolokia = {f"jolokia_{name}": options.pop(f"jolokia_{name}") for name in NAMES}
+            jolokia["trusted_user"] = options.pop("trusted_user")
             return function(*arguments, jolokia=JolokiaSettings(**jolokia), **options)
 
         command: Callable[..., Any] = with_settings
-        for option in reversed(JOLOKIA_OPTIONS[1:6]):
+        for option in reversed((*JOLOKIA_OPTIONS[1:6], TRUSTED_USER)):
             command = option(command)
         command = agent_options(command)
         for name, option in reversed(_OPTIONS.items()):

@@ -13,7 +13,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings, access_from
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
-from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER
+from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER
 from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
@@ -107,14 +107,15 @@ def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:
     if url is not None:
         yield from ("--jolokia", url, "--source", "jolokia")
     for option in fields(JolokiaSettings):
-        value = getattr(jolokia, option.name)
-        if value is not None and option.name != "jolokia":
-            yield f"--{option.name.replace('_', '-')}"
-            yield str(value.absolute() if isinstance(value, Path) else value)
+        given = getattr(jolokia, option.name)
+        for value in given if isinstance(given, tuple) else (given,):
+            if value is not None and option.name != "jolokia":
+                yield f"--{option.name.replace('_', '-')}"
+                yield str(value.absolute() if isinstance(value, Path) else value)
 
 
 def _remote_variables(jolokia: JolokiaSettings) -> dict[str, str]:
-    """Return the environment variables with the credentials for a remote agent's Jolokia. Raises click.UsageError.
+    """Return the environment variables with a remote agent's credentials and trusted users. Raises click.UsageError.
 
     Files with certificates and keys are not copied to the remote host; prints a note if there are any.
     """
@@ -122,9 +123,10 @@ def _remote_variables(jolokia: JolokiaSettings) -> dict[str, str]:
         if getattr(jolokia, name) is not None:
             note(f"--{name.replace('_', '-')} does not apply to ssh:// nodes")
     access = access_from(jolokia, os.environ)
+    trusted = {TRUSTED_USER: " ".join(jolokia.trusted_user)} if jolokia.trusted_user else {}
     if not access.user:
-        return {}
-    return {JOLOKIA_USER: access.user, JOLOKIA_PASSWORD: access.password}
+        return trusted
+    return {JOLOKIA_USER: access.user, JOLOKIA_PASSWORD: access.password, **trusted}
 
 
 def _has_agent(client: AgentClient) -> bool:

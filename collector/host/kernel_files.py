@@ -59,15 +59,15 @@ class Host:
         return self.pid is not None and (self.proc / str(self.pid)).exists()
 
 
-def read_text(path: Path | str) -> str:
-    """Return the content of a kernel file; reading stops after 4 MiB. Raises SourceError if it cannot be read."""
+def read_text(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> str:
+    """Return the content of a kernel file; reading stops after `max_bytes`. Raises SourceError if that fails."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None
     try:
         text = bytearray()
-        while len(text) < MAX_FILE_BYTES and (chunk := os.read(descriptor, 1 << 16)):
+        while len(text) < max_bytes and (chunk := os.read(descriptor, 1 << 16)):
             text += chunk
         return text.decode(errors="replace")
     except OSError as error:

@@ -11,6 +11,8 @@ from collector.model.snapshot import SourceError
 class ProcessStat:
     """A process or thread: its name, start time (since boot) and CPU time in clock ticks, and resident memory in pages.
 
+    `state` is a letter, such as R (running) or Z (zombie).
+
     PIDs and TIDs are reused; the start time tells two processes or threads with the same number apart.
     """
 
@@ -18,6 +20,7 @@ class ProcessStat:
     start: int
     cpu_ticks: int
     resident_pages: int
+    state: str = ""
 
 
 def parse_stat(stat: str) -> ProcessStat:
@@ -27,7 +30,9 @@ def parse_stat(stat: str) -> ProcessStat:
     """
     before, _, after = stat.rpartition(")")
     fields = after.split()
-    return ProcessStat(before.partition("(")[2], int(fields[19]), int(fields[11]) + int(fields[12]), int(fields[21]))
+    return ProcessStat(
+        before.partition("(")[2], int(fields[19]), int(fields[11]) + int(fields[12]), int(fields[21]), fields[0]
+    )
 
 
 def stat_in(folder: Path | str) -> ProcessStat | None:

@@ -6,11 +6,18 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 CHUNK_BYTES = 1 << 16
+
+CheckPeer = Callable[[str, int], str]
+"""Returns why nothing may be sent to the server at this IP address and port; "" if it may."""
+
+
+class UntrustedServerError(OSError):
+    """The server that accepted the connection is not trusted, and nothing was sent to it."""
 
 
 class DeadlineConnection(http.client.HTTPConnection):
@@ -25,11 +32,22 @@ class DeadlineConnection(http.client.HTTPConnection):
     _socket: "DeadlineSocket | None" = None
     _stream: socket.socket | None = None
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None, unix_path: str = "") -> None:
-        """With `unix_path`, connect to a UNIX socket; `host` and `port` then appear only in the Host header."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        unix_path: str = "",
+        check_peer: CheckPeer | None = None,
+    ) -> None:
+        """With `unix_path`, connect to a UNIX socket; `host` and `port` then appear only in the Host header.
+
+        `check_peer` is called once a connection is open, when nobody else can take the server's place.
+        """
         super().__init__(host, port)
         self._tls = tls
         self._unix_path = unix_path
+        self._check_peer = check_peer
 
     def shut_down(self) -> None:
         """Make the current operation fail at once; may be called from any thread. Name lookup is not interrupted."""
@@ -42,6 +60,11 @@ class DeadlineConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         """Connect to the first of the host's addresses that accepts a connection, within the remaining time."""
         stream = self._connected_socket()
+        if self._check_peer is not None:
+            host, port = stream.getpeername()[:2]
+            if problem := self._check_peer(host, port):
+                stream.close()
+                raise UntrustedServerError(problem)
         if not self._unix_path:
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:

@@ -5,6 +5,7 @@ import ssl
 from dataclasses import dataclass
 
 from collector.http.access import Access
+from collector.http.deadline_connection import UntrustedServerError
 from collector.http.failures import (
     Failure,
     Reason,
@@ -34,6 +35,8 @@ class Diagnostics:
 
         Raises ConnectionClosedError if the server has closed the connection.
         """
+        if isinstance(error, UntrustedServerError):
+            return Failure(f"not trusted: {error}", Reason.UNTRUSTED)
         if isinstance(error, TimeoutError):
             if handshaking:
                 return Failure("TLS handshake timed out", Reason.PLAIN_HTTP_SUSPECTED)

@@ -49,6 +49,7 @@ class Reason(Enum):
     TARGET_CREDENTIALS = "target credentials"
     TARGET_FORBIDDEN = "target forbidden"
     TARGET_UNREACHABLE = "target unreachable"
+    UNTRUSTED = "untrusted"
 
 
 Hint = Callable[[Reason], str]

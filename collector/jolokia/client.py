@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from collector.http.access import AccessError
-from collector.http.deadline_connection import CHUNK_BYTES, DeadlineConnection
+from collector.http.deadline_connection import CHUNK_BYTES, CheckPeer, DeadlineConnection
 from collector.http.diagnostics import ConnectionClosedError, Diagnostics
 from collector.http.failures import Failure, Reason
 from collector.http.tls import client_context
@@ -49,8 +49,10 @@ class UrlError(ValueError):
 class Jolokia:
     """A client for the Jolokia agent at one URL, such as http://127.0.0.1:8778/jolokia."""
 
-    def __init__(self, url: str, access: JolokiaAccess = NO_ACCESS) -> None:
+    def __init__(self, url: str, access: JolokiaAccess = NO_ACCESS, check_peer: CheckPeer | None = None) -> None:
         """Parse `url` without connecting; HOST or HOST:PORT is enough.
+
+        If `check_peer` returns a problem with the server, nothing is sent to it.
 
         Raises UrlError if the URL is unusable. Raises AccessError if a file in `access` cannot be used, or if `access`
         requires TLS but the URL is not https.
@@ -80,6 +82,7 @@ class Jolokia:
         self._headers = {**HEADERS, **access.headers}
         self._target = ProxyTarget(access) if access.target else None
         self._answered = False
+        self._check_peer = check_peer
         self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
         self._connection: DeadlineConnection | None = None
 
@@ -128,7 +131,9 @@ class Jolokia:
             # The server has closed the connection, or has sent data that must not be mistaken for the next response.
             self.close()
             connection = None
-        connection = self._connection = connection or DeadlineConnection(self.host, self.port, self._tls)
+        connection = self._connection = connection or DeadlineConnection(
+            self.host, self.port, self._tls, check_peer=self._check_peer
+        )
         connection.deadline_s = deadline_s
         is_reusable = False
         try:

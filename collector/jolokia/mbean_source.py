@@ -74,8 +74,17 @@ class MBeanSource:
     kind = "jolokia"
     paced = False
 
-    def __init__(self, jolokia: Jolokia, beans: Sequence[MBean], selection: Selection, clock: Clock) -> None:
+    def __init__(
+        self,
+        jolokia: Jolokia,
+        beans: Sequence[MBean],
+        selection: Selection,
+        clock: Clock,
+        pid_of: Callable[[NodeFacts], int | None] = lambda facts: local_pid(facts, (), local_nodes()),
+    ) -> None:
+        """Create the source without contacting the node; `pid_of` returns the PID of the node on this machine."""
         self.sources = [self]
+        self._pid_of = pid_of
         wanted = selection.metrics
         self._jolokia = jolokia
         self._change_beans = [START_TIME, SCHEMA_VERSION]
@@ -111,7 +120,7 @@ class MBeanSource:
         facts = read_facts(self._jolokia, timeout_s)
         if not facts.address and not facts.directories:
             raise SourceError(self._no_cassandra())
-        pid = local_pid(facts, local_nodes())
+        pid = self._pid_of(facts)
         self.search(timeout_s)
         return replace(facts, pid=pid, is_local=pid is not None, origin=str(facts.started_ms))
 

@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import pwd
 import selectors
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,10 @@ MAX_OUTPUT_BYTES = 64 << 20
 MAX_ERRORS_BYTES = 64 << 10
 CHUNK_BYTES = 1 << 16
 KILL_TIMEOUT_S = 2.0
+MAX_PASSWORDS_BYTES = 1 << 16
+# The variables that a nodetool of another user keeps, besides Cassandra's.
+KEPT = frozenset({"PATH", "JAVA_HOME", "JVM_OPTS", "LC_ALL", "TZ"})
+UserAndGroup = tuple[int, int]
 # Options that halve the CPU time for starting the JVM, select the English number format, and keep nodetool from adding
 # each command to the history file in the user's home directory.
 JVM_OPTIONS = (
@@ -35,34 +40,45 @@ class NodetoolStartError(NodetoolError):
 
 @dataclass(frozen=True)
 class Connection:
-    """The node's JMX port (None for nodetool's default), user name and password file.
-
-    nodetool reads the password from the file (option -pwf), so that no argument reveals it.
-    """
+    """The node's JMX port (None for nodetool's default), user name and password file."""
 
     port: int | None = None
     user: str = ""
     password_file: Path | None = None
 
-    def flags(self) -> list[str]:
-        """Return nodetool's flags for the connection."""
+    def flags(self, password_path: str = "") -> list[str]:
+        """Return nodetool's flags for the connection; it reads the password from the file at `password_path`."""
         return [
             *(["-p", str(self.port)] if self.port else []),
             *(["-u", self.user] if self.user else []),
-            *(["-pwf", str(self.password_file)] if self.password_file else []),
+            *(["-pwf", password_path] if password_path else []),
         ]
 
 
 class Nodetool:
     """Runs nodetool against one node. Several threads may use it at once."""
 
-    def __init__(self, program: Path, connection: Connection, environ: Mapping[str, str], hint: str = "") -> None:
-        """Store the settings without starting nodetool. If a later start fails, the error ends with `hint`."""
+    def __init__(
+        self,
+        program: Path,
+        connection: Connection,
+        environ: Mapping[str, str],
+        hint: str = "",
+        user: Callable[[], UserAndGroup | None] = lambda: None,
+    ) -> None:
+        """Store the settings without starting nodetool. If a later start fails, the error ends with `hint`.
+
+        `user` is called before each start; it returns the user and group to run nodetool as, or None for casstat's own,
+        and raises SourceError if nodetool must not be run.
+        """
         self.program = program
         self.connection = connection
+        self._user = user
         self._hint = f" (hint: {hint})" if hint else ""
         options = " ".join(part for part in (environ.get("JVM_OPTS"), JVM_OPTIONS) if part)
-        self._environ = {**environ, "LC_ALL": "C", "JVM_OPTS": options}
+        # nodetool does not need casstat's own settings, which may contain passwords.
+        needed = {name: value for name, value in environ.items() if not name.startswith("CASSTAT_")}
+        self._environ = {**needed, "LC_ALL": "C", "JVM_OPTS": options}
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -71,7 +87,21 @@ class Nodetool:
         """Return nodetool's output. Raises NodetoolError if it fails, takes too long, or prints nothing or too much."""
         report = f"nodetool {arguments[0]}"
         deadline_s = time.monotonic() + timeout_s
-        process = self._start([str(self.program), *self.connection.flags(), *arguments], report)
+        try:
+            user = self._user()
+        except NodetoolStartError as error:
+            raise NodetoolStartError(f"{self.program}: {error}{self._hint}") from None
+        except SourceError as error:
+            raise NodetoolError(f"{report}: {error}") from None
+        with _password_descriptor(self.connection.password_file, user) as descriptors:
+            password_path = f"/dev/fd/{descriptors[0]}" if descriptors else ""
+            command = [str(self.program), *self.connection.flags(password_path), *arguments]
+            return self._output(command, report, deadline_s, user, descriptors)
+
+    def _output(
+        self, command: list[str], report: str, deadline_s: float, user: UserAndGroup | None, descriptors: Sequence[int]
+    ) -> str:
+        process = self._start(command, report, user, descriptors)
         try:
             output, errors = _read(process, deadline_s, report)
             code = _wait(process, deadline_s, report)
@@ -94,7 +124,10 @@ class Nodetool:
             for process in self._running:
                 _kill(process)
 
-    def _start(self, command: list[str], report: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, command: list[str], report: str, user: UserAndGroup | None, descriptors: Sequence[int]
+    ) -> subprocess.Popen[bytes]:
+        uid, gid = user or (None, None)
         with self._lock:
             if self._closed:
                 raise NodetoolError(f"{report}: cancelled")
@@ -104,7 +137,13 @@ class Nodetool:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env=self._environ,
+                    env=self._environ if uid is None else _environ_of(uid, self._environ),
+                    user=uid,
+                    group=gid,
+                    extra_groups=None if uid is None else [],
+                    # The other user may not be allowed to read the working directory.
+                    cwd=None if uid is None else "/",
+                    pass_fds=descriptors,
                     # Start a process group, so that the JVM can be killed along with the nodetool script and Ctrl-C
                     # reaches neither of them.
                     start_new_session=True,
@@ -113,6 +152,42 @@ class Nodetool:
                 raise NodetoolStartError(f"{self.program}: {error.strerror}{self._hint}") from None
             self._running.add(process)
             return process
+
+
+@contextlib.contextmanager
+def _password_descriptor(path: Path | None, user: UserAndGroup | None) -> Iterator[tuple[int, ...]]:
+    """Yield a descriptor of a copy of the password file that only `user` can open; nothing if `path` is None.
+
+    nodetool opens it as /dev/fd/N (option -pwf). Neither an argument nor a file in a folder reveals the password, and
+    another user's nodetool need not be able to read the file. Raises NodetoolError.
+    """
+    if path is None:
+        yield ()
+        return
+    try:
+        # Opening a named pipe without O_NONBLOCK would block.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            content = file.read(MAX_PASSWORDS_BYTES)
+    except OSError as error:
+        raise NodetoolError(f"{path}: {error.strerror}") from None
+    descriptor = os.memfd_create("jmx-password")
+    try:
+        os.write(descriptor, content)
+        os.fchmod(descriptor, 0o600)
+        if user is not None:
+            os.fchown(descriptor, *user)
+        yield (descriptor,)
+    finally:
+        os.close(descriptor)
+
+
+def _environ_of(uid: int, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a nodetool that runs as another user, who can read it."""
+    kept = {name: value for name, value in environ.items() if name in KEPT or name.startswith("CASSANDRA_")}
+    try:
+        return {**kept, "HOME": pwd.getpwuid(uid).pw_dir}
+    except KeyError:
+        return kept
 
 
 def _read(process: subprocess.Popen[bytes], deadline_s: float, report: str) -> tuple[bytes, bytes]:

@@ -22,16 +22,19 @@ from cli.attach.attach_steps import Task
 from cli.attach.jolokia_agent_options import Agent, options_file
 from cli.attach.launcher import MAIN, MAX_OUTPUT_BYTES, Done, Runner, require_jolokia
 from cli.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
-from cli.commands import attach as attach_command
 from cli.errors import CasstatError
 from cli.main import main
+from cli.node import node_selection
 from collector.host.cassandra_processes import LocalNode
+from collector.host.process_stat import stat_in
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 
 SECRET = "hunter2"  # noqa: S105 - protects nothing
 SELF = psutil.Process()
-HERE = LocalNode(SELF.pid, SELF.create_time(), process=SELF)
+STAT = stat_in(Path("/proc/self"))
+assert STAT is not None
+HERE = LocalNode(SELF.pid, SELF.create_time(), uid=os.geteuid(), gid=os.getegid(), start_ticks=STAT.start)
 OWNER = (os.geteuid(), os.getegid())
 ME = Subject(HERE.pid, OWNER, ("java", "CassandraDaemon"))
 OPEN = Agent("127.0.0.1", 8778)
@@ -67,7 +70,7 @@ def test_an_ambiguous_choice_lists_the_nodes() -> None:
 
 
 def test_a_process_that_has_ended_is_an_error() -> None:
-    assert "has ended" in error_of(lambda: subject(replace(HERE, process=None)))
+    assert "has ended" in error_of(lambda: subject(replace(HERE, start_ticks=HERE.start_ticks + 1)))
     assert "has ended" in error_of(lambda: subject(LocalNode(2**22 + 1, 1.0)))
     assert subject(HERE).owner == OWNER
 
@@ -466,7 +469,7 @@ def test_invalid_options_are_usage_errors(arguments: list[str], words: str, caps
 def test_without_cassandra_attaching_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(attach_command, "local_nodes", list)
+    monkeypatch.setattr(node_selection, "local_nodes", list)
     assert main(["attach", "--jar", "a.jar"]) == 1
     assert (
         capsys.readouterr().err

@@ -124,7 +124,7 @@ def routed(root: Path, *names: str) -> Host:
 
 
 def test_with_several_default_routes_the_user_must_choose_an_interface(root: Path) -> None:
-    case = ExaminedNode(advice=Advice(flags={"--interval": "5"}), root=root)
+    case = ExaminedNode(advice=Advice(flags={"--interval": ("5",)}), root=root)
     finding = check_devices.interface(case, routed(root, "eth0", "eth1"), "")
     assert finding.state is State.WARNING
     assert finding.fixes == (
@@ -249,7 +249,7 @@ def test_the_url_of_another_port_has_brackets_around_an_ipv6_address() -> None:
 
 
 def test_commands_are_quoted_for_the_shell() -> None:
-    advice = Advice(("casstat",), {"--jmx-port": "7199"})
+    advice = Advice(("casstat",), {"--jmx-port": ("7199",)})
     assert advice.line(jmx_port="7200", log="/a b") == "casstat --jmx-port 7200 --log '/a b'"
     assert advice.as_user("cassandra", "casstat -i 5").startswith("sudo -u cassandra ")
     assert replace(advice, root=True).as_user("cassandra", "casstat -i 5").startswith("runuser -u cassandra -- ")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,12 +71,27 @@ def test_invalid_utf_8_is_replaced(script: Script) -> None:
 
 
 def test_arguments_follow_the_connection_options_without_a_password(script: Script, tmp_path: Path) -> None:
+    (tmp_path / "password file").write_text("cassandra hunter2\n")
     connection = Connection(7199, "cassandra", tmp_path / "password file")
-    tool = script('for argument in "$@"; do echo "$argument"; done', connection=connection)
-    assert tool.run(["tablestats", "-F", "json", "ks.t"], LONG_S).splitlines() == [
-        *("-p", "7199", "-u", "cassandra", "-pwf", str(tmp_path / "password file")),
-        *("tablestats", "-F", "json", "ks.t"),
-    ]
+    tool = script('cat "$6"', 'for argument in "$@"; do echo "$argument"; done', connection=connection)
+    password, *arguments = tool.run(["tablestats", "-F", "json", "ks.t"], LONG_S).splitlines()
+    assert password == "cassandra hunter2"  # noqa: S105 - protects nothing
+    assert arguments[:5] == ["-p", "7199", "-u", "cassandra", "-pwf"]
+    assert re.fullmatch(r"/dev/fd/\d+", arguments[5])
+    assert arguments[6:] == ["tablestats", "-F", "json", "ks.t"]
+
+
+def test_an_unusable_password_file_is_an_error(script: Script, tmp_path: Path) -> None:
+    assert "No such file" in error_of(script("echo", connection=Connection(1, "me", tmp_path / "nosuch")))
+    os.mkfifo(tmp_path / "pipe")
+    assert script("echo x", connection=Connection(1, "me", tmp_path / "pipe")).run(["info"], LONG_S) == "x\n"
+
+
+def test_nodetool_does_not_receive_casstats_settings(script: Script) -> None:
+    tool = script("env", CASSTAT_JOLOKIA_PASSWORD="hunter2", JAVA_HOME="/java")  # noqa: S106 - protects nothing
+    output = tool.run(["info"], LONG_S)
+    assert "JAVA_HOME=/java" in output
+    assert "CASSTAT_" not in output
 
 
 def test_an_unset_connection_has_no_options() -> None:

@@ -41,7 +41,11 @@ from collector.journal.writer import SUFFIX
 PROTOCOL = 2
 """The version of the command's arguments and of the protocol."""
 HEARTBEAT, DELETE = b"\n", b"d"
-JOLOKIA_USER, JOLOKIA_PASSWORD = VARIABLES = ("CASSTAT_JOLOKIA_USER", "CASSTAT_JOLOKIA_PASSWORD")
+JOLOKIA_USER, JOLOKIA_PASSWORD, TRUSTED_USER = VARIABLES = (
+    "CASSTAT_JOLOKIA_USER",
+    "CASSTAT_JOLOKIA_PASSWORD",
+    "CASSTAT_TRUSTED_USER",
+)
 """The environment variables that a client may set."""
 LEASE_S = 60.0
 """The agent stops after this time without a heartbeat."""

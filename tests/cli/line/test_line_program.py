@@ -5,13 +5,13 @@ import pytest
 from cli.errors import CasstatError
 from cli.line import line_program
 from cli.line.line_settings import LineSettings
-from cli.node import transports
+from cli.node import node_selection, transports
 from cli.node.transports import NoTransportError
 from collector.host.cassandra_processes import LocalNode
 from tests.collector.fakes import FakeClock
 
-OTHER = LocalNode(1, 1.0, "http://127.0.0.1:1/jolokia", 7199)
-STARTED = LocalNode(2, 2.0, "http://127.0.0.1:1/jolokia", 7200)
+OTHER = LocalNode(1, 1.0, "http://127.0.0.1:1/jolokia", 7199, uid=0)
+STARTED = LocalNode(2, 2.0, "http://127.0.0.1:1/jolokia", 7200, uid=0)
 
 
 class Machine:
@@ -23,8 +23,7 @@ class Machine:
         def local_nodes() -> list[LocalNode]:
             return [OTHER, started] if sum(self.clock.slept) >= starts_after else [OTHER]
 
-        monkeypatch.setattr(transports, "local_nodes", local_nodes)
-        monkeypatch.setattr(line_program, "local_nodes", local_nodes)
+        monkeypatch.setattr(node_selection, "local_nodes", local_nodes)
         monkeypatch.setattr(transports, "nodetool_path", lambda *_: None)
 
     def kind_of_contact(self, *, wait: bool) -> str:
@@ -50,7 +49,7 @@ def test_with_wait_an_unused_jmx_port_is_awaited(
 
 
 def test_with_wait_a_node_without_a_transport_is_an_error_once_it_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(monkeypatch, starts_after=3, started=LocalNode(2, 2.0, jmx_port=7200))
+    machine = Machine(monkeypatch, starts_after=3, started=LocalNode(2, 2.0, jmx_port=7200, uid=0))
     with pytest.raises(NoTransportError, match="no Jolokia agent detected"):
         machine.kind_of_contact(wait=True)
 

@@ -20,6 +20,7 @@ from collector.host.cassandra_processes import (
     local_nodes,
     local_pid,
     node_of,
+    trusted_nodes,
 )
 
 JAR = "-javaagent:/opt/jolokia-agent-jvm-2.3.0-javaagent.jar"
@@ -117,7 +118,8 @@ def test_without_a_valid_pid_the_start_time_decides(number: str) -> None:
 
 
 def node_with(*command: str) -> LocalNode:
-    return node_of(7, 1.0, ["java", *command, DAEMON])
+    (node,) = trusted_nodes([replace(node_of(7, 1.0, ["java", *command, DAEMON]), uid=0)], {0})
+    return node
 
 
 @pytest.mark.parametrize(
@@ -265,12 +267,9 @@ def test_a_zombie_is_not_running() -> None:
     assert not node.is_running()
 
 
-def test_a_process_is_still_running_after_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_is_still_running_after_the_clock_is_set() -> None:
     with process(DAEMON) as cassandra:
         node = here(cassandra.pid)
         assert node is not None
-        with monkeypatch.context() as patch:
-            # Setting the wall clock changes the boot time that the kernel reports.
-            patch.setattr("psutil._pslinux.boot_time", lambda: 1000.0)
-            patch.setattr("psutil._pslinux.BOOT_TIME", 1000.0, raising=False)
-            assert node.is_running()
+        # Setting the wall clock changes the boot time that the kernel reports, and so the start time.
+        assert replace(node, started_s=node.started_s + 1000).is_running()

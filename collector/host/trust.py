@@ -1,0 +1,82 @@
+"""Whose processes and files are trusted: a node found on this machine may be any local user's imitation.
+
+A process that is found is given credentials, and its nodetool is run, only if its user is trusted and owns the
+listening socket. An address that the user names is used as it is.
+"""
+
+import contextlib
+import os
+import pwd
+import stat
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+CASSANDRA = "cassandra"
+MAX_LINKS = 40
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UnknownUserError(ValueError):
+    """A name is not that of a user of this machine."""
+
+
+def trusted_users(names: Iterable[str] = ()) -> frozenset[int]:
+    """Return the UIDs of the trusted users: root, casstat's own user, `cassandra`, and those in `names` (or UIDs).
+
+    Raises UnknownUserError.
+    """
+    uids = {0, os.geteuid()}
+    with contextlib.suppress(KeyError):
+        uids.add(pwd.getpwnam(CASSANDRA).pw_uid)
+    for name in names:
+        try:
+            uids.add(int(name) if name.isascii() and name.isdigit() else pwd.getpwnam(name).pw_uid)
+        except (KeyError, ValueError):
+            raise UnknownUserError(f"'{name}' is not a user of this machine") from None
+    return frozenset(uids)
+
+
+def file_problem(path: Path, users: Collection[int]) -> str:
+    """Return why a user other than `users` could replace or change the file at `path`; "" if none could.
+
+    Examines the file, every folder above it, and the same for each symbolic link on the way. In a folder with the
+    sticky bit, such as /tmp, only the owner of an entry can replace it. The path must be absolute.
+    """
+    here, pending = Path(path.anchor), list(reversed(path.parts[1:]))
+    links = 0
+    try:
+        if problem := _problem(here, here.lstat(), users):
+            return problem
+        while pending:
+            name = pending.pop()
+            if name == "..":
+                here = here.parent
+                continue
+            entry = here / name
+            state = entry.lstat()
+            if problem := _problem(entry, state, users):
+                return problem
+            if not stat.S_ISLNK(state.st_mode):
+                here = entry
+                continue
+            links += 1
+            if links > MAX_LINKS:
+                return f"{path}: too many symbolic links"
+            target = entry.readlink()
+            if target.is_absolute():
+                here = Path(target.anchor)
+            pending += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+    except OSError as error:
+        return f"{error.filename or path}: {error.strerror}"
+    return ""
+
+
+def _problem(path: Path, state: os.stat_result, users: Collection[int]) -> str:
+    if state.st_uid not in users:
+        return f"{path} belongs to another user"
+    if stat.S_ISLNK(state.st_mode):
+        # The mode of a link has no meaning.
+        return ""
+    is_sticky_folder = stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_ISVTX
+    is_writable = state.st_mode & WRITABLE_BY_OTHERS and not is_sticky_folder
+    return f"other users can write to {path}" if is_writable else ""
