@@ -23,7 +23,7 @@ from collector.printable import printable
 
 LINE = "line"
 # Commands that casstat itself runs; they are hidden from lists of commands.
-INTERNAL = frozenset({"execute", "parse", "spool"})
+INTERNAL = frozenset({"execute", "load", "parse", "spool"})
 INTERRUPTED = 130
 
 

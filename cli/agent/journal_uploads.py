@@ -5,12 +5,12 @@ The sampling process never loads the client library of the store, and the memory
 
 import random
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cli.launch import casstat_command
 from collector.objects.object_store import object_store_name
 from collector.printable import one_line
 from exporters.shipping.retry_delay import Backoff
@@ -92,7 +92,7 @@ class JournalUploads:
 
 def run_upload(arguments: Sequence[str], limit_s: float) -> str:
     """Run `casstat upload` at low priority, with a session of its own so that signals to the agent do not reach it."""
-    command = ["nice", "-n", str(NICE), sys.executable, "-m", "cli", "upload", *arguments]
+    command = ["nice", "-n", str(NICE), *casstat_command("upload", *arguments)]
     try:
         ended = subprocess.run(
             command,

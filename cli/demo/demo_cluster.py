@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from cli.demo.background_process import end, is_free, read_pid_file, write_pid_f
 from cli.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Node, NodeSpec
 from cli.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.install_hint import install_command
+from cli.launch import casstat_command
 
 Progress = Callable[[str], None]
 
@@ -159,7 +159,7 @@ class LocalCluster:
         plan = self.plan()
         if plan is None:
             return
-        arguments = ["-m", "cli.demo.load_generator", *plan.addresses()]
+        arguments = ["load", *plan.addresses()]
         arguments += [RATE, str(rate), "--tables", "3", "--counts", str(self.counts)]
         arguments += ["--metrics", metrics] if metrics else []
         running = read_pid_file(self._pid_file(LOAD))
@@ -168,7 +168,7 @@ class LocalCluster:
                 return
             end(running, STOP_TIMEOUT_S)
         self.counts.unlink(missing_ok=True)
-        self.start_program(LOAD, [sys.executable, *arguments])
+        self.start_program(LOAD, casstat_command(*arguments))
 
     def start_program(self, name: str, command: Sequence[str]) -> None:
         """Start a program that outlives this process, unless it is already running."""

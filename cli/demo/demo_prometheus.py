@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from cli.demo.background_process import listens, require_free
 from cli.demo.demo_node import NodeSpec
 from cli.demo.java_runtime import DemoError
 from cli.demo.running_cluster import RunningCluster
+from cli.launch import casstat_command
 from collector.cluster.live.node_address import AGENT_PORT
 from dashboards.rules.alert import JOB
 from dashboards.rules.rule_files import rule_files
@@ -69,7 +69,7 @@ def _start_agent(running: RunningCluster, spec: NodeSpec) -> None:
     transport = (
         ["--jolokia", spec.jolokia_url] if spec.jolokia else ["--source", "nodetool", "--nodetool", str(spec.nodetool)]
     )
-    command = [sys.executable, "-m", "cli", "agent", *transport, "--listen", f"{spec.address}:{AGENT_PORT}"]
+    command = casstat_command("agent", *transport, "--listen", f"{spec.address}:{AGENT_PORT}")
     command += ["--journal-dir", str(running.cluster.folder / name), "--journal-limit", JOURNAL_LIMIT]
     running.start(name, command, lambda: listens(spec.address, AGENT_PORT))
 

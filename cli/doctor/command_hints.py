@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cli.launch import casstat_command
 from cli.user_switch import as_user
 
 EXAMPLE_URL = "http://NODE:8778/jolokia"
@@ -50,6 +51,6 @@ def called(arguments: list[str] = sys.argv) -> tuple[str, ...]:
     """Return the command line that runs this installation of casstat again, as a list of arguments."""
     path = Path(arguments[0])
     if path.name != "casstat":
-        return (sys.executable, "-m", "cli")
+        return tuple(casstat_command())
     installed = shutil.which("casstat")
     return ("casstat",) if installed and Path(installed).resolve() == path.resolve() else (str(path.absolute()),)

@@ -3,19 +3,17 @@
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-import cli
 from cli.errors import CasstatError
+from cli.launch import casstat_command
 from cli.runs.command.supervisor_reports import SUPERVISOR
 from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.printable import one_line
 
-PACKAGES = Path(cli.__file__).parents[1]
 LOG_FILE = "agent.log"
 # An agent contacts its node before it serves its API, and Jolokia or nodetool may take this long to answer.
 START_S = 60.0
@@ -31,7 +29,7 @@ class PrivateAgent:
         """Start the agent with additional options; paths in them must be absolute. Raises CasstatError."""
         folder = folder.absolute()
         self._log = folder / LOG_FILE
-        command = [sys.executable, "-m", "cli", "agent", "--listen", listen, "--journal-dir", str(folder)]
+        command = casstat_command("agent", "--listen", listen, "--journal-dir", folder)
         # Settings for a permanent agent on this machine must not affect the private one.
         foreign = _AGENT_VARIABLES | (_NODE_VARIABLES if "--jolokia" in options else set())
         environ = {name: value for name, value in os.environ.items() if name not in foreign}
@@ -43,8 +41,6 @@ class PrivateAgent:
             with self._log.open("wb") as log:
                 self._supervisor = subprocess.Popen(
                     [*SUPERVISOR, *words],
-                    # With -m, Python looks for modules in the working directory first.
-                    cwd=PACKAGES,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +10,8 @@ from pathlib import Path
 
 from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError
-from cli.runs.agents.private_agent import PACKAGES, PrivateAgent
+from cli.launch import casstat_command
+from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.file_lock import try_lock
 from cli.runs.ssh.spool_folder import (
     BEGUN_FILE,
@@ -59,12 +59,11 @@ def _is_needed(folder: Path) -> bool:
 
 
 def new_keeper(folder: Path, lease_s: float, source: str, variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "cli", "spool", str(folder), "--keep", "--lease", str(lease_s), "--source", source]
+    words = casstat_command("spool", folder, "--keep", "--lease", str(lease_s), "--source", source)
     try:
         with (folder / LOG_FILE).open("wb") as log:
             return subprocess.Popen(
                 words,
-                cwd=PACKAGES,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
