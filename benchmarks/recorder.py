@@ -19,6 +19,7 @@ from benchmarks.cost import SAMPLES, WARM_S, sampler
 from benchmarks.figures import Figure
 from benchmarks.node import ADDRESS, answering_s, cpu_s, jvm, loaded, real_node
 from cli.demo.demo_node import Node
+from collector.jolokia.client import HEADERS
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
 
 TABLES, RATE = 10, 300
@@ -110,7 +111,7 @@ def _loaded(node: Node, *, recorded: bool) -> tuple[float, float]:
 def _buckets(node: Node) -> list[int]:
     """Return the number of reads in each latency bucket since the node started."""
     request = {"type": "exec", "mbean": LATENCY, "operation": "values()"}
-    posted = urllib.request.Request(node.spec.jolokia_url, json.dumps(request).encode())  # noqa: S310 - loopback
+    posted = urllib.request.Request(node.spec.jolokia_url, json.dumps(request).encode(), HEADERS)  # noqa: S310 - loopback
     with urllib.request.urlopen(posted, timeout=20) as answer:  # noqa: S310
         counts: list[int] = json.load(answer)["value"]
     return counts

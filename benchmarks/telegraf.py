@@ -26,7 +26,7 @@ from benchmarks.null_store import null_store
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.demo_node import Node
 from collector.catalogue import BEANS
-from collector.jolokia.client import Jolokia
+from collector.jolokia.client import ORIGIN, Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock
 from collector.sampling.selection import DEFAULT_TABLES, Selection
@@ -69,6 +69,7 @@ totalcpu = true
 [[inputs.net]]
 [[inputs.jolokia2_agent]]
 urls = ["{url}"]
+origin = "{origin}"
 response_timeout = "5s"
 """
 
@@ -176,7 +177,7 @@ def configuration(url: str, file: Path, reads: Sequence[dict[str, object]]) -> s
         f"mbean = {json.dumps(mbean)}\npaths = {json.dumps(list(dict.fromkeys(paths)))}\n"
         for number, (mbean, paths) in enumerate(paths_of.items())
     ]
-    return TEMPLATE.format(url=url, port=PORT, listen=LISTEN, file=file) + "".join(metrics)
+    return TEMPLATE.format(url=url, origin=ORIGIN, port=PORT, listen=LISTEN, file=file) + "".join(metrics)
 
 
 def fetch() -> Path:

@@ -10,16 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cli.errors import CasstatError
+from cli.jolokia_policy import FILE
 
-# Allows reading, searching, and the operation that returns a histogram's bucket counts. Denies cross-origin requests
-# from web pages.
-POLICY = """<?xml version="1.0" encoding="utf-8"?>
-<restrict>
-  <commands><command>read</command><command>search</command><command>version</command></commands>
-  <allow><mbean><name>org.apache.cassandra.metrics:*</name><operation>values()</operation></mbean></allow>
-  <cors><allow-origin>none.invalid</allow-origin></cors>
-</restrict>
-"""
 # Disables multicast discovery, and also proxy mode, which Jolokia 2 enables by default.
 QUIET = {
     "discoveryEnabled": "false",
@@ -57,7 +49,7 @@ def options_file(agent: Agent, pid: int, owner: tuple[int, int]) -> Iterator[Pat
     """
     name = f"casstat-{secrets.token_hex(8)}"
     inside, folder = Path("/tmp", name), Path("/proc", str(pid), "root", "tmp", name)  # noqa: S108 - unpredictable name
-    texts = {"policy.xml": POLICY, "agent.properties": _properties(agent, inside / "policy.xml")}
+    texts = {"policy.xml": FILE.read_text(), "agent.properties": _properties(agent, inside / "policy.xml")}
     try:
         _write(folder, {name: text.encode() for name, text in texts.items()}, owner)
         yield inside / "agent.properties"

@@ -10,6 +10,7 @@ from cli.attach.attach_steps import Task
 from cli.attach.jolokia_agent_options import Agent
 from cli.attach.target_process import chosen
 from cli.errors import CasstatError
+from cli.jolokia_policy import FILE
 from cli.line.line_settings import LineSettings
 from cli.node.node_selection import nodes_here
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
@@ -37,6 +38,12 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
     return _address(context, parameter, host), port
 
 
+def _print_policy(context: click.Context, _parameter: click.Parameter, is_given: bool) -> None:
+    if is_given:
+        click.echo(FILE.read_text(), nl=False)
+        context.exit()
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pid", type=click.IntRange(min=1), required=False)
 @click.option("--jar", type=_FILE, metavar="FILE", required=True, help="Jolokia's JVM agent, version 1.7 or 2.")
@@ -51,6 +58,14 @@ def _listen(context: click.Context, parameter: click.Parameter, value: str) -> t
 @click.option("--port", hidden=True, type=click.IntRange(1, 65535))
 @click.option("--user", default="", metavar="NAME", help="User name that clients must present.")
 @click.option("--password-file", type=_FILE, metavar="FILE", help="File with that user's password (mode 0600).")
+@click.option(
+    "--print-policy",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_policy,
+    help="Print Jolokia's read-only policy, for nodes that load Jolokia when they start, and exit.",
+)
 @click.option("--detach", is_flag=True, help="Detach Jolokia.")
 @TRUSTED_USER
 def command(

@@ -23,6 +23,8 @@ from cli.demo.node_files import (
     OPENINGS,
     YAML,
 )
+from cli.jolokia_policy import FILE as POLICY
+from cli.jolokia_policy import policy_option
 
 START_TIMEOUT_S = 180
 STOP_TIMEOUT_S = 20
@@ -89,6 +91,7 @@ def write_configuration(spec: NodeSpec) -> None:
     (conf / "cassandra.yaml").write_text(yaml)
     (conf / "logback.xml").write_text(LOGBACK.format(home=spec.home))
     (conf / "logback-tools.xml").write_text(LOGBACK_TOOLS)
+    (conf / POLICY.name).write_text(POLICY.read_text())
     spec.nodetool.parent.mkdir(exist_ok=True)
     java, main = spec.java, NODETOOL_MAIN
     if spec.version.startswith("3."):
@@ -137,7 +140,8 @@ def command(spec: NodeSpec) -> list[str]:
     }
     agents = [f"-javaagent:{jar}" for jar in spec.jars.glob("jamm-*.jar")]
     if spec.jolokia is not None:
-        agents.append(f"-javaagent:{spec.jolokia}=host={spec.address},port={JOLOKIA_PORT}")
+        policy = policy_option(spec.home / "conf" / POLICY.name)
+        agents.append(f"-javaagent:{spec.jolokia}=host={spec.address},port={JOLOKIA_PORT},{policy}")
     return [
         str(spec.java),
         f"-Xms{spec.heap}",

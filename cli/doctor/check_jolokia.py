@@ -104,6 +104,7 @@ def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
         return Transport(tuple(findings))
     version = one_line(release.get("value", ""))
     latencies_s = [_latency_s(jolokia) for _ in range(TIMES)]
+    findings += check_policy.restriction(case, jolokia)
     findings.insert(0, _latency(case, jolokia, statistics.median(latencies_s)))
     return Transport(tuple(findings), replace(facts, pid=pid, is_local=pid is not None), version)
 

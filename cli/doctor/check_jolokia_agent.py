@@ -13,6 +13,7 @@ from cli.demo.background_process import is_free
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2
 from cli.doctor.examined_node import ExaminedNode
+from cli.jolokia_policy import FILE, PRINT, policy_option
 from collector.host.cassandra_processes import LocalNode
 
 NAME = re.compile(r"jolokia(?:-agent)?-jvm-.*\.jar|jolokia-jvm\.jar")
@@ -30,6 +31,8 @@ DOWNLOAD = "https://jolokia.org/download.html"
 FIRST_PORT, PORTS = 8778, 20
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 ENV = "cassandra-env.sh"
+# The directory of a node whose own is unknown.
+CONFIGURATION = Path("/etc/cassandra")
 # The latest Jolokia version that runs on Java 8, which Cassandra 3 officially requires.
 LAST_1 = "1.7.2"
 
@@ -50,8 +53,10 @@ def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
     # Without --jolokia, casstat tries only the default URL, which another node on this host may be using.
     if len(case.here) > 1 or listen:
         steps.append(case.advice.line(jolokia=f"http://127.0.0.1:{port}/jolokia"))
-    permanent = at_start(case, f"-javaagent:{jar}=host=127.0.0.1,port={port} {NODELAY}")
-    return (steps[0], *(f"then: {step}" for step in steps[1:]), f"or: {permanent}")
+    policy = policy_path(case)
+    agent = f"-javaagent:{jar}=host=127.0.0.1,port={port},{policy_option(policy)}"
+    permanent = (f"or: {print_policy(case, policy)}", f"then: {at_start(case, f'{agent} {NODELAY}')}")
+    return (steps[0], *(f"then: {step}" for step in steps[1:]), *permanent)
 
 
 def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
@@ -62,6 +67,16 @@ def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
         return None
     modules = Runner().modules(java, case.environ) if java.name == "java" else frozenset()
     return java if modules and SERVER not in modules else None
+
+
+def policy_path(case: ExaminedNode) -> Path:
+    """Return the path for Jolokia's policy, in the node's configuration directory."""
+    return CONFIGURATION / Path(case.configuration(ENV)).with_name(FILE.name)
+
+
+def print_policy(case: ExaminedNode, path: Path) -> str:
+    """Return the command that writes Jolokia's read-only policy to `path`."""
+    return f"{case.advice.command(*PRINT)} > {shlex.quote(str(path))}"
 
 
 def at_start(case: ExaminedNode, option: str) -> str:

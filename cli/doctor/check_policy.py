@@ -4,11 +4,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from cli.doctor.check_jolokia_agent import CONFIGURATION, ENV, attach, find_jar, policy_path, print_policy
 from cli.doctor.examined_node import ExaminedNode
-from cli.doctor.finding import Finding, problem, warning
+from cli.doctor.finding import Finding, ok, problem, warning
+from cli.jolokia_policy import FILE, policy_option
 from collector.catalogue import BEANS
+from collector.host.cassandra_processes import AGENT
 from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean import METRICS, Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval
@@ -26,6 +30,13 @@ WITNESSES = (
     {"keyspace": "system", "table": "local"},
     {"keyspace": "system"},
     {"cache": "KeyCache"},
+)
+POLICY_SUBJECT = "policy"
+# An operation and an attribute that do not exist, on MBeans through which code can be run.
+CHANGES = (
+    {"type": "exec", "mbean": "com.sun.management:type=DiagnosticCommand", "operation": "casstatProbe"},
+    {"type": "exec", "mbean": "org.apache.cassandra.db:type=StorageService", "operation": "casstatProbe"},
+    {"type": "write", "mbean": "java.lang:type=Memory", "attribute": "CasstatProbe", "value": 0},
 )
 OPERATION = f"<allow><mbean><name>{METRICS}*</name><operation>values()</operation></mbean></allow>"
 
@@ -156,6 +167,55 @@ def command(case: ExaminedNode, name: str) -> Finding:
         "no metrics through Jolokia",
         f"add <command>{name}</command> inside <commands> {_where(case)}, and restart the node",
     )
+
+
+def restriction(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
+    """Return a warning if Jolokia lets its clients change the node. Raises JolokiaError.
+
+    Jolokia checks its policy before it looks for an operation or attribute, so these requests change nothing.
+    """
+    answers = jolokia.post([json.dumps(request) for request in CHANGES], TIMEOUT_S)
+    if all(answer.get("status") == FORBIDDEN for answer in answers):
+        return [ok(POLICY_SUBJECT, "Jolokia's policy allows no changes")]
+    who = "whoever has its password" if jolokia.has_credentials else "every user of this host"
+    return [
+        warning(
+            POLICY_SUBJECT,
+            f"{jolokia.url} is not restricted by a policy",
+            f"{who} can change the node and run code in it",
+            *_restricted(case),
+        )
+    ]
+
+
+def _restricted(case: ExaminedNode) -> tuple[str, ...]:
+    """Return the fixes that give the node's Jolokia the read-only policy."""
+    words = case.command(case.chosen.pid) if case.chosen else []
+    agent = next((word for word in words if AGENT.fullmatch(word)), "")
+    if not agent:
+        return _attached_again(case)
+    located = next((match[1] for word in words if (match := _LOCATION.match(word))), "")
+    path = Path(located) if located else policy_path(case)
+    # The policy that the agent has is replaced.
+    print_it = print_policy(case, path)
+    if located:
+        return (print_it, "then: restart the node")
+    option = f"{agent}{',' if '=' in agent else '='}{policy_option(path)}"
+    return (print_it, f"then: replace {agent} by {option} in {case.configuration(ENV)}, and restart the node")
+
+
+def _attached_again(case: ExaminedNode) -> tuple[str, ...]:
+    """Return the fixes for an agent that is not in the node's command line."""
+    node = case.chosen
+    jar = find_jar(case, node) if node else None
+    if node is None or jar is None:
+        option = policy_option(CONFIGURATION / FILE.name)
+        return (
+            print_policy(case, CONFIGURATION / FILE.name),
+            f"then: add {option} to the options of Jolokia's agent, and restart the node",
+        )
+    detach = case.advice.command("attach", "--detach", "--jar", jar, str(node.pid))
+    return (case.as_owner(node.pid, detach), f"then: {attach(case, node)[0]}")
 
 
 def _where(case: ExaminedNode) -> str:

@@ -12,7 +12,7 @@ from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, alternatives, problem
 from collector.host.discovery import is_this_machine
 from collector.http.failures import Reason
-from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.client import ORIGIN, Jolokia, JolokiaError
 
 _CLIENT = re.compile(r"No access from client (\S+) allowed")
 _CREDENTIALS = {"jolokia_user": "USER", "jolokia_password_file": "FILE"}
@@ -43,6 +43,8 @@ def finding(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> Findin
 def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[str, ...]:
     if match := _CLIENT.search(str(error)):
         return (f"add <host>{match[1]}</host> inside <remote> in {POLICY}, and restart the node",)
+    if f"Origin {ORIGIN} is not allowed" in str(error):
+        return (f"add <allow-origin>{ORIGIN}</allow-origin> inside <cors> in {POLICY}, and restart the node",)
     if error.reason in (Reason.NOT_FOUND, Reason.UNEXPECTED_RESPONSE):
         # The port probably belongs to a server other than Jolokia.
         return (

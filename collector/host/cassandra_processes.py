@@ -31,7 +31,7 @@ ENDED = "ZXx"
 # later, and the kernel's shifts when the clock is changed.
 START_SLACK_S = 10.0
 
-_AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
+AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
 _JMX_PORT = re.compile(r"-D(?:cassandra\.jmx\.(?:local|remote)|com\.sun\.management\.jmxremote)\.port=(\d{1,5})")
 _CONFIG = re.compile(r"-Dcassandra\.config=(?:file:(?://)?)?(/.*)")
 _STORAGE = re.compile(r"-Dcassandra\.storagedir=(.*)")
@@ -232,7 +232,7 @@ def _directories(command: Sequence[str], class_path: Iterable[Path]) -> tuple[Pa
 def agent_url(command: Iterable[str]) -> str:
     """Return the URL of the Jolokia agent in a JVM's command line; "" if there is none."""
     for argument in command:
-        if match := _AGENT.fullmatch(argument):
+        if match := AGENT.fullmatch(argument):
             options = dict(part.split("=", 1) for part in (match["options"] or "").split(",") if "=" in part)
             host = options.get("host", "127.0.0.1")
             host = "127.0.0.1" if host in ("*", "0.0.0.0", "localhost") else host  # noqa: S104 - compared, not bound

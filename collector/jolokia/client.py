@@ -29,7 +29,10 @@ MAX_RESPONSE_BYTES = 16 << 20
 # Responses should omit the requests and stack traces, and if one of several attributes is missing, they should still
 # contain the others. Old versions of Jolokia ignore these options.
 OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
-HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat"}
+# A policy that refuses the requests of web pages (strict CORS checking) requires an origin that it allows. No web page
+# has this one, because there is no top-level domain `invalid` (RFC 2606).
+ORIGIN = "http://casstat.invalid"
+HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat", "Origin": ORIGIN}
 
 _PLAIN = re.compile(r"[!-~]+")
 
@@ -76,6 +79,7 @@ class Jolokia:
         self.url = parts.geturl() if port else f"{parts.scheme}://{shown_host}:{self.port}{parts.path or '/jolokia'}"
         if (access.ca or access.certificate) and parts.scheme != "https":
             raise AccessError(f"TLS requires an https:// URL, not {self.url}", "ca" if access.ca else "certificate")
+        self.has_credentials = bool(access.user or access.certificate)
         self._hint = access.hint
         self._diagnostics = Diagnostics(self.host, parts.scheme == "https", access)
         self._tls = client_context(access) if parts.scheme == "https" else None

@@ -110,7 +110,7 @@ def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, m
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\nsleep 60\n")
     program.chmod(0o755)
-    monkeypatch.setattr("cli.demo.demo_cluster.sys.executable", str(program))
+    monkeypatch.setattr("cli.launch.sys.executable", str(program))
     folder = tmp_path / "demo"
     cluster = LocalCluster(folder, tmp_path)
 

@@ -4,24 +4,28 @@ import json
 import os
 import shlex
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from cli.commands import attach
-from cli.doctor import check_clock, check_devices, check_node, refusals
+from cli.doctor import check_clock, check_devices, check_node, check_policy, refusals
 from cli.doctor.command_hints import Advice
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
 from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
+from cli.jolokia_policy import FILE
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from collector.host.cassandra_processes import LocalNode, NodeFacts
+from collector.host.cassandra_processes import DAEMON, LocalNode, NodeFacts
 from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
 from collector.http.failures import Reason
-from collector.jolokia.client import Jolokia, JolokiaError
+from collector.jolokia.client import HEADERS, ORIGIN, Jolokia, JolokiaError
+from tests.faults.fake_jolokia import FakeJolokia
 
 UNSYNCHRONISED = ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
 SYNCHRONISED = ClockState(synchronised=True, max_error_s=0.0035, estimated_error_s=0.00001)
@@ -259,3 +263,68 @@ def test_a_user_without_a_name_is_given_by_uid() -> None:
     advice = Advice(("casstat",))
     assert advice.as_user("999", "casstat -i 5").startswith(r"sudo -u \#999 ")
     assert replace(advice, root=True).as_user("999", "casstat -i 5").startswith("setpriv --reuid=999 ")
+
+
+# Jolokia's policy
+
+
+AGENT = "-javaagent:/opt/jolokia.jar=host=127.0.0.1,port=8778"
+
+
+def policy_finding(root: Path, status: int, *command: str) -> Finding:
+    """Return the finding about a Jolokia that answers requests for changes with this status."""
+    server = FakeJolokia()
+    server.node.override = lambda request, answer: (
+        {"status": status, "error": "denied"} if request["type"] in ("exec", "write") else answer
+    )
+    put(root, "proc/7/cmdline", "\0".join(["java", *command, DAEMON, ""]))
+    put(root, "proc/7/status", f"Uid:\t{os.geteuid()}\t{os.geteuid()}\t0\t0\n")
+    case = ExaminedNode(here=(LocalNode(7, 1.0),), root=root, uid=os.geteuid())
+    with closing(Jolokia(server.url)) as jolokia:
+        (finding,) = check_policy.restriction(case, jolokia)
+    server.close()
+    return finding
+
+
+def test_a_restricted_jolokia_is_ok(root: Path) -> None:
+    assert policy_finding(root, 403).state is State.OK
+
+
+def test_an_unrestricted_jolokia_is_a_warning_with_the_line_that_restricts_it(root: Path) -> None:
+    finding = policy_finding(root, 400, AGENT)
+    assert finding.state is State.WARNING
+    assert finding.impact == "every user of this host can change the node and run code in it"
+    policy = "/etc/cassandra/jolokia-access.xml"
+    assert finding.fixes == (
+        f"casstat attach --print-policy > {policy}",
+        f"then: replace {AGENT} by {AGENT},policyLocation=file://{policy} in cassandra-env.sh, and restart the node",
+    )
+
+
+def test_a_policy_that_allows_changes_is_replaced(root: Path) -> None:
+    finding = policy_finding(root, 404, f"{AGENT},policyLocation=file:///opt/own.xml")
+    assert finding.fixes == ("casstat attach --print-policy > /opt/own.xml", "then: restart the node")
+
+
+def test_an_attached_jolokia_without_a_policy_is_attached_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_policy, "find_jar", lambda *_: Path("/opt/jolokia.jar"))
+    detach, attach = policy_finding(root, 400).fixes
+    assert detach == "casstat attach --detach --jar /opt/jolokia.jar 7"
+    assert attach.startswith("then: ")
+    assert "attach" in attach
+
+
+def test_a_policy_that_refuses_casstats_origin_must_allow_it() -> None:
+    error = JolokiaError(f"denied: Origin {ORIGIN} is not allowed to call this agent", Reason.FORBIDDEN)
+    (fix,) = refusals.finding(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
+    assert fix.startswith(f"add <allow-origin>{ORIGIN}</allow-origin> inside <cors> in ")
+
+
+def test_the_policy_allows_casstats_origin_and_only_reading() -> None:
+    policy = ElementTree.fromstring(FILE.read_text())  # noqa: S314 - our own file
+    assert [element.text for element in policy.iterfind("commands/command")] == ["read", "search", "version"]
+    assert [element.text for element in policy.iterfind("allow//operation")] == ["values()"]
+    assert policy.find("allow//attribute") is None
+    assert [element.text for element in policy.iterfind("cors/allow-origin")] == [ORIGIN]
+    assert policy.find("cors/strict-checking") is not None
+    assert HEADERS["Origin"] == ORIGIN

@@ -6,18 +6,18 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cli.demo.background_process import write_pid_file
 from cli.demo.demo_node import Node, NodeSpec, command, write_configuration
+from cli.launch import casstat_command
 from tests.real.nodes import FAST_START
 from tests.real.programs import PATIENCE_S
 
 Finding = dict[str, str]
-CASSTAT = (sys.executable, "-m", "cli")
+CASSTAT = tuple(casstat_command())
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 # Matches advice to add text to a file. The groups are the text, the XML element to add it to (None if the file is not
 # XML), and the file.

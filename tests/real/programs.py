@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from cli.demo.demo_node import Node
+from collector.jolokia.client import HEADERS
 
 Row = dict[str, Any]
 
@@ -151,7 +152,7 @@ def write(node: Node) -> None:
 
 def ask(node: Node, request: dict[str, Any]) -> Any:
     """Return one value from the node's Jolokia, without using casstat's client."""
-    posted = urllib.request.Request(node.spec.jolokia_url, json.dumps(request).encode())  # noqa: S310 - loopback
+    posted = urllib.request.Request(node.spec.jolokia_url, json.dumps(request).encode(), HEADERS)  # noqa: S310 - loopback
     with urllib.request.urlopen(posted, timeout=20) as answer:  # noqa: S310
         return json.load(answer)["value"]
 

@@ -79,7 +79,7 @@ def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> 
     report = Doctor("-m", PORT)
     missing = report.finding("jolokia", "started without a Jolokia agent")
     assert missing["state"] == "warning"
-    attach, use_url, _ = fixes(missing)
+    attach, use_url, *_ = fixes(missing)
     assert f"attached Jolokia to process {scripted.pid}" in run_advised(attach)
     attached = advised_doctor(use_url)
     attached.assert_fixed("jolokia", "started without a Jolokia agent")
@@ -87,7 +87,7 @@ def test_fixing_a_missing_jolokia_and_slow_responses(scripted: ScriptedNode) -> 
     apply_advice(option)
     assert str(scripted.env) in option
     scripted.restart()
-    attach, use_url, _ = fixes(Doctor("-m", PORT).finding("jolokia", "started without a Jolokia agent"))
+    attach, use_url, *_ = fixes(Doctor("-m", PORT).finding("jolokia", "started without a Jolokia agent"))
     run_advised(attach)
     advised_doctor(use_url).assert_fixed("jolokia", "even for the smallest response")
     run_advised(f"{attach} --detach")
@@ -306,7 +306,10 @@ def test_fixing_the_log(scripted: ScriptedNode, tmp_path: Path) -> None:
 def test_fixing_jolokia_at_start_jmx_credentials_devices_and_interface(scripted: ScriptedNode, tmp_path: Path) -> None:
     """Fix four faults with one restart: no Jolokia, JMX with a password, data on two devices, an unassigned address."""
     before = scripted.env.read_text()
-    apply_advice(fixes(Doctor("-m", PORT).finding("jolokia", "started without"))[-1])
+    policy, option = fixes(Doctor("-m", PORT).finding("jolokia", "started without"))[-2:]
+    print_policy, _, policy_file = policy.partition(" > ")
+    Path(policy_file).write_text(run_advised(print_policy))
+    apply_advice(option)
     passwords, mine = tmp_path / "jmx.password", tmp_path / "mine"
     for path in (passwords, mine):
         path.write_text("reader s3cret-of-jmx\n")
