@@ -8,22 +8,21 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
+from cli.launch import casstat_command
 from cli.parameters.read_limit_options import memory_limit
-from cli.runs.agents.private_agent import PACKAGES
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import read_file
 from collector.clients.result_file import content_of, result_of
 from collector.printable import one_line
 
-PARSE = (sys.executable, "-m", "cli", "parse")
+PARSE = tuple(casstat_command("parse"))
 MAX_MEMORY_BYTES = 2 << 30
 # The CPU time for reading a file; a compressed file may be many times as large as it seems.
 MIN_CPU_S = 300
@@ -65,8 +64,6 @@ def read_isolated(path: Path, choice: FormatChoice, times: CommandTimes) -> Clie
                 input=json.dumps(request).encode(),
                 stdout=output,
                 stderr=errors,
-                # With -m, Python looks for modules in the working directory first.
-                cwd=PACKAGES,
                 timeout=cpu_s * WAIT_PER_CPU_S,
                 check=False,
             )
