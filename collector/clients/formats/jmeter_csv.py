@@ -1,40 +1,47 @@
-"""JMeter's JTL as CSV. Columns are found by name; a file without a header must have JMeter's default columns."""
+"""JMeter's JTL as CSV. Columns are found by name; a file without a header must begin with JMeter's default columns."""
 
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
 from collector.clients.client_format import HEAD_BYTES, ClientFormatError, CommandTimes, GrowingResult
 from collector.clients.client_result import ClientResult
 from collector.clients.jmeter.jmeter_samples import JmeterSamples
-from collector.clients.jmeter.jtl_layout import BYTE_ORDER_MARK, Layout, check_columns, check_rows, layout_of
+from collector.clients.jmeter.jtl_layout import BYTE_ORDER_MARK, Layout, check_columns, check_rows, is_row, layout_of
+from collector.clients.jmeter.jtl_times import ZONES, JtlTimes
 from collector.clients.parsing.csv_blocks import blocks
 from collector.printable import one_line
 
 NAME = "jmeter-csv"
+OPTIONS: Mapping[str, tuple[str, ...]] = {"zone": tuple(ZONES)}
 REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install casstat[analysis])"
 # The start of another row. If an unclosed field contains one, a quote is malformed; if not, the file is incomplete.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 
 
 def recognises(head: str) -> bool:
-    layout = layout_of(head.split("\n", 1)[0].encode())
-    return bool(layout.header) and {"timeStamp", "elapsed"} <= set(layout.columns)
+    first = head.split("\n", 1)[0].encode()
+    return is_row(first) or {"timeStamp", "elapsed"} <= set(layout_of(first).columns)
 
 
-def growing(head: bytes) -> GrowingResult:
+def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingResult:
     try:
         from collector.clients.jmeter.growing_rows import GrowingRows
     except ImportError:
         raise ClientFormatError(REQUIREMENT) from None
     layout = layout_of(head.partition(b"\n")[0])
     check_columns(layout)
-    return GrowingRows(layout)
+    return GrowingRows(layout, JtlTimes(layout.delimiter, time.time(), _zone(options)))
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The samples have the time of day.
+def _zone(options: Mapping[str, str] | None) -> tzinfo | None:
+    return ZONES[(options or {}).get("zone", "local")]
+
+
+def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
     try:
         from collector.clients.jmeter.jmeter_table import JmeterTable, MalformedBlockError
     except ImportError:
@@ -49,17 +56,21 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         notes: list[str] = []
         samples = JmeterSamples()
         table = JmeterTable(layout.columns, layout.delimiter, samples)
-        for line, block in _rows(file, layout, notes):
+        jtl_times = JtlTimes(layout.delimiter, times.begin_s, _zone(options))
+        for line, block in _rows(file, layout, jtl_times, notes):
             try:
                 table.add(block)
             except MalformedBlockError as error:
                 check_rows(block, line, layout)
                 raise ClientFormatError(f"after line {line}: {one_line(error)}") from None
-    return samples.result(NAME, path.name, notes)
+    return samples.result(NAME, path.name, [*notes, *jtl_times.notes])
 
 
-def _rows(file: BinaryIO, layout: Layout, notes: list[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of rows, without headers of concatenated files and without an incomplete last row."""
+def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks of rows, without headers of concatenated files and without an incomplete last row.
+
+    Times are in milliseconds.
+    """
     header = re.compile(rb"^%s\r?$" % re.escape(layout.header), re.MULTILINE) if layout.header else None
     for line, block in blocks(file, 2 if header else 1, layout.delimiter):
         rows = block
@@ -67,6 +78,7 @@ def _rows(file: BinaryIO, layout: Layout, notes: list[str]) -> Iterator[tuple[in
             rows, repeated = header.subn(b"", block)
             if repeated:
                 notes.append("the header is repeated; the file may contain several results")
+        rows = times.converted(rows)
         if _is_last(block) and _is_incomplete(rows, line, layout):
             notes.append("the last row is incomplete and is ignored")
             continue

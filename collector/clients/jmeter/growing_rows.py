@@ -7,6 +7,7 @@ from collector.clients.client_result import Operation
 from collector.clients.jmeter.jmeter_samples import JmeterSamples
 from collector.clients.jmeter.jmeter_table import JmeterTable, MalformedBlockError
 from collector.clients.jmeter.jtl_layout import Layout, check_rows
+from collector.clients.jmeter.jtl_times import JtlTimes
 from collector.clients.parsing.csv_blocks import end_of_records
 from collector.printable import one_line
 
@@ -15,10 +16,11 @@ MAX_RECORD_BYTES = 256 << 10
 
 
 class GrowingRows:
-    """A growing result (see `GrowingResult`) whose rows have the given layout."""
+    """A growing result (see `GrowingResult`) whose rows have the given layout; `times` converts their times."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, times: JtlTimes) -> None:
         self.problem = ""
+        self._times = times
         self._layout = layout
         self._samples = JmeterSamples()
         self._table = JmeterTable(layout.columns, layout.delimiter, self._samples)
@@ -33,7 +35,7 @@ class GrowingRows:
         if self._layout.header and self._layout.header in block:
             header = self._layout.header
             block = b"".join(line for line in block.splitlines(keepends=True) if line.rstrip(b"\r\n") != header)
-        return self._add_rows(block)
+        return self._add_rows(self._times.converted(block))
 
     def take(self) -> tuple[Operation, ...]:
         return self._samples.take()

@@ -8,12 +8,20 @@ from typing import Any
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.jmeter.jmeter_samples import FALSE, MAX_ELAPSED_MS, MAX_TIME_MS, TRUE
+from collector.clients.jmeter.jtl_times import starts_with_time
 from collector.printable import one_line
 
 REQUIRED = ("timeStamp", "elapsed", "success")
-DEFAULT_HEADER = (
-    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,"
-    "grpThreads,allThreads,URL,Latency,IdleTime,Connect"
+# What all versions of JMeter save by default begins with these columns.
+FIRST_COLUMNS = (
+    "timeStamp",
+    "elapsed",
+    "label",
+    "responseCode",
+    "responseMessage",
+    "threadName",
+    "dataType",
+    "success",
 )
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DELIMITER = re.compile(r'\w+([^\w"])')
@@ -32,15 +40,27 @@ def layout_of(first: bytes) -> Layout:
     """Return the layout that the first line states."""
     line = first.rstrip(b"\r\n")
     text = line.decode(errors="replace")
+    if delimiter := starts_with_time(line).decode():
+        width = len(_fields(text, delimiter))
+        return Layout(b"", delimiter, (*FIRST_COLUMNS, *(f"column {number}" for number in range(9, width + 1))))
     match = _DELIMITER.match(text)
     delimiter = match[1] if match and match[1].isascii() else ","
+    return Layout(line, delimiter, tuple(_fields(text, delimiter)))
+
+
+def is_row(first: bytes) -> bool:
+    """Return whether the first line is a row with JMeter's default columns, so that the file has no header."""
+    line = first.rstrip(b"\r\n")
+    fields = _fields(line.decode(errors="replace"), starts_with_time(line).decode())
+    return len(fields) >= len(FIRST_COLUMNS) and fields[1].isdecimal() and fields[7] in (*TRUE, *FALSE)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line; none if it is malformed."""
     try:
-        columns = tuple(next(csv.reader([text], delimiter=delimiter), []))
+        return next(csv.reader([line], delimiter=delimiter), []) if delimiter else []
     except csv.Error:
-        columns = ()
-    if columns and columns[0].isdigit():
-        return Layout(b"", delimiter, tuple(DEFAULT_HEADER.split(",")))
-    return Layout(line, delimiter, columns)
+        return []
 
 
 def check_columns(layout: Layout) -> None:
@@ -72,7 +92,8 @@ def _problem(row: dict[str, Any], width: int, layout: Layout) -> str:
         return f"{width} fields instead of {len(layout.columns)}"
     for name, limit in (("timeStamp", MAX_TIME_MS), ("elapsed", MAX_ELAPSED_MS)):
         if not (row[name].isdecimal() and row[name].isascii() and int(row[name][:19]) < limit):
-            return f"{name} is not a number of milliseconds: {one_line(row[name])[:40]}"
+            hint = " (hint: run JMeter with timestamp_format=ms)" if name == "timeStamp" else ""
+            return f"{name} is not a number of milliseconds: {one_line(row[name])[:40]}{hint}"
     if row.get("SampleCount", "1") != "1":
         return "a row represents several samples (hint: set JMeter's property mode=Standard)"
     return (

@@ -1,11 +1,12 @@
-"""The lines of a command's output, without terminal escapes."""
+"""The lines of a command's output, without terminal escapes, and when the output ended."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector.clients.client_format import CommandTimes
+from collector.clients.client_result import ClientInterval
 
 MAX_LINE_BYTES = 1 << 16
 # Control sequences such as colours, operating system commands such as titles, and escapes of two characters.
@@ -45,3 +46,10 @@ def last_line_s(path: Path, times: CommandTimes, length_s: float) -> float:
     """
     changed_s = path.stat().st_mtime
     return changed_s if times.begin_s + length_s <= changed_s <= times.end_s else times.end_s
+
+
+def placed(total: ClientInterval, path: Path, times: CommandTimes) -> ClientInterval:
+    """Return a total whose times count from the beginning of the run, placed so that it ends when the output ended."""
+    end_s = last_line_s(path, times, total.end_s)
+    # Times are rounded, so the run may seem to begin before the command.
+    return replace(total, begin_s=max(end_s - total.end_s + total.begin_s, times.begin_s), end_s=end_s)

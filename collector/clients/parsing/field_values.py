@@ -1,14 +1,17 @@
-"""Reads times and latencies from the fields of results. All functions raise ValueError."""
+"""Reads times, counts and latencies from the fields of results. All functions raise ValueError."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 
-from collector.clients.client_latency import NS_PER_S, rounded_up
+from collector.clients.client_latency import NS_PER_S, Latency, rounded_up
 from collector.printable import one_line
 
 MAX_LATENCY_NS = 86_400 * NS_PER_S
 # The year 10000.
 MAX_TIME_S = 253_402_300_800
+MAX_COUNT = 10**15
+MAX_LENGTH_S = 14 * 86_400
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?P<fraction>\.[0-9]+)?(?P<zone>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
@@ -53,3 +56,25 @@ def latency_ns(value: float, unit_ns: int) -> int:
     if not 0 <= value * unit_ns <= MAX_LATENCY_NS:
         raise ValueError(f"not a latency: {value:g}")
     return rounded_up(round(value * unit_ns))
+
+
+def stated_latency(stated_s: Mapping[float, float]) -> Latency:
+    """Return percentiles that a load generator states, in seconds by percentage."""
+    values_s = [value_s for _, value_s in sorted(stated_s.items())]
+    if not all(0 <= value_s <= MAX_LATENCY_NS / NS_PER_S for value_s in values_s) or values_s != sorted(values_s):
+        raise ValueError("the percentiles are not in ascending order, or exceed one day")
+    return Latency(stated_s=dict(stated_s))
+
+
+def checked_count(value: object) -> int:
+    """Return a number of operations, which a file may also state with decimals, such as 12.0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT or value % 1:
+        raise ValueError(f"not a number of operations: {one_line(value)[:40]}")
+    return int(value)
+
+
+def checked_length_s(value: object) -> float:
+    """Return the duration of a run in seconds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_LENGTH_S:
+        raise ValueError(f"not a duration of up to 14 days: {one_line(value)[:40]}")
+    return float(value)

@@ -11,8 +11,10 @@ import random
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -161,15 +163,66 @@ def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
     assert counts_of(result) == {("read", 0, 12_000_000): 1}
 
 
-def test_a_file_without_a_header_is_read_if_it_is_named(tmp_path: Path) -> None:
+def test_a_file_without_a_header_has_the_default_columns(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1]
+    assert result_of(tmp_path / "file", content).operations == jmeter_csv.read(CAPTURE, TIMES).operations
+
+
+@pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
+def test_captures_without_a_header_and_with_formatted_times_have_the_counts_that_jmeter_printed(name: str) -> None:
+    """JMeter 5.6.3 printed "summary = 98" and "Err: 5" for each of the runs."""
+    result = recognised_format(CAPTURES / name).read(CAPTURES / name, TIMES)
+    assert total(result) == 98
+    assert sum(summary.failed for operation in result.operations if (summary := operation.summary)) == 5
+    assert {operation.name for operation in result.operations} == {"connect", "read", "write", "close"}
+
+
+@pytest.mark.parametrize(
+    ("times", "span_s"),
+    [
+        (("2023/11/14 22:13:20.000", "2023/11/14 22:13:21.987"), 1.987),
+        (("2023-11-14T23:13:20.000+0100", "2023-11-14T22:13:20.500Z"), 0.5),
+        (("2023-11-14 17:13:20 -05:00", "2023-11-14 22:13:22"), 2.0),
+        (('"2023-11-14 22:13:20,000"', '"2023-11-14 22:13:21,001"'), 1.001),
+        (("11/14/23 22:13:20", "11/14/23 22:13:21"), 1.0),
+        (("14.11.2023 22:13:20", "14.11.2023 22:13:21"), 1.0),
+        (("14/11/2023 22:13:20.000", "14/11/2023 22:13:20.999"), 0.999),
+    ],
+)
+def test_formatted_times_are_read(tmp_path: Path, times: tuple[str, str], span_s: float) -> None:
+    path, plain = tmp_path / "file", tmp_path / "plain"
+    path.write_text("\n".join([HEADER, *(f"{text},123,read,200,true" for text in times), ""]))
+    times_ms = (1_700_000_000_000, 1_700_000_000_000 + round(span_s * 1000))
+    plain.write_text("\n".join([HEADER, *(f"{time_ms},123,read,200,true" for time_ms in times_ms), ""]))
+    assert jmeter_csv.read(path, TIMES, {"zone": "UTC"}).operations == jmeter_csv.read(plain, TIMES).operations
+
+
+@pytest.mark.parametrize(("begin", "begin_s"), [("2026-11-02", 1_793_613_600), ("2026-02-11", 1_770_804_000)])
+def test_a_date_that_can_be_read_in_two_ways_is_the_one_nearer_to_the_run(
+    tmp_path: Path, begin: str, begin_s: int
+) -> None:
     path = tmp_path / "file"
-    path.write_bytes(b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1])
-    with pytest.raises(ClientFormatError, match="unknown format"):
-        recognised_format(path)
-    assert jmeter_csv.read(path, TIMES).operations == jmeter_csv.read(CAPTURE, TIMES).operations
-    path.write_text(f"{ROW}\n{ROW}\n")
-    with pytest.raises(ClientFormatError, match="line 1: 5 fields instead of 17"):
-        jmeter_csv.read(path, TIMES)
+    path.write_text(f"{HEADER}\n02/11/26 10:00:00,123,read,200,true\n")
+    assert begin_s == datetime.fromisoformat(f"{begin}T10:00:00+00:00").timestamp()
+    result = jmeter_csv.read(path, CommandTimes(begin_s + 10, begin_s + 60), {"zone": "UTC"})
+    assert result.span_s is not None
+    assert result.span_s[0] == pytest.approx(begin_s, abs=1)
+    assert any("is assumed to begin with the" in note for note in result.notes)
+
+
+def test_times_without_a_zone_are_in_that_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_text(f"{HEADER}\n2023/11/15 07:13:20,123,read,200,true\n")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        result = jmeter_csv.read(path, TIMES)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert result.span_s is not None
+    assert result.span_s[0] == pytest.approx(1_700_000_000, abs=1)
+    assert "states no time zone" in result.notes[0]
 
 
 def test_concatenated_files_are_read_with_a_note(tmp_path: Path) -> None:
@@ -194,7 +247,7 @@ def test_an_incomplete_last_row_is_ignored_with_a_note(tmp_path: Path, end: str)
         (f'{ROW}\n1700000000000,1,"a\n{ROW}\n{ROW}\n', "line 3: unclosed quote"),
         (f'{ROW}\n1700000000000,1,a"b,200,true\n{ROW}"\n', "line 3: unexpected quote inside a field"),
         (f"1700000000000,1,5,read,200,true\n{ROW}\n", "line 2: 6 fields"),
-        ("2023/11/14 22:13:20,1,read,200,true\n", "line 2: timeStamp is not a number of milliseconds: 2023/11/14"),
+        ("2023/14/14 22:13:20,1,read,200,true\n", "line 2: timeStamp is not a number of milliseconds: 2023/14/14"),
         ("1700000000000,-1,read,200,true\n", "line 2: elapsed is not"),
         ("99999999999999999999999,1,read,200,true\n", "line 2: timeStamp is not"),
         ("1700000000000,1,read,200,maybe\n", "line 2: success is neither true nor false: maybe"),

@@ -10,10 +10,10 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import growing_result, read_file, recognised_format
+from collector.clients.format_registry import growing_result, read_file
 from collector.clients.parsing import compressed_files, plain_files
+from tests.collector.clients.captured import CAPTURES, content_of
 
-CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 WRK = CAPTURES / "wrk-status.log"
 JMETER = CAPTURES / "jmeter.csv"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
@@ -26,19 +26,25 @@ def result_of(path: Path, content: bytes, choice: FormatChoice = ANY) -> ClientR
     return read_file(path, choice, TIMES)
 
 
+# Files that are no results, or that are refused.
+OTHERS = ("jmeter-csv-statistics.json", "ab-percentiles.csv")
+
+
 @pytest.mark.parametrize(
-    "capture",
-    sorted(path for path in CAPTURES.rglob("*") if path.is_file() and path.name not in ("jmeter-csv-statistics.json",)),
+    "name",
+    sorted(
+        str(path.relative_to(CAPTURES)) for path in CAPTURES.rglob("*") if path.is_file() and path.name not in OTHERS
+    ),
 )
 def test_each_capture_is_recognised_by_exactly_one_format_and_reads_the_same_when_compressed(
-    tmp_path: Path, capture: Path
+    tmp_path: Path, name: str
 ) -> None:
-    recognised_format(capture)
-    plain = result_of(tmp_path / "plain", capture.read_bytes())
+    content = content_of(name)
+    plain = result_of(tmp_path / "plain", content)
     # A name with another extension does not matter.
-    for name in ("result.gz", "result.csv"):
-        compressed = result_of(tmp_path / name, gzip.compress(capture.read_bytes(), mtime=0))
-        assert compressed.source == name
+    for other in ("result.gz", "result.csv"):
+        compressed = result_of(tmp_path / other, gzip.compress(content, mtime=0))
+        assert compressed.source == other
         assert replace(compressed, source="plain") == plain
 
 

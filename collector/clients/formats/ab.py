@@ -1,0 +1,134 @@
+"""What ApacheBench (`ab`) prints when it ends.
+
+"Complete requests" are all responses, including those with an error status, those whose length differs from the first
+one's, and those that broke off. ab counts a response in each of these classes that fits, so the number of failed
+responses is known only if one of them includes the others; the largest class is used. Connections that failed are not
+complete requests. Percentiles are whole milliseconds, of all responses, measured from when a request's connection began
+(service time).
+"""
+
+import re
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.clients.parsing.command_output import output_lines, placed, plain_text
+from collector.clients.parsing.field_values import checked_length_s, stated_latency
+from collector.printable import count_text
+
+NAME = "ab"
+_BEGIN = re.compile(r"\s*This is ApacheBench, Version ([\w.]{1,20})")
+_VALUE = re.compile(r"(?P<label>[A-Z][\w ./-]{2,40}): +(?P<value>\d{1,18}(?:\.\d{1,9})?)(?: .*)?")
+_FAILURES = re.compile(r" *\((?:[A-Z][a-z]+: \d{1,18}(?:, )?)+\)")
+_FAILURE = re.compile(r"([A-Z][a-z]+): (\d{1,18})")
+_PERCENTILE = re.compile(r" *(\d{1,3})% +(\d{1,9})(?: \(longest request\))?")
+_REQUIRED = ("Complete requests", "Failed requests", "Time taken for tests")
+
+
+def recognises(head: str) -> bool:
+    return bool(re.search(r"^\s*This is ApacheBench, Version ", plain_text(head), re.MULTILINE))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    run, earlier = _Run(), -1
+    for line in output_lines(path):
+        if _BEGIN.match(line.text):
+            run, earlier = _Run(), earlier + 1
+        else:
+            run.add(line.text)
+    run.check()
+    try:
+        operation = Operation("", total=placed(run.total(), path, times))
+    except ValueError as error:
+        raise ClientFormatError(str(error)) from None
+    notes = run.notes()
+    if earlier > 0:
+        notes.append(f"{count_text(earlier, 'earlier run')} of ab ignored; only the last one is imported")
+    stated = StatedTotals(attempted_per_s=run.values.get("Requests per second"))
+    return ClientResult(NAME, "ab", path.name, (operation,), True, tuple(notes), stated=(stated,))
+
+
+class _Run:
+    """One run of ab: what it has printed. `values` has its figures by label."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._stated_s: dict[float, float] = {}
+        self._is_html = False
+
+    def add(self, text: str) -> None:
+        """Add a line; those of other programs are ignored."""
+        if match := _VALUE.fullmatch(text):
+            self.values.setdefault(match["label"], float(match["value"]))
+        elif _FAILURES.fullmatch(text):
+            self._failures = {kind.lower(): int(count) for kind, count in _FAILURE.findall(text)}
+        elif (match := _PERCENTILE.fullmatch(text)) and int(match[1]) <= 100:
+            self._stated_s[float(match[1])] = int(match[2]) / 1000
+        self._is_html |= text.lstrip().startswith("<table")
+
+    def check(self) -> None:
+        """Raise ClientFormatError if figures are missing or impossible."""
+        if self._is_html:
+            raise ClientFormatError("ab's HTML is not read (hint: run ab without -w)")
+        if missing := [label for label in _REQUIRED if label not in self.values]:
+            raise ClientFormatError(
+                f"the last run has no '{missing[0]}' (hint: ab prints its totals only when it completes; -r lets it "
+                "continue after errors)"
+            )
+        if self._failed_responses > self.complete:
+            raise ClientFormatError("more failed responses than complete requests")
+
+    @property
+    def complete(self) -> int:
+        """The number of responses."""
+        return int(self.values["Complete requests"])
+
+    @property
+    def _statuses(self) -> int:
+        return int(self.values.get("Non-2xx responses", 0))
+
+    @property
+    def _broken(self) -> int:
+        """The number of responses that broke off, or whose request could not be sent."""
+        return self._failures.get("receive", 0) + int(self.values.get("Write errors", 0))
+
+    @property
+    def _failed_responses(self) -> int:
+        return max(self._statuses + self._broken, self._failures.get("length", 0))
+
+    def total(self) -> ClientInterval:
+        """Return the total, whose times count from the beginning of the run. Raises ValueError."""
+        errors = {
+            "status": self._statuses,
+            "receive": self._broken,
+            "length": self._failed_responses - self._statuses - self._broken,
+            "connect": self._failures.get("connect", 0),
+            "exception": self._failures.get("exceptions", 0),
+        }
+        if not self._failures:
+            # ab explains its failed requests unless there are none.
+            errors[""] = int(self.values["Failed requests"])
+        completed = max(self.complete - self._failed_responses - errors.get("", 0), 0)
+        latency = stated_latency(self._stated_s) if completed and self._stated_s else None
+        errors = {kind: count for kind, count in errors.items() if count}
+        return ClientInterval(
+            0.0, checked_length_s(self.values["Time taken for tests"]), completed, errors, service=latency
+        )
+
+    def notes(self) -> list[str]:
+        notes = []
+        lengths = self._failures.get("length", 0)
+        if self._failed_responses and self._stated_s:
+            notes.append(f"the latencies include those of {count_text(self._failed_responses, 'failed request')}")
+        if lengths > self._statuses:
+            notes.append(
+                f"ab calls {count_text(lengths, 'response')} failed because the length differs from the first one's "
+                "(hint: if lengths vary, run ab with -l)"
+            )
+        if lengths and (others := self._statuses + self._broken):
+            notes.append(
+                f"between {self._failed_responses} and {lengths + others} responses failed, because ab counts one with "
+                f"an error status and another length twice; {self._failed_responses} are counted as failed"
+            )
+        return notes

@@ -1,0 +1,130 @@
+"""What `hey` prints when it ends.
+
+Its requests per second count all requests, also those without a response ("Error distribution"). hey keeps the status
+and the latency of one million responses at most, the first ones. Latencies are those of responses with any status, from
+when a request is sent (service time): with `-q`, a worker waits for its turn, and hey does not count the waiting.
+"""
+
+import re
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.clients.parsing.command_output import output_lines, placed, plain_text
+from collector.clients.parsing.field_values import checked_length_s, stated_latency
+from collector.clients.parsing.http_status import status_errors
+from collector.clients.parsing.labels import Labels
+from collector.printable import count_text
+
+NAME = "hey"
+MAX_RESPONSES = 1_000_000
+SECTIONS = ("Summary:", "Latency distribution:", "Status code distribution:", "Error distribution:")
+_TOTAL = re.compile(r"  Total:\t(\d{1,12}\.\d{4}) secs")
+_LIMITS = re.compile(r"  (Slowest|Fastest):\t(\d{1,12}\.\d{4}) secs")
+_RATE = re.compile(r"  Requests/sec:\t(\d{1,15}\.\d{4})")
+# Version 0.1.5 writes two percent signs.
+_PERCENTILE = re.compile(r"  (\d{1,2})%{1,2} in (\d{1,12}\.\d{4}) secs")
+_COUNT = re.compile(r"  \[(?P<key>\d{1,18})\]\t(?P<text>.*)")
+_RESPONSES = re.compile(r"\d{1,18} responses")
+
+
+def recognises(head: str) -> bool:
+    return bool(re.search(r"^Summary:\n  Total:\t[\d.]+ secs\n  Slowest:\t", plain_text(head), re.MULTILINE))
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    run, earlier = _Run(), -1
+    for line in output_lines(path):
+        if line.text == SECTIONS[0]:
+            run, earlier = _Run(), earlier + 1
+        run.add(line.text)
+    run.check()
+    try:
+        operation = Operation("", total=placed(run.total(), path, times))
+    except ValueError as error:
+        raise ClientFormatError(str(error)) from None
+    notes = run.notes()
+    if earlier > 0:
+        notes.append(f"{count_text(earlier, 'earlier run')} of hey ignored; only the last one is imported")
+    stated = StatedTotals(attempted_per_s=run.rate_per_s)
+    return ClientResult(NAME, "hey", path.name, (operation,), True, tuple(notes), stated=(stated,))
+
+
+class _Run:
+    """One run of hey: what it has printed."""
+
+    def __init__(self) -> None:
+        self.rate_per_s: float | None = None
+        self._length_s: float | None = None
+        self._section = ""
+        self._stated_s: dict[float, float] = {}
+        self._statuses: dict[str, int] = {}
+        self._errors: dict[str, int] = {}
+        self._kinds = Labels()
+
+    def add(self, text: str) -> None:
+        """Add a line; those of other programs are ignored."""
+        if text.rstrip() == text and text.endswith(":") and not text.startswith(" "):
+            self._section = text
+        elif self._section == "Summary:":
+            self._add_summary(text)
+        elif self._section == "Latency distribution:" and (match := _PERCENTILE.fullmatch(text)):
+            self._stated_s[float(match[1])] = float(match[2])
+        elif match := _COUNT.fullmatch(text):
+            self._add_count(match["key"], match["text"])
+
+    def _add_summary(self, text: str) -> None:
+        if match := _TOTAL.fullmatch(text):
+            self._length_s = float(match[1])
+        elif match := _RATE.fullmatch(text):
+            self.rate_per_s = float(match[1])
+        elif match := _LIMITS.fullmatch(text):
+            self._stated_s[100.0 if match[1] == "Slowest" else 0.0] = float(match[2])
+
+    def _add_count(self, key: str, text: str) -> None:
+        if self._section == "Status code distribution:" and _RESPONSES.fullmatch(text):
+            self._statuses[key] = int(text.partition(" ")[0])
+        elif self._section == "Error distribution:":
+            kind = self._kinds.of(text)
+            self._errors[kind] = self._errors.get(kind, 0) + int(key)
+
+    def check(self) -> None:
+        """Raise ClientFormatError if the totals are missing or contradict each other."""
+        if self._length_s is None or self.rate_per_s is None:
+            raise ClientFormatError("the totals of the last run are missing (hint: hey prints them when it ends)")
+        if not self._statuses and not self._errors:
+            raise ClientFormatError("the numbers of responses are missing (hint: the output may be incomplete)")
+
+    @property
+    def _responses(self) -> int:
+        return sum(self._statuses.values())
+
+    @property
+    def _unlisted(self) -> int:
+        """The number of responses beyond those whose status hey keeps."""
+        if self._responses < MAX_RESPONSES:
+            return 0
+        attempted = round((self.rate_per_s or 0.0) * (self._length_s or 0.0))
+        return max(attempted - self._responses - sum(self._errors.values()), 0)
+
+    def total(self) -> ClientInterval:
+        """Return the total, whose times count from the beginning of the run. Raises ValueError."""
+        failed = status_errors(self._statuses)
+        completed = self._responses - sum(failed.values()) + self._unlisted
+        # hey prints 0 for a percentile that it does not know.
+        stated_s = {percentage: value_s for percentage, value_s in self._stated_s.items() if value_s}
+        latency = stated_latency(stated_s) if completed and stated_s else None
+        return ClientInterval(
+            0.0, checked_length_s(self._length_s), completed, {**failed, **self._errors}, service=latency
+        )
+
+    def notes(self) -> list[str]:
+        notes = []
+        if failed := sum(status_errors(self._statuses).values()):
+            notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
+        if self._unlisted:
+            notes.append(
+                f"hey keeps the status and the latency of the first {MAX_RESPONSES:,} responses only; "
+                f"{self._unlisted:,} further responses are counted as completed"
+            )
+        return notes

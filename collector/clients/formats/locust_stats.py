@@ -1,0 +1,88 @@
+"""Locust's statistics (`locust --csv PREFIX` writes PREFIX_stats.csv): one row per type and name of requests.
+
+There are no times; the run is as long as the requests divided by the requests per second. Locust replaces the file
+every few seconds and not when it ends, so the last ones are missing. Counts and percentiles are those of the whole run.
+"""
+
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.clients.locust_rows import LocustRow, columns_of, operation_names, row_of, total_of_row
+from collector.clients.parsing.command_output import placed
+from collector.clients.parsing.field_values import checked_length_s
+from collector.clients.parsing.labels import MAX_LABELS
+from collector.clients.parsing.text_lines import read_lines
+from collector.printable import count_text, one_line
+
+NAME = "locust-stats"
+REQUIRED = {"type", "name", "request count", "failure count", "requests/s"}
+
+
+def recognises(head: str) -> bool:
+    try:
+        columns = columns_of(head.lstrip().partition("\n")[0].rstrip("\r"))
+    except ValueError:
+        return False
+    return set(columns) >= REQUIRED and columns[0] == "type"
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    rows = _Rows()
+    notes = read_lines(path, rows.add)
+    try:
+        totals = rows.totals()
+    except (ValueError, ZeroDivisionError) as error:
+        raise ClientFormatError(one_line(error)) from None
+    operations = tuple(Operation(name, total=placed(total, path, times)) for name, total in totals.items())
+    failed = sum(total.failed for total in totals.values())
+    if failed:
+        notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
+    notes.append("Locust does not update the file when it ends, so the last requests may be missing")
+    return ClientResult(NAME, "Locust", path.name, operations, True, tuple(notes), stated=rows.stated())
+
+
+class _Rows:
+    """The rows of a file."""
+
+    def __init__(self) -> None:
+        self._columns: list[str] = []
+        self._rows: dict[tuple[str, str], LocustRow] = {}
+        self._aggregated: LocustRow | None = None
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        if not self._columns:
+            self._columns = list(columns_of(line))
+            return
+        row = row_of(line, self._columns)
+        if self._aggregated or row.key in self._rows:
+            raise ValueError("another run begins (hint: write each run to a file of its own)")
+        if row.is_aggregated:
+            self._aggregated = row
+        elif len(self._rows) > MAX_LABELS:
+            raise ValueError(f"more than {MAX_LABELS} names of requests (hint: set `name` in the locustfile)")
+        else:
+            self._rows[row.key] = row
+
+    def totals(self) -> dict[str, ClientInterval]:
+        """Return the total of each operation; times count from the beginning of the run. Raises ValueError."""
+        if self._aggregated is None:
+            raise ValueError("the row Aggregated is missing (hint: the file may be incomplete)")
+        attempted, rate = self._aggregated.count("request count"), self._aggregated.number("requests/s")
+        if not attempted or not rate or not self._rows:
+            raise ValueError("no requests")
+        length_s = checked_length_s(attempted / rate)
+        names = operation_names(self._rows)
+        return {
+            names[key]: total_of_row(
+                0.0, length_s, row.count("request count"), row.count("failure count"), row.percentiles()
+            )
+            for key, row in self._rows.items()
+        }
+
+    def stated(self) -> tuple[StatedTotals, ...]:
+        if self._aggregated is None:
+            return ()
+        attempted, failed = (self._aggregated.count(column) for column in ("request count", "failure count"))
+        return (StatedTotals(attempted=attempted, failed=failed),)

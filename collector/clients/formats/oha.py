@@ -1,0 +1,100 @@
+"""oha's JSON (`oha --output-format json`; `oha --json` in earlier versions).
+
+Requests that the end of the run cut off ("aborted due to deadline") are neither completed nor failed. Latencies are
+those of responses with any status; with `--stats-success-breakdown`, those with a status below 400 are also stated.
+They are service times, or response times with `--latency-correction`, which the file does not state, so it is looked
+for in the command.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.clients.parsing.command_output import placed, plain_text
+from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency
+from collector.clients.parsing.http_status import status_errors
+from collector.clients.parsing.json_objects import json_objects
+from collector.clients.parsing.labels import Labels
+from collector.printable import count_text, one_line
+
+NAME = "oha"
+DEADLINE = "aborted due to deadline"
+CORRECTION = "--latency-correction"
+KEYS = ("successRate", "latencyPercentiles", "statusCodeDistribution")
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
+
+
+def recognises(head: str) -> bool:
+    return all(f'"{key}"' in head for key in KEYS) and "\n{" in f"\n{plain_text(head)}"
+
+
+def read(path: Path, times: CommandTimes) -> ClientResult:
+    reports = [content for content in json_objects(path) if "summary" in content]
+    if not reports:
+        raise ClientFormatError("not oha's JSON: no summary")
+    try:
+        report = _Report(reports[-1])
+        total = report.total(is_response=CORRECTION in " ".join(times.words))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ClientFormatError(f"not oha's JSON: {one_line(error)}") from None
+    notes = report.notes()
+    if len(reports) > 1:
+        notes.append(f"{count_text(len(reports) - 1, 'earlier run')} of oha ignored; only the last one is imported")
+    operation = Operation("", total=placed(total, path, times))
+    return ClientResult(NAME, "oha", path.name, (operation,), True, tuple(notes), stated=(report.stated,))
+
+
+class _Report:
+    """A report. Raises KeyError, TypeError, ValueError, AttributeError and OverflowError if it is malformed."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        summary, statuses, errors = (content[key] for key in ("summary", "statusCodeDistribution", "errorDistribution"))
+        self._length_s = checked_length_s(summary["total"])
+        self._slowest_s = summary["slowest"]
+        self._rate_per_s = float(summary["requestsPerSec"])
+        self._statuses = {str(status): checked_count(count) for status, count in statuses.items()}
+        self._errors: dict[str, int] = {}
+        kinds, self._aborted = Labels(), 0
+        for text, count in errors.items():
+            if text == DEADLINE:
+                self._aborted = checked_count(count)
+                continue
+            kind = kinds.of(text)
+            self._errors[kind] = self._errors.get(kind, 0) + checked_count(count)
+        self._percentiles = content.get("latencyPercentilesSuccessful") or content["latencyPercentiles"]
+        self._has_only_successful = bool(content.get("latencyPercentilesSuccessful"))
+
+    @property
+    def stated(self) -> StatedTotals:
+        aborted_per_s = self._aborted / self._length_s if self._length_s else 0.0
+        return StatedTotals(attempted_per_s=self._rate_per_s - aborted_per_s)
+
+    def total(self, *, is_response: bool) -> ClientInterval:
+        """Return the total, whose times count from the beginning of the run."""
+        failed = status_errors(self._statuses)
+        completed = sum(self._statuses.values()) - sum(failed.values())
+        stated_s = {
+            float(match[1]): float(value_s)
+            for key, value_s in self._percentiles.items()
+            if (match := _PERCENTILE.fullmatch(key)) and value_s is not None
+        }
+        if not self._has_only_successful and self._slowest_s is not None:
+            stated_s[100.0] = float(self._slowest_s)
+        latency = stated_latency(stated_s) if completed and stated_s else None
+        response, service = (latency, None) if is_response else (None, latency)
+        return ClientInterval(0.0, self._length_s, completed, {**failed, **self._errors}, response, service)
+
+    def notes(self) -> list[str]:
+        notes = []
+        failed = sum(status_errors(self._statuses).values())
+        if failed and not self._has_only_successful:
+            notes.append(
+                f"the latencies include those of {count_text(failed, 'failed request')} "
+                "(hint: oha --stats-success-breakdown)"
+            )
+        if self._aborted:
+            notes.append(f"{count_text(self._aborted, 'request')} cut off by the end of the run not counted")
+        return notes

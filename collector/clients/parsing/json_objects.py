@@ -1,0 +1,44 @@
+"""Reads JSON objects from files that may also contain other programs' lines, such as a command's output."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from collector.clients.client_format import ClientFormatError
+from collector.clients.parsing.whole_file import TooLargeError, read_whole
+
+MAX_BYTES = 64 << 20
+# Without a limit, a file of many brackets would take quadratic time.
+MAX_ATTEMPTS = 1000
+_BEGIN = re.compile(r"^\s*(?=\{)", re.MULTILINE)
+
+
+def json_objects(path: Path) -> list[Mapping[str, Any]]:
+    """Return the objects in a file; each begins at the beginning of a line. Raises ClientFormatError and OSError."""
+    try:
+        text = read_whole(path, MAX_BYTES).decode(errors="replace").removeprefix("\ufeff")
+    except TooLargeError as error:
+        raise ClientFormatError(str(error)) from None
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    found: list[Mapping[str, Any]] = []
+    position, reason = 0, "no JSON object"
+    for _ in range(MAX_ATTEMPTS):
+        match = _BEGIN.search(text, position)
+        if match is None:
+            break
+        try:
+            content, position = decoder.raw_decode(text, match.end())
+            found.append(content)
+        except RecursionError:
+            raise ClientFormatError("nested too deeply") from None
+        except ValueError:
+            position, reason = match.end() + 1, "the JSON object is damaged or incomplete"
+    if not found:
+        raise ClientFormatError(reason)
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number")

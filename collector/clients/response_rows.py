@@ -1,0 +1,74 @@
+"""CSV files of hey and oha: one row per response, with times in seconds since the run began."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_latency import NS_PER_S
+from collector.clients.client_result import Operation
+from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
+from collector.clients.parsing.command_output import last_line_s
+from collector.clients.parsing.field_values import latency_ns
+from collector.clients.parsing.http_status import FIRST_ERROR
+from collector.clients.parsing.text_lines import csv_fields, read_lines
+
+MAX_ROWS = 20_000_000
+MAX_LENGTH_S = 14 * SECONDS_PER_DAY
+
+
+@dataclass(frozen=True)
+class ResponseColumns:
+    """The header of a file, and the columns with a request's begin, its duration and the status of its response."""
+
+    header: str
+    begin: str
+    duration: str
+    status: str
+
+
+def read_responses(
+    path: Path, times: CommandTimes, columns: ResponseColumns
+) -> tuple[tuple[Operation, ...], int, list[str]]:
+    """Return the operations of a file, the number of its rows, and notes. Raises ClientFormatError and OSError."""
+    rows = _Rows(columns)
+    notes = read_lines(path, rows.add)
+    if not rows.ends:
+        raise ClientFormatError("no rows")
+    length_s = max(end_s for end_s, _, _ in rows.ends)
+    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
+    operation_times = OperationTimes()
+    for end_s, duration_ns, status in rows.ends:
+        if status >= FIRST_ERROR:
+            operation_times.add_error("", begin_s + end_s, f"status {status}")
+        else:
+            operation_times.add("", begin_s + end_s, duration_ns)
+    return operation_times.operations(), len(rows.ends), notes
+
+
+class _Rows:
+    """The rows of a file, each with its end in seconds, its duration in nanoseconds, and its status."""
+
+    def __init__(self, columns: ResponseColumns) -> None:
+        self.ends: list[tuple[float, int, int]] = []
+        self._header = columns.header
+        self._names: Sequence[str] = columns.header.split(",")
+        names = (columns.begin, columns.duration, columns.status)
+        self._begin, self._duration, self._status = map(self._names.index, names)
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        if line == self._header:
+            if self.ends:
+                raise ValueError("another run begins (hint: write each run to a file of its own)")
+            return
+        fields = csv_fields(line)
+        if len(fields) != len(self._names):
+            raise ValueError(f"{len(fields)} fields instead of {len(self._names)}")
+        begin_s, duration_s = float(fields[self._begin]), float(fields[self._duration])
+        status = int(fields[self._status])
+        if not (0 <= begin_s <= MAX_LENGTH_S and 100 <= status <= 999):
+            raise ValueError("not a response: its begin or its status is out of range")
+        if len(self.ends) >= MAX_ROWS:
+            raise ValueError(f"more than {MAX_ROWS:,} rows")
+        self.ends.append((begin_s + duration_s, latency_ns(duration_s, NS_PER_S), status))
