@@ -19,7 +19,7 @@ from collector.printable import count_text
 
 NAME = "latte-log"
 MS = 1e-3
-_SECTION = re.compile(r"(?P<title>[A-Z][A-Z ]+?(?: for (?P<name>.+?))?(?: \[ms\])?) +[=\u2550]{10,}")
+_SECTION = re.compile(r"(?P<title>[A-Z][A-Z ]{1,40}?(?: for (?P<name>.{1,80}?))?(?: \[ms\])?) +[=\u2550]{10,}")
 _COLUMNS = re.compile(r"\s*\[s\](?:\s+\[\w+(?:/\w+)?\])+(?:\s+(?:Min|Max|\d+(?:\.\d+)?))+")
 _ROW = re.compile(r"\s*\d{1,9}\.\d+(?:\s+(?:\d{1,18}(?:\.\d+)?|NaN|inf))+")
 _BEGIN_OF_ROW = re.compile(r"\s*\d+\.\d{3}\s+\d")

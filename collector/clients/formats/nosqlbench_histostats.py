@@ -29,7 +29,7 @@ _COLUMNS = "#Tag,Interval_Start,Interval_Length,count,"
 _START = re.compile(r"#\[StartTime: (\d{1,12}\.\d+) ")
 _NUMBER = r"-?\d{1,12}(?:\.\d+)?(?:E-?\d{1,2})?"
 _ROW = re.compile(
-    rf"(?:Tag=(?P<tag>.*?),)?(?P<begin>{_NUMBER}),(?P<length>{_NUMBER}),(?P<count>\d{{1,18}})(?P<values>(?:,\d{{1,19}})+)"
+    rf"(?:Tag=(?P<tag>.{{0,1000}}?),)?(?P<begin>{_NUMBER}),(?P<length>{_NUMBER}),(?P<count>\d{{1,18}})(?P<values>(?:,\d{{1,19}}){{1,40}})"
 )
 _LIMITS = {"min": 0.0, "max": 100.0}
 # With fewer values than this, the 99.99th percentile is the maximum.

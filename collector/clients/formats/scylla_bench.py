@@ -27,10 +27,10 @@ from collector.printable import count_text
 
 NAME = "scylla-bench"
 _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")
-_COUNTS = r" *(?P<time>[\d.hmsn\u00b5\u03bcu]+) +(?P<operations>\d{1,18}) +\d+ +(?P<failed>\d{1,18})"
+_COUNTS = r" *(?P<time>[\d.hmsn\u00b5\u03bcu]{1,40}) +(?P<operations>\d{1,18}) +\d+ +(?P<failed>\d{1,18})"
 _BEGIN_OF_ROW = re.compile(r" *(?:\d+(?:\.\d+)?(?:h|m|s|ms|us|ns|\u00b5s|\u03bcs))+ +-?\d+ +-?\d")
 # Errors, which are printed to another stream, follow rows on the same line.
-_ROW = re.compile(_COUNTS + r"(?P<latencies>(?: +[\d.]+[hmnsu\u00b5\u03bc\d.]*){7})(?: .*)?")
+_ROW = re.compile(_COUNTS + r"(?P<latencies>(?: +\d[hmnsu\u00b5\u03bc\d.]{0,30}){7})(?: .*)?")
 _ROW_WITHOUT_LATENCIES = re.compile(_COUNTS + r"(?: .*)?")
 _RESULTS = re.compile(r"Results:?")
 _RESULT = re.compile(r"(?P<label>Time \(avg\)|Total ops|Total errors):\s*(?P<value>\S+)")

@@ -29,8 +29,8 @@ _STATUS = re.compile(
     r"operations; (?P<rest>.*)"
 )
 _BLOCK = re.compile(
-    r"\[(?P<name>[^\[\]:]{1,80}): Count=(?P<count>\d{1,18}), Max=(?P<max>\d{1,19}), Min=(?P<min>\d{1,19}), Avg=\S+?"
-    r"(?P<percentiles>(?:, \d{1,3}(?:\.\d+)?=\d{1,19})*)\]"
+    r"\[(?P<name>[^\[\]:]{1,80}): Count=(?P<count>\d{1,18}), Max=(?P<max>\d{1,19}), Min=(?P<min>\d{1,19}), "
+    r"Avg=\S{1,40}?(?P<percentiles>(?:, \d{1,3}(?:\.\d{1,9})?=\d{1,19}){0,40})\]"
 )
 _MEAN_BLOCK = re.compile(r"\s*\[[^\[\]]{1,80} AverageLatency\(us\)=")
 _PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d+)?)=(\d+)")
@@ -90,6 +90,7 @@ class _Log:
     def __init__(self) -> None:
         self.run = _Run()
         self._earlier = 0
+        self._printed: set[tuple[float, int]] = set()
         self._is_cut = self._is_repeated = False
 
     def add(self, line: OutputLine) -> None:
@@ -112,6 +113,7 @@ class _Log:
     def _begin(self) -> None:
         self._earlier += bool(self.run.statuses or self.run.measurements)
         self.run = _Run()
+        self._printed.clear()
 
     def _add_status(self, match: re.Match[str]) -> None:
         try:
@@ -119,15 +121,22 @@ class _Log:
         except ValueError:
             return
         status = _Status(second_s + int(match["ms"]) / 1000, int(match["elapsed"]), int(match["operations"]))
-        last = self.run.statuses[-1] if self.run.statuses else _Status(0.0, 0, 0)
-        # With time series, YCSB prints each line to both of its streams.
-        self._is_repeated = (last.time_s, last.operations) == (status.time_s, status.operations)
+        # With time series, YCSB prints each line to both of its streams, and either may be read later than the other.
+        self._is_repeated = (status.time_s, status.operations) in self._printed
         if self._is_repeated:
             return
-        if self.run.measurements or status.operations < last.operations or status.elapsed_s < last.elapsed_s:
+        if self._is_of_another_run(status):
             self._begin()
+        self._printed.add((status.time_s, status.operations))
         self.run.statuses.append(status)
         self._add_blocks(match["rest"])
+
+    def _is_of_another_run(self, status: _Status) -> bool:
+        """Return whether a status is not of the current run; its last one may be read after parts of the summary."""
+        if not self.run.statuses:
+            return bool(self.run.measurements)
+        last = self.run.statuses[-1]
+        return status.operations < last.operations or status.elapsed_s < last.elapsed_s
 
     def _add_blocks(self, text: str) -> None:
         for match in _BLOCK.finditer(text) if not self._is_repeated else ():

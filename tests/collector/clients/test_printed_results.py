@@ -1,5 +1,6 @@
 """The results of load generators that print rows: damaged output is an error, or a result that can be stored."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(data=st.data())
 def test_damaged_output_is_an_error_or_a_result_that_can_be_stored(
     tmp_path: Path, name: str, data: st.DataObject
@@ -46,6 +47,29 @@ def test_damaged_output_is_an_error_or_a_result_that_can_be_stored(
     assert all(note.isprintable() for note in (*result.notes, *doubts(result)))
     write_result(path, result)
     assert content_of(read_result(path)) == content_of(result)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1s 1 1 1 " + "9" * 60_000,
+        "   1.000 " + "1 " * 30_000 + "x",
+        "X" + " for" * 16_000,
+        "[READ: Count=1, Max=1, Min=1, Avg=" * 1800,
+        "2026-11-29 10:00:00:000 1 sec: 1 operations; " + "[A: Count=1, Max=1, Min=1, Avg=1, 5=1" * 1500,
+        "Tag=a" + ",1" * 200_000 + "x",
+        "1" + ", 1" * 20_000 + "x",
+        "2026-11-29T10:00:00Z" + ",1" * 200_000,
+    ],
+    ids=lambda line: line[:20],
+)
+def test_endless_lines_take_time_in_proportion_to_their_length(tmp_path: Path, name: str, line: str) -> None:
+    path = tmp_path / "file"
+    # Time that grows with the square of the length would be minutes.
+    path.write_text(f"{(CAPTURES / name).read_text()}\n{line}\n" * 3)
+    with suppress(ClientFormatError):
+        require_sound(client_formats()[FORMATS[name]].read(path, TIMES))
 
 
 @given(

@@ -133,6 +133,22 @@ def test_a_read_modify_write_is_a_read_and_an_update_and_repeated_lines_count_on
     assert operation(result, "read").intervals == ()
 
 
+def test_the_order_in_which_the_two_streams_are_read_does_not_matter(tmp_path: Path) -> None:
+    lines = SERIES.read_text().splitlines(keepends=True)
+    status = [line for line in lines if " sec: " in line][::2]
+    summary = [line for line in lines if line.startswith("[")]
+    for text in ([*status, *status, *summary], [*status[:3], *status[:2], *status[3:], *status[2:], *summary]):
+        result = result_of_text(tmp_path / "command.log", "".join(text), times_of(SERIES))
+        assert result.operations == result_of(SERIES, times_of(SERIES)).operations
+        assert not any("earlier run" in note for note in result.notes)
+    lines = STATUS.read_text().splitlines(keepends=True)
+    last = next(index for index, line in enumerate(lines) if line.startswith("[OVERALL]")) - 1
+    assert " sec: " in lines[last]
+    late = [*lines[:last], *lines[last + 1 : last + 9], lines[last], *lines[last + 9 :]]
+    result = result_of_text(tmp_path / "command.log", "".join(late), times_of(STATUS))
+    assert result.operations == result_of(STATUS, times_of(STATUS)).operations
+
+
 def test_two_kinds_of_measurement_of_the_same_operations_count_once() -> None:
     result = result_of(TWO_KINDS, times_of(TWO_KINDS))
     assert [operation.name for operation in result.operations] == ["read", "update"]
