@@ -16,7 +16,9 @@ from typing import IO, Any
 from tests.faults.fake_node import FakeNode
 
 Row = dict[str, Any]
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+# What a busy machine may add to the duration of a block.
+MARGIN_S = 20.0
 
 
 def environment(**environ: str) -> dict[str, str]:
@@ -193,10 +195,10 @@ def event_texts(row: Row) -> str:
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Assert that the block takes at most `seconds`, plus one second for a busy machine."""
+    """Assert that the block takes at most `seconds`, plus a margin for a busy machine."""
     began_s = time.monotonic()
     yield
-    assert time.monotonic() - began_s < seconds + 1
+    assert time.monotonic() - began_s < seconds + MARGIN_S
 
 
 def is_one_line(message: str) -> bool:

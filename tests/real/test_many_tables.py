@@ -122,7 +122,6 @@ def test_busy_tables_are_selected_and_sums_are_complete(big: Node, samples: Iter
         if series[0] == TABLE_COUNT and OTHERS in series and isinstance(rate, Rate)
     )
     assert others < 0.005 * expected
-    assert max(sample.tick.late_s for sample in seen) < 1.0
 
 
 def test_created_and_dropped_tables_appear_and_disappear_without_a_spike(big: Node, samples: Iterator[Sample]) -> None:

@@ -21,11 +21,11 @@ from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
 from tests.real.nodes import light
-from tests.real.programs import PATIENCE_S, bucket_counts, casstat, load, output, prepare, program
+from tests.real.programs import PATIENCE_S, Row, bucket_counts, casstat, load, output, prepare, program
 
 RATE = 300
-# The load has three phases of this length: before a node is killed, while it is down, and while it is starting again.
-THIRD_S = 12
+# The number of rows without a response of the killed node, so that the merge has intervals in which it is down.
+OUTAGE_ROWS = 12
 KILLS = 25
 AT_ONCE = 5
 READS = ("cassandra_client_requests_total", "Read")
@@ -34,24 +34,26 @@ Cells = dict[str, str]
 
 
 @contextmanager
-def loaded(nodes: Sequence[Node], seconds: float) -> Iterator[dict[str, int]]:
-    """Put all nodes under load for `seconds`; after the block, the yielded dictionary holds the client's counts."""
+def loaded(nodes: Sequence[Node]) -> Iterator[dict[str, int]]:
+    """Put all nodes under load until the block ends; then the yielded dictionary holds the client's counts."""
     addresses = [node.spec.address for node in nodes]
-    command = [
-        sys.executable,
-        "-m",
-        "cli.demo.load_generator",
-        *addresses,
-        "--rate",
-        str(RATE),
-        "--seconds",
-        str(seconds),
-    ]
+    command = [sys.executable, "-m", "cli.demo.load_generator", *addresses, "--rate", str(RATE)]
     counts: dict[str, int] = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
-        yield counts
+        try:
+            yield counts
+        finally:
+            running.terminate()
         out, _ = running.communicate(timeout=PATIENCE_S)
     counts.update(json.loads(out))
+
+
+def is_loaded(rows: list[Row]) -> bool:
+    return (rows[-1]["reads_per_s"] or 0) > 0
+
+
+def is_idle(rows: list[Row]) -> bool:
+    return bool(rows[-1]["reads_per_s"] == 0 == rows[-1]["writes_per_s"])
 
 
 def merged(folder: Path, into: Path, *arguments: str) -> list[Cells]:
@@ -96,21 +98,28 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
             line.wait_for_rows(2)
         before = [{scope: bucket_counts(node, scope) for scope in ("Read", "Write")} for node in nodes]
         whole_s = time.time()
-        with loaded(nodes, 10):
-            pass
+        with loaded(nodes):
+            for line in lines:
+                line.wait_for(is_loaded)
+                line.wait_for_rows(5)
         for line in lines:
+            line.wait_for(is_idle)
             line.wait_for_rows(3)
         after = [{scope: bucket_counts(node, scope) for scope in ("Read", "Write")} for node in nodes]
         killed_from_s = time.time()
-        with loaded(nodes, 3 * THIRD_S) as counted:
-            time.sleep(THIRD_S)
-            nodes[2].kill()
-            killed_s = time.time()
-            time.sleep(THIRD_S)
+        # No request is running when the node is killed, so each is counted by the node or has failed.
+        nodes[2].kill()
+        killed_s = time.time()
+        with loaded(nodes) as counted:
+            lines[0].wait_for(is_loaded)
+            start = len(lines[2].rows)
+            lines[2].wait_for(lambda rows: sum(row["reads_per_s"] is None for row in rows[start:]) >= OUTAGE_ROWS)
+            started_s = time.time()
             with light():
                 nodes[2].start()
+            lines[2].wait_for(is_loaded, 2 * PATIENCE_S)
         for line in lines:
-            line.wait_for_rows(3)
+            line.wait_for(is_idle)
         ended_s = time.time()
 
     # For the time when all three nodes were running, the percentiles must be those of the nodes' summed buckets.
@@ -132,18 +141,15 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
     # The killed node has a gap; the cluster rows continue and count one missing node.
     rows = merged(recording, tmp_path / "killed", "--from", str(killed_from_s), "--until", str(ended_s))
     third, killed = nodes[2].spec.address, int(killed_s)
-    within = [row for row in rows if killed + 5 < float(row["time"]) <= killed + THIRD_S]
+    within = [row for row in rows if killed + 5 < float(row["time"]) <= started_s]
     assert {(row["nodes"], row["nodes_missing"]) for row in within if row["node"] == "cluster"} == {("2", "1")}
     assert {row["reads_per_s"] for row in within if row["node"] == third} <= {""}
-    assert all(float(row["reads_per_s"]) > RATE / 4 for row in within if row["node"] == "cluster")
     unseen = before_the_first_tick(recording / third, killed_s)
     client = counted["reads"] + counted["writes"]
-    # The operations that the killed node coordinated after its last tick are missing: at most its share of the load
-    # (a third) for one second.
     counted_operations = total(rows, "cluster") + unseen
     assert total(rows, "cluster") == sum(total(rows, node.spec.address) for node in nodes)
-    assert client * 0.995 - RATE / 3 <= counted_operations <= client * 1.005
-    assert unseen < 0.05 * client
+    # The nodes also count the driver's own reads, and requests that fail, possibly twice because of a retry.
+    assert client <= counted_operations <= (client + 2 * counted["errors"]) * 1.005
 
     # The plot shows the gap, too.
     output("plot", recording, "-o", tmp_path / "plots", "--from", str(killed_from_s), "-i", "1")
@@ -151,7 +157,7 @@ def test_a_cluster_with_a_killed_node_is_merged_correctly(three_nodes: list[Node
     with (tmp_path / "plots" / "nodes.tsv").open(newline="") as file:
         drawn = list(csv.reader(file, delimiter="\t"))
     (column,) = [at for at, name in enumerate(drawn[0]) if third in name and "reads_per_s" in name]
-    gap = [row for row in drawn[1:] if killed + 2 < float(row[0]) <= killed + THIRD_S]
+    gap = [row for row in drawn[1:] if killed + 2 < float(row[0]) <= started_s]
     assert gap
     assert {row[column] for row in gap} == {"NaN"}
 
@@ -179,7 +185,10 @@ def test_a_replay_of_a_nodetool_recording_prints_the_same_rows(node: Node, tmp_p
 
 
 def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, float]:
-    """Kill a recorder `after_s` after its first row; return the times of the last printed row and readable tick."""
+    """Kill a recorder `after_s` after its first row.
+
+    Return the times of the last row but one that was printed (0 if there is none) and of the last readable tick.
+    """
     command = program("0.1", "--jolokia", node.spec.jolokia_url, "-w", folder, "--format", "json")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as recorder:
         assert recorder.stdout is not None
@@ -188,7 +197,7 @@ def kill_at_random(node: Node, folder: Path, after_s: float) -> tuple[float, flo
         recorder.send_signal(signal.SIGKILL)
         rows = [row, *recorder.stdout]
     whole = [line for line in rows if line.endswith("\n")]
-    return float(json.loads(whole[-1])["time"]), readable(folder)[-1]
+    return float(json.loads(whole[-2])["time"]) if len(whole) > 1 else 0.0, readable(folder)[-1]
 
 
 def readable(folder: Path) -> list[float]:
@@ -207,7 +216,7 @@ def test_a_killed_recorder_loses_at_most_one_tick(node: Node, tmp_path: Path) ->
         ends = [run.result() for run in runs]
     assert len(ends) == KILLS
     for printed_s, recorded_s in ends:
-        assert recorded_s >= printed_s - 0.15
+        assert recorded_s >= printed_s
     # A new recorder keeps the existing ticks in the directory and starts a new session.
     again = tmp_path / "0"
     output("0.1", "5", "--jolokia", node.spec.jolokia_url, "-w", again, "--format", "json")

@@ -125,9 +125,9 @@ def test_both_sources_agree_on_running_compactions(jolokia_node: Node) -> None:
     prepare(jolokia_node)
     slow, quick = source_options(jolokia_node)
     for _ in range(2):
-        Load(jolokia_node, 400, 4, "--payload", "20000").wait()
+        Load(jolokia_node, 400, 4, "--payload", "100000").wait()
         nodetool(jolokia_node, "flush", "demo")
-    # At 1 MB/s, compacting about 30 MB takes long enough for both sources to report it.
+    # At 1 MB/s, compacting more than 100 MB takes long enough for both sources to report it.
     nodetool(jolokia_node, "setcompactionthroughput", "1")
     compaction = subprocess.Popen([jolokia_node.spec.nodetool, "compact", "demo"], stdout=subprocess.DEVNULL)
     try:

@@ -70,10 +70,9 @@ def total(row: dict[str, Any]) -> float:
 
 
 def is_settled(row: dict[str, Any]) -> bool:
-    """Return whether a row has rates of all nodes, and nearly the nominal rate; a load that catches up exceeds it."""
+    """Return whether a row has rates of all nodes, and the load has begun."""
     rates = [node["reads_per_s"] for node in row["nodes"]]
-    is_whole = row["nodes_counted"] == CLUSTER.nodes and None not in rates
-    return is_whole and abs(total(row) / RATE - 1) < 0.2
+    return row["nodes_counted"] == CLUSTER.nodes and None not in rates and total(row) > 0
 
 
 def settled(*arguments: str) -> dict[str, Any]:
@@ -107,7 +106,6 @@ def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster
     from exporters.live.live_columns import EVERY, value
     from exporters.live.live_frames import Wanted, frame_of
 
-    # Wait until the load has reached its rate.
     settled("--seed", ADDRESSES[0])
     assembler = IntervalAssembler(1.0)
     samples_by_time = [
