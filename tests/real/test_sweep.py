@@ -44,7 +44,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def served(agent: RunningAgent) -> float:
     """Return the number of reads that the node has served."""
-    return agent.value("cassandra_client_requests_total", 'operation="Read"')
+    return sum(agent.values("cassandra_client_requests_total", 'operation="Read"'))
 
 
 def throughputs(folder: Path, parameters: dict[str, str]) -> list[float]:
