@@ -15,7 +15,7 @@ from collector.clients.jmeter.jmeter_samples import (
     TRUE,
     JmeterSamples,
 )
-from collector.clients.jmeter.jmeter_sub_results import SubResults
+from collector.clients.jmeter.jmeter_sub_results import Sample, SubResults
 
 _TEXTS = pa.dictionary(pa.int32(), pa.binary())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -50,7 +50,8 @@ class JmeterTable:
             false_values=FALSE,
         )
         self._sub_results: SubResults | None = None
-        self._previous: _Rows | None = None
+        # The last row of each thread, until there is a sub-result.
+        self._last: dict[bytes, Sample] = {}
 
     def add(self, block: bytes) -> None:
         """Add the rows of a block. Raises MalformedBlockError and ClientFormatError."""
@@ -77,14 +78,16 @@ class JmeterTable:
             raise MalformedBlockError(str(error)) from None
 
     def _sub_result_flags(self, rows: "_Rows") -> Flags:
-        previous, self._previous = self._previous, rows
         flags = np.zeros(len(rows.seconds), bool)
         if self._sub_results is None:
-            if not any(label.endswith(b"-0") for label in rows.labels.names):
+            has_threads = "threadName" in self._columns
+            if not any(label.endswith(b"-0") for label in rows.labels.names) and not (
+                has_threads and rows.have_nested(self._last)
+            ):
+                self._last |= rows.last_of_threads()
                 return flags
-            self._sub_results = SubResults()
-            if previous:
-                self._sub_results.flags(previous.timed())
+            self._sub_results = SubResults(self._last, has_threads=has_threads)
+            self._last = {}
         flags[~rows.transactions] = self._sub_results.flags(rows.timed())
         return flags
 
@@ -164,6 +167,37 @@ class _Rows:
             raise MalformedBlockError("too many labels, too far apart")
         groups: Ints = self.labels.codes[selected] * self.span + self.seconds[selected] - self.first
         return groups
+
+    def have_nested(self, last: Mapping[bytes, Sample]) -> bool:
+        """Return whether a row lies within the one before of its thread; `last` has those before the block."""
+        order = self._by_thread()
+        codes, begins, ends = self._threads.codes[order], self.begins[order], self.ends[order]
+        is_first = np.diff(codes, prepend=-1) != 0
+        within = (begins[1:] >= begins[:-1]) & (ends[1:] <= ends[:-1]) & (begins[1:] < ends[:-1])
+        if (within & ~is_first[1:]).any():
+            return True
+        return any(
+            sample.begin_ms <= self.begins[row] < sample.end_ms and self.ends[row] <= sample.end_ms
+            for row in order[is_first].tolist()
+            if (sample := last.get(self._threads.names[self._threads.codes[row]]))
+        )
+
+    def last_of_threads(self) -> dict[bytes, Sample]:
+        """Return the last row of each thread."""
+        order = self._by_thread()
+        is_last = np.diff(self._threads.codes[order], append=-1) != 0
+        return {
+            self._threads.names[self._threads.codes[row]]: Sample(
+                self.labels.names[self.labels.codes[row]], int(self.begins[row]), int(self.ends[row])
+            )
+            for row in order[is_last].tolist()
+        }
+
+    def _by_thread(self) -> Ints:
+        """Return the numbers of the rows by thread, without those of transaction controllers."""
+        rows = np.flatnonzero(~self.transactions)
+        ordered: Ints = rows[np.argsort(self._threads.codes[rows], kind="stable")]
+        return ordered
 
     def timed(self) -> list[tuple[bytes, bytes, int, int]]:
         """Return thread, label, begin and end of all rows but those of transaction controllers."""

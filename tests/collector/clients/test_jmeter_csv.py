@@ -327,3 +327,71 @@ def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
         # Without their parents, sub-results count as operations.
         assert total(result) <= path.read_bytes().count(b"\n") + 1
         assert all(interval.completed >= 0 for operation in result.operations for interval in operation.intervals)
+
+
+NOT_RENAMED = CAPTURES / "jmeter-subresults-not-renamed.jtl"
+
+
+@pytest.mark.parametrize("block_bytes", [1, 150, 1000, 1 << 20])
+def test_sub_results_that_are_not_renamed_are_not_counted(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block_bytes)
+    result = recognised_format(NOT_RENAMED).read(NOT_RENAMED, TIMES)
+    (operation,) = result.operations
+    assert (operation.name, total(result)) == ("Home", 20)
+    assert operation.summary is not None
+    assert operation.summary.service is not None
+    assert operation.summary.service.percentile_s(50) == 0.4
+    assert result.notes == ("60 sub-results not counted; the samples that contain them are counted instead",)
+
+
+def rows_of(*samples: tuple[str, int, int, str]) -> str:
+    """Return a file with samples given by thread, begin and end in milliseconds, and label."""
+    rows = (f"{1_700_000_000_000 + begin},{end - begin},{label},{thread},true" for thread, begin, end, label in samples)
+    return "\n".join(["timeStamp,elapsed,label,threadName,success", *rows, ""])
+
+
+@pytest.mark.parametrize(
+    ("samples", "count"),
+    [
+        # Samples of a thread that follow each other, with times of a millisecond.
+        ([("a", 0, 0, "x"), ("a", 0, 0, "x"), ("a", 0, 5, "x"), ("a", 5, 5, "y"), ("a", 5, 6, "x")], 5),
+        # The clock was adjusted by a millisecond.
+        ([("a", 10, 11, "x"), ("a", 10, 10, "x"), ("a", 11, 20, "x")], 3),
+        # Other threads run at the same time.
+        ([("a", 0, 50, "x"), ("b", 10, 20, "y"), ("c", 12, 18, "y")], 3),
+        # A sub-result has a sub-result; those of another thread are written in between.
+        (
+            [
+                ("a", 0, 50, "x"),
+                ("a", 1, 40, "u"),
+                ("b", 5, 30, "x"),
+                ("a", 2, 9, "v"),
+                ("a", 60, 61, "x"),
+            ],
+            3,
+        ),
+    ],
+)
+def test_samples_that_are_not_within_others_of_their_thread_are_counted(
+    tmp_path: Path, samples: list[tuple[str, int, int, str]], count: int
+) -> None:
+    assert total(result_of(tmp_path / "file", rows_of(*samples))) == count
+
+
+def test_in_a_merged_file_threads_with_equal_names_are_counted(tmp_path: Path) -> None:
+    chance = random.Random(2)  # noqa: S311
+    samples = []
+    for _ in range(2):
+        begin = 0
+        for _ in range(500):
+            end = begin + chance.randint(50, 150)
+            samples.append(("Users 1-1", begin, end, chance.choice(["read", "write"])))
+            begin = end
+    samples.sort(key=lambda sample: sample[1])
+    assert total(result_of(tmp_path / "file", rows_of(*samples))) >= 990
+
+
+def test_without_names_of_threads_only_renamed_sub_results_are_recognised(tmp_path: Path) -> None:
+    rows = ["1700000000000,50,a,200,true", "1700000000001,9,b,200,true", "1700000000000,50,c,200,true"]
+    renamed = ["1700000000000,50,d,200,true", "1700000000001,9,d-0,200,true"]
+    assert total(result_of(tmp_path / "file", "\n".join([HEADER, *rows, *renamed, ""]))) == 4
