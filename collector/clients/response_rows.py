@@ -8,7 +8,7 @@ from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import NS_PER_S
 from collector.clients.client_result import Operation
 from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
-from collector.clients.parsing.command_output import last_line_s
+from collector.clients.parsing.command_output import last_line_s, plain_text
 from collector.clients.parsing.field_values import latency_ns
 from collector.clients.parsing.http_status import FIRST_ERROR
 from collector.clients.parsing.text_lines import csv_fields, read_lines
@@ -25,6 +25,10 @@ class ResponseColumns:
     begin: str
     duration: str
     status: str
+
+    def begin_in(self, head: str) -> bool:
+        """Return whether a line of a text is the header."""
+        return self.header in plain_text(head).splitlines()
 
 
 def read_responses(
@@ -51,6 +55,7 @@ class _Rows:
 
     def __init__(self, columns: ResponseColumns) -> None:
         self.ends: list[tuple[float, int, int]] = []
+        self._has_begun = False
         self._header = columns.header
         self._names: Sequence[str] = columns.header.split(",")
         names = (columns.begin, columns.duration, columns.status)
@@ -61,6 +66,9 @@ class _Rows:
         if line == self._header:
             if self.ends:
                 raise ValueError("another run begins (hint: write each run to a file of its own)")
+            self._has_begun = True
+        if line == self._header or not self._has_begun:
+            # A command may print other lines before.
             return
         fields = csv_fields(line)
         if len(fields) != len(self._names):

@@ -17,7 +17,7 @@ COLUMNS = ResponseColumns(
 
 
 def recognises(head: str) -> bool:
-    return head.lstrip().startswith(COLUMNS.header)
+    return COLUMNS.begin_in(head)
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:

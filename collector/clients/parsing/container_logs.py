@@ -1,16 +1,21 @@
-"""The prefixes with which `docker compose logs` and `kubectl logs` begin each line of a container's output.
+"""The prefixes with which log viewers begin each line of a program's output.
 
-docker compose writes `name-1  | `; kubectl writes `[pod/NAME/CONTAINER] ` with `--prefix`, and both write the time with
-`--timestamps`, after the other prefix.
+docker compose writes `name-1  | `, and other composers `[name] | ` or `name-1 |`; kubectl writes
+`[pod/NAME/CONTAINER] ` with `--prefix`. Both write the time with `--timestamps`, after the other prefix. journalctl
+writes `Nov 29 15:05:32 host name[123]: `.
 """
 
 import re
 from dataclasses import dataclass
 
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"
-_CONTAINER = rf"{_COLOUR}(?P<container>[\w.@/-]{{1,200}})\s*{_COLOUR}\|{_COLOUR}(?: |$){_COLOUR}"
+_CONTAINER = rf"{_COLOUR}(?P<container>\[?[\w.@/-]{{1,200}}\]?)\s*{_COLOUR}\|{_COLOUR} ?{_COLOUR}"
 _POD = r"(?P<container>\[pod/[^\]\s]{1,500}\])(?: |$)"
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)(?: |$)"
+_JOURNAL = (
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{6})?|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{6})?[+-]\d\d:?\d\d)"
+    r" \S{1,255} (?P<container>[^\s:\[]{1,200}(?:\[\d+\])?): ?"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ _PATTERNS = (
     (re.compile(_CONTAINER), "docker compose logs"),
     (re.compile(_POD + _TIME), "kubectl logs --prefix --timestamps"),
     (re.compile(_POD), "kubectl logs --prefix"),
+    (re.compile(_JOURNAL), "journalctl"),
     (re.compile(_TIME), "kubectl logs --timestamps"),
 )
 

@@ -15,6 +15,8 @@ from collector.printable import count_text, one_line
 # The files may be large, and /tmp may be in memory.
 _DIRECTORY = os.environ.get("TMPDIR") or ("/var/tmp" if Path("/var/tmp").is_dir() else None)  # noqa: S108
 MAX_LINE_BYTES = 16 << 20
+# What a copy leaves free on its disk, which may also be Cassandra's.
+MIN_FREE_BYTES = 1 << 30
 
 
 def head_of(path: Path) -> str:
@@ -52,6 +54,7 @@ def unpacked(path: Path, notes: list[str]) -> Iterator[Path]:
         file.seek(0)
         with _temporary_file() as (copy, copy_path):
             for part in decompressed(file, notes):
+                _require_space(copy)
                 copy.write(part)
             _finish(copy, path)
             yield copy_path
@@ -86,6 +89,13 @@ def _temporary_file() -> Iterator[tuple[BinaryIO, Path]]:
     """Provide a file that has no name, so that it never remains, and a path by which it can be opened."""
     with tempfile.TemporaryFile(dir=_DIRECTORY) as file:
         yield file, Path(f"/proc/self/fd/{file.fileno()}")
+
+
+def _require_space(copy: BinaryIO) -> None:
+    """Raise ClientFormatError if the disk of an open copy is nearly full."""
+    disk = os.fstatvfs(copy.fileno())
+    if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
+        raise ClientFormatError("too little disk space to unpack the file (hint: set TMPDIR to another directory)")
 
 
 def _finish(copy: BinaryIO, path: Path) -> None:

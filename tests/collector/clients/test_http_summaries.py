@@ -71,6 +71,12 @@ def test_the_times_of_the_command_place_a_result_whose_file_was_copied_later(tmp
     assert (total.begin_s, total.end_s) == pytest.approx((times.end_s - 1.094, times.end_s))
 
 
+@pytest.mark.parametrize("name", ["hey.csv", "oha.csv", "oha.json", "k6-handle-summary.json"])
+def test_lines_before_the_result_are_ignored(tmp_path: Path, name: str) -> None:
+    with_lines = read_content(tmp_path / "file", b"+ run the test\n" + content_of(name))
+    assert with_lines == read_content(tmp_path / "file", content_of(name))
+
+
 @pytest.mark.parametrize("name", ["ab.log", "hey.log", "k6-summary-export.json"])
 def test_the_last_of_several_runs_is_imported_and_other_lines_are_ignored(tmp_path: Path, name: str) -> None:
     text = content_of(name).decode()

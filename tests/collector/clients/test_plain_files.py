@@ -90,6 +90,12 @@ def test_a_gzip_file_that_expands_without_limit_is_an_error(tmp_path: Path, monk
         result_of(tmp_path / "file", data)
 
 
+def test_a_copy_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_files, "MIN_FREE_BYTES", 1 << 62)
+    with pytest.raises(ClientFormatError, match="too little disk space to unpack the file"):
+        result_of(tmp_path / "file", gzip.compress(WRK.read_bytes()))
+
+
 @pytest.mark.parametrize(("magic", "name"), [(b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2")])
 def test_other_compression_is_an_error_that_names_it(tmp_path: Path, magic: bytes, name: str) -> None:
     with pytest.raises(ClientFormatError, match=f"compressed with {name}"):
@@ -109,6 +115,10 @@ def prefixed(text: str, prefix: str) -> str:
         "\x1b[36mwrk-1  |\x1b[0m ",
         "wrk-1  | 2026-11-29T15:05:32.123456789Z ",
         "bench_wrk.1.x2y@host    | ",
+        "wrk-1 |",
+        "[wrk]      | ",
+        "Nov  9 15:05:32 host-1 wrk[123]: ",
+        "2026-11-29T15:05:32+0100 host-1 wrk[123]: ",
         "2026-11-29T15:05:32.123456789Z ",
         "2026-11-29T15:05:32.1+01:00 ",
         "[pod/wrk-7d9f/wrk] ",
