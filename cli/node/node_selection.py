@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from cli.line.line_settings import LineSettings
+from cli.parameters.jolokia_options import JolokiaSettings
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_nodes, trusted_nodes
 from collector.host.listeners import listener_problem, listening_users, user_names
 from collector.host.trust import UnknownUserError, file_problem, trusted_users
@@ -52,12 +53,17 @@ def listed(nodes: Sequence[LocalNode]) -> str:
     return ", ".join(node.described() for node in nodes[:MAX_LISTED]) + more
 
 
-def nodes_here(settings: LineSettings) -> NodesHere:
-    """Return the Cassandra processes on this machine. Raises click.UsageError if a trusted user does not exist."""
+def users_of(settings: JolokiaSettings) -> frozenset[int]:
+    """Return the UIDs of the trusted users. Raises click.UsageError if one of them does not exist."""
     try:
-        users = trusted_users(settings.jolokia.trusted_user)
+        return trusted_users(settings.trusted_user)
     except UnknownUserError as error:
         raise click.UsageError(f"--trusted-user: {error}") from None
+
+
+def nodes_here(settings: LineSettings) -> NodesHere:
+    """Return the Cassandra processes on this machine. Raises click.UsageError if a trusted user does not exist."""
+    users = users_of(settings.jolokia)
     found = local_nodes()
     others = tuple(node for node in found if node.uid not in users)
     return NodesHere(tuple(trusted_nodes(found, users)), others, users)

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from cli.errors import CasstatError, note
+from cli.node.node_selection import users_of
 from cli.parameters.jolokia_options import JolokiaSettings, access_from
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
@@ -18,6 +19,7 @@ from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
+from collector.host.listeners import listening_users, user_names
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import MAX_PARALLEL
@@ -69,7 +71,7 @@ def agents_of(
     `stack` is closed. Raises CasstatError if there is only one node and its agent cannot be started, and
     click.UsageError if the credentials for Jolokia are incomplete.
     """
-    if not addresses and _has_agent(clients.client(LOCAL_AGENT)):
+    if not addresses and _is_trusted(LOCAL_AGENT, jolokia) and _has_agent(clients.client(LOCAL_AGENT)):
         return RunAgents({LOCAL_AGENT: ""})
     variables: dict[str, str] = {}
     if any(isinstance(address, SshAddress) for address in addresses):
@@ -127,6 +129,21 @@ def _remote_variables(jolokia: JolokiaSettings) -> dict[str, str]:
     if not access.user:
         return trusted
     return {JOLOKIA_USER: access.user, JOLOKIA_PASSWORD: access.password, **trusted}
+
+
+def _is_trusted(agent: NodeAddress, jolokia: JolokiaSettings) -> bool:
+    """Return whether a trusted user listens on the address of this machine's agent; print a note if another user does.
+
+    Any local user could listen there and receive the credentials for agents. Raises click.UsageError.
+    """
+    users = users_of(jolokia)
+    listening = listening_users(agent.host, agent.port)
+    if foreign := listening - users:
+        note(
+            f"ignoring the agent at {agent.authority}, which belongs to user {user_names(foreign)}"
+            f" (hint: use --trusted-user, or name {agent.authority})"
+        )
+    return bool(listening) and not foreign
 
 
 def _has_agent(client: AgentClient) -> bool:
