@@ -14,9 +14,10 @@ from exporters.comparison.inference import LEVEL
 from exporters.comparison.resampling import Array
 from exporters.comparison.student_t import critical_value
 
-BATCHES = 10
-MIN_INTERVALS = 2 * BATCHES
-"""Batches of fewer than two intervals are not independent."""
+BATCHES, MIN_BATCHES = 10, 5
+INTERVALS_OF_BATCH = 2
+"""Batches of fewer intervals are not independent."""
+MIN_INTERVALS = INTERVALS_OF_BATCH * MIN_BATCHES
 RULE_OF_THREE = 3.0
 """If no event was observed, the expected number of events is at most this with a confidence of 95%."""
 
@@ -40,7 +41,8 @@ def ratio_interval(parts: Sequence[Array], *, is_count: bool, level: float = LEV
     totals = sum((part.sum(axis=0) for part in parts), np.zeros(2))
     if intervals < MIN_INTERVALS or totals[1] <= 0:
         return None
-    batches = np.array([batch.sum(axis=0) for part in parts for batch in _batches(part, intervals)])
+    wanted = min(BATCHES, intervals // INTERVALS_OF_BATCH)
+    batches = np.array([batch.sum(axis=0) for part in parts for batch in _batches(part, wanted / intervals)])
     ratio = totals[0] / totals[1]
     residuals = batches[:, 0] - ratio * batches[:, 1]
     count = len(batches)
@@ -51,6 +53,6 @@ def ratio_interval(parts: Sequence[Array], *, is_count: bool, level: float = LEV
     return ConfidenceInterval(ratio - margin, ratio + margin)
 
 
-def _batches(part: Array, intervals: int) -> Sequence[Array]:
+def _batches(part: Array, per_interval: float) -> Sequence[Array]:
     """Divide a part into batches, which are about as long in all parts."""
-    return np.array_split(part, max(round(BATCHES * len(part) / intervals), 1)) if len(part) else []
+    return np.array_split(part, max(round(per_interval * len(part)), 1)) if len(part) else []

@@ -1,6 +1,6 @@
 """Verdicts on steps."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.model.histogram import Buckets, upper_bounds_of
+from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
 from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
-from exporters.capacity.step_verdict import achieved_verdict, refused_verdict, step_verdict
+from exporters.capacity.step_verdict import achieved_verdict, backlog_growth, refused_verdict, step_verdict
 from exporters.comparison.client_amounts import ALL, ClientBins
 from exporters.comparison.server_amounts import ServerInterval
 from exporters.line.formulas import Cell
@@ -132,6 +133,85 @@ def test_the_load_generator_must_achieve_the_rate() -> None:
     assert achieved_verdict([data], 98.9).is_met
     verdict = achieved_verdict([data], 100.0)
     assert (verdict.is_met, verdict.reason) == (False, "98 of 100 operations per second were achieved")
+
+
+def served(rate: float, per_second: Sequence[float], kind: str = "response") -> StepData:
+    """Return a step in which `rate` operations per second are due and these numbers are completed, in this order."""
+    seconds, due = len(per_second), np.arange(int(rate * len(per_second))) / rate
+    cumulative = np.concatenate(([0.0], np.cumsum(per_second)))
+    numbers = np.arange(1, int(min(cumulative[-1], len(due))) + 1)
+    # Within a second, operations end at equal distances, but none before it is due.
+    ends_s = np.maximum(np.interp(numbers, cumulative, np.arange(seconds + 1)), due[: len(numbers)])
+    latencies_ns = ((ends_s - due[: len(numbers)]) * 1e9).astype(np.int64) + 1
+    rows = np.minimum(ends_s.astype(np.int64), seconds - 1)
+    completed = np.bincount(rows, minlength=seconds).astype(float)
+    counts = np.stack((rows, latencies_ns, np.ones(len(rows), np.int64)))
+    bins = ClientBins(np.ones(seconds), completed, np.zeros(seconds), counts)
+    return step({"client_latency": kind}, {ALL: bins})
+
+
+BURSTS = [8000, 8000, 8000, 3900, 8000, 8000, 4000, 8000, 8000, 3500, 8000, 8000, 4000, 8000, 8730]
+
+
+def test_a_rate_is_not_met_while_the_backlog_grows_however_wide_the_interval_is() -> None:
+    """Steps of 15 s with bursts: the upper end of the interval of what was achieved reaches the rate."""
+    overloaded = served(8000.0, BURSTS)
+    assert sum(BURSTS) / 15 == pytest.approx(6942)
+    interval = ratio_interval([np.column_stack((BURSTS, np.ones(15)))], is_count=True, level=0.001)
+    assert interval is not None
+    assert interval.high > 8000
+    growth = backlog_growth(overloaded)
+    assert growth is not None
+    assert growth > 0.1
+    verdict = achieved_verdict([overloaded], 8000.0)
+    assert (verdict.is_met, verdict.is_certain) == (False, True)
+    assert verdict.reason == "6942 of 8000 operations per second were achieved, and the backlog grew until the end"
+
+
+def test_with_service_times_bursts_are_uncertain() -> None:
+    assert not achieved_verdict([served(8000.0, BURSTS, "service")], 8000.0).is_certain
+
+
+@given(st.integers(9, 60), st.floats(0.02, 0.5))
+def test_a_backlog_that_grows_steadily_is_refuted(seconds: int, missing: float) -> None:
+    rate = 2000.0
+    verdict = achieved_verdict([served(rate, [rate * (1 - missing)] * seconds)], rate)
+    assert (verdict.is_met, verdict.is_certain) == (False, True)
+
+
+def test_a_pause_whose_backlog_is_served_does_not_refute_a_rate() -> None:
+    pause = [1000.0] * 6 + [0.0, 400.0] + [1400.0] * 8 + [1000.0] * 4
+    assert achieved_verdict([served(1000.0, pause)], 1000.0) == Verdict(True)
+    # The step ends within a pause: the missing operations are waiting.
+    at_end = [1000.0] * 18 + [300.0, 400.0]
+    assert achieved_verdict([served(1000.0, at_end)], 1000.0) == Verdict(True)
+
+
+def test_operations_that_are_due_at_random_times_may_be_fewer_than_the_rate() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        completed = random.poisson(10, 30)
+        latencies_ms = random.integers(1, 4, int(completed.sum()))
+        rows = np.repeat(np.arange(30), completed)
+        counts = np.stack((rows, latencies_ms * 1_000_000, np.ones(len(rows), np.int64)))
+        waiting = ClientBins(np.ones(30), completed.astype(float), np.zeros(30), counts)
+        assert achieved_verdict([step({"client_latency": "response"}, {ALL: waiting})], 10.0) == Verdict(True)
+
+
+@given(st.integers(10, 90), st.floats(0.991, 1.02), st.sampled_from(["response", "service"]))
+def test_a_load_generator_that_misses_its_rate_slightly_by_design_achieves_it(
+    seconds: int, share: float, kind: str
+) -> None:
+    constant = ClientBins(np.ones(seconds), np.full(seconds, 200.0 * share), np.zeros(seconds), None)
+    assert achieved_verdict([step({"client_latency": kind}, {ALL: constant})], 200.0) == Verdict(True)
+
+
+def test_what_is_neither_shown_nor_refuted_is_uncertain() -> None:
+    noisy = np.random.default_rng(2).permutation([60.0, 140.0] * 20)
+    for missing, is_met in ((0.0, True), (2.0, False)):
+        bins = ClientBins(np.ones(40), noisy - missing, np.zeros(40), None)
+        verdict = achieved_verdict([step({"client_latency": "service"}, {ALL: bins})], 100.0)
+        assert (verdict.is_met, verdict.is_certain) == (is_met, False)
 
 
 def test_high_rates_are_shown_without_exponents() -> None:
