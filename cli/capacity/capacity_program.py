@@ -1,9 +1,10 @@
 """The program behind `casstat capacity`: runs steps at increasing rates until the highest rate is found."""
 
+import re
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -48,6 +49,8 @@ RATE, DURATION = "rate", "duration"
 NOT_MET = 1
 """The exit status if no rate meets the objectives."""
 INTERRUPTED = "interrupted"
+INTERPRETER = re.compile(r"(ba|da|z)?sh|python[\d.]*|perl|ruby|node")
+"""Programs whose first argument is the program that is meant."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ class _Search:
         """Run the steps that are missing, and print and write the result; return the exit status."""
         echo(HEADER)
         problem = self._search()
-        result = SearchResult(self._options.objectives, self._results, problem)
+        result = SearchResult(self._options.objectives, self._results, problem, _program(self._options.record.command))
         for line in conclusions(result):
             echo(line)
         write_results(self._folder, self._name, self._state, result)
@@ -227,6 +230,7 @@ class _Search:
             clients=filled(record.clients, values),
             name=accepted_name(f"{self._name} {rate_text(step.rate)}/s"),
             duration=None if has_duration else length_s,
+            load_s=length_s if has_duration else None,
             folder=self._folder / name,
         )
 
@@ -234,10 +238,14 @@ class _Search:
         """Return the verdict on all steps at a rate, and print its line. Raises CasstatError and click.UsageError."""
         recorded = self._recording.read(self._folder / name)
         if not self._results:
+            if recorded.problem:
+                raise CasstatError(f"the first step cannot be judged: {recorded.problem}")
             self._require_columns(recorded)
         steps = self._by_rate.setdefault(step.rate, [])
         steps.append(recorded)
         verdict = step_verdict(self._options.objectives, [part.data for part in steps], step.rate)
+        if recorded.problem:
+            verdict = Verdict(False, reason=recorded.problem)
         if recorded.exit_code:
             verdict = Verdict(False, reason=f"the command failed with exit status {recorded.exit_code}")
         result = StepResult(
@@ -246,7 +254,7 @@ class _Search:
             recorded.data.values,
             verdict,
             recorded.limited,
-            by_client=not verdict.is_met and recorded.is_limited_by_client,
+            by_client=not verdict.is_met and (recorded.is_limited_by_client or bool(recorded.problem)),
             note=self._settling.problem and f"not settled: {self._settling.problem}",
         )
         self._results.append(result)
@@ -264,6 +272,13 @@ class _Search:
                 )
                 hint = f"similar columns: {', '.join(similar)}" if similar else "casstat runs show lists the columns"
                 raise CasstatError(one_line(f"the first step has no value for {objective.column} (hint: {hint})"))
+
+
+def _program(words: Sequence[str]) -> str:
+    """Return the name of the program or script that a command runs."""
+    arguments = (word for word in words[1:] if not word.startswith("-"))
+    program = Path(words[0]).name
+    return one_line(Path(next(arguments, program)).name if INTERPRETER.fullmatch(program) else program)
 
 
 def _interrupt(*_: object) -> None:

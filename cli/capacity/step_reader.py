@@ -6,15 +6,18 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from cli.recordings.run_defaults import read_run_in
+from cli.runs.client_results import results_in
+from cli.runs.command.command_log import LOG_FILE
 from cli.runs.completed_summary import attempt
 from cli.runs.finish import SUMMARY_FILE
 from cli.runs.phase_data import phase_data
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import measured_phases
-from collector.printable import one_line
+from collector.printable import local_time, one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
 from exporters.capacity.evidence import StepData
+from exporters.comparison.client_amounts import ALL
 from exporters.saturation.resources import GENERATOR
 from exporters.saturation.saturation import Saturation
 
@@ -23,11 +26,17 @@ DEFAULT_INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class RecordedStep:
-    """A step's data, its command's exit code, and what was saturated first; None if that is unknown."""
+    """What the run of a step recorded.
+
+    exit_code   that of its command.
+    saturation  what was saturated first; None if that is unknown.
+    problem     why there are no client results in its measured phases; "" if there are.
+    """
 
     data: StepData
     exit_code: int
     saturation: Saturation | None
+    problem: str = ""
 
     @property
     def limited(self) -> str:
@@ -51,7 +60,30 @@ def recorded_step(folder: Path) -> RecordedStep:
     if run.end_s is None or run.command is None or run.command.exit_code is None:
         raise CasstatError(f"{folder}: the run has not ended")
     saturation = attempt(lambda: saturation_of(folder, run))
-    return RecordedStep(_data(folder, run), run.command.exit_code, saturation)
+    data = _data(folder, run)
+    return RecordedStep(data, run.command.exit_code, saturation, "" if ALL in data.client else _problem(folder, run))
+
+
+def _problem(folder: Path, run: Run) -> str:
+    """Return why a run has no client results in its measured phases. Raises CasstatError."""
+    results = results_in(folder)
+    if not results:
+        return (
+            "no result of the load generator was recognised, so what it achieved is unknown"
+            f" (hint: name its result with --client FILE; its output is in {folder / LOG_FILE})"
+        )
+    spans = [span_s for result in results if (span_s := result.span_s) is not None]
+    times = [min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)]
+    times += [phase_s for phase in measured_phases(run) for phase_s in (phase.begin_s, phase.end_s)]
+    result, phase = (
+        f"{local_time(begin_s, '%H:%M:%S')} to {local_time(end_s, '%H:%M:%S')}"
+        for begin_s, end_s in ((times[0], times[1]), (times[2], times[-1]))
+    )
+    sources = ", ".join(result.source for result in results)
+    return one_line(
+        f"the load generator's result ({sources}), from {result}, has no interval inside the measured phase, from"
+        f" {phase} (hint: check the warm-up, and whether the result has more than a total)"
+    )
 
 
 def _data(folder: Path, run: Run) -> StepData:

@@ -34,17 +34,21 @@ def _number(cell: object) -> str:
 def conclusions(result: SearchResult) -> Iterator[str]:
     """Yield what the search found, as sentences."""
     known, failing = result.bracket, result.failing
+    generator = f"The load generator, {result.generator}," if result.generator else "The load generator"
     if result.problem:
         yield f"The search ended early: {result.problem}."
     if known.capacity is None:
-        if failing is not None:
+        if failing is not None and failing.by_client:
+            yield "The capacity is unknown: nothing shows that the cluster limited the lowest rate."
+            yield f"{generator} failed at {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
+        elif failing is not None:
             yield f"No rate meets the objectives: at {rate_text(failing.step.rate)}/s, {failing.verdict.reason}."
     elif failing is None:
         yield f"Capacity: at least {rate_text(known.capacity)} operations per second, the highest rate tested."
     elif failing.by_client:
         yield (
             f"Capacity: at least {rate_text(known.capacity)} operations per second."
-            f" The load generator failed at {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
+            f" {generator} failed at {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
         )
     else:
         yield f"Capacity: {rate_text(known.capacity)} operations per second ({_interval_text(result)})."

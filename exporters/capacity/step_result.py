@@ -33,11 +33,16 @@ class StepResult:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The steps of a search, in the order in which they were run; `problem` states why it ended early, or is ""."""
+    """The steps of a search, in the order in which they were run.
+
+    problem    why it ended early; "" if it did not.
+    generator  the name of the load generator.
+    """
 
     objectives: Sequence[Condition]
     steps: Sequence[StepResult]
     problem: str = ""
+    generator: str = ""
 
     @property
     def bracket(self) -> Bracket:

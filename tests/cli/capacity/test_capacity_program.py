@@ -129,7 +129,38 @@ def test_a_rate_that_the_load_generator_cannot_reach_is_not_the_cluster_s_limit(
     assert capacity(options(tmp_path / "search", CLOSED), Laboratory(closed_loop, saturated).recording) == 0
     printed = capsys.readouterr().out
     assert "Capacity: at least" in printed
-    assert "The load generator failed at" in printed
+    assert "The load generator, true, failed at" in printed
+
+
+@pytest.mark.parametrize("saturated", [GENERATOR, None])
+def test_the_lowest_rate_that_only_the_load_generator_misses_says_nothing_about_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], saturated: Resource | None
+) -> None:
+    wanted = options(tmp_path / "search", CLOSED, plan=SearchPlan(400.0, 5000.0))
+    assert capacity(wanted, Laboratory(closed_loop, saturated).recording) == 1
+    printed = capsys.readouterr().out
+    assert "The capacity is unknown: nothing shows that the cluster limited the lowest rate." in printed
+    assert "The load generator, true, failed at 400/s: 1" in printed
+    assert "No rate meets" not in printed
+
+
+def test_without_a_recognised_result_the_search_ends_after_the_first_step(tmp_path: Path) -> None:
+    def nothing(*_: object) -> StepData:
+        return StepData({"read_p99_ms": 1.0}, {})
+
+    laboratory = Laboratory(nothing)
+    recording = replace(
+        laboratory.recording, read=lambda folder: replace(laboratory.recording.read(folder), problem="no result")
+    )
+    with pytest.raises(CasstatError, match="the first step cannot be judged: no result"):
+        capacity(options(tmp_path / "search", "read_p99_ms < 5"), recording)
+    assert len(laboratory.settings) == 1
+
+
+def test_a_stated_duration_is_the_length_of_the_load(tmp_path: Path) -> None:
+    laboratory = Laboratory(open_loop)
+    capacity(options(tmp_path / "search", OPEN), laboratory.recording)
+    assert {settings.load_s for settings in laboratory.settings} >= {40.0, 100.0}
 
 
 def test_a_command_that_fails_at_the_first_rate_is_an_error(tmp_path: Path) -> None:
