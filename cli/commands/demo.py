@@ -13,9 +13,11 @@ from types import FrameType
 import click
 
 from cli.demo import demo_prometheus
-from cli.demo.demo_cluster import LOAD, LocalCluster, Plan, cache_folder, require_driver, state_folder
+from cli.demo.demo_cluster import LOAD, RATE, LocalCluster, Plan, cache_folder, require_driver, state_folder
 from cli.demo.demo_node import Node
+from cli.demo.java_runtime import DemoError
 from cli.demo.running_cluster import RunningCluster
+from cli.parameters.time_types import Duration
 
 VERSION = "5.0.8"
 LOAD_PORT = 17198
@@ -177,6 +179,35 @@ def _wait_for_signal(cluster: LocalCluster) -> None:
         signal.signal(number, on_signal)
     while cluster.running() and not stop.wait(POLL_S):
         pass
+
+
+@command.command("load")
+@click.option(
+    "--rate", type=click.FloatRange(min=0.1), required=True, metavar="RATE", help="Load in operations per second."
+)
+@click.option("--duration", "duration_s", type=Duration(1), required=True, help="Length of the load, such as 30s.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="File for the time and latency of each operation, which 'casstat record --client FILE' imports.",
+)
+@in_folder
+def run_load(rate: float, duration_s: float, output: Path | None, folder: Path) -> None:
+    """Run a load on the cluster for a limited time
+
+    Half of the operations are reads, half are writes. They are due at a constant rate; the latency of each is measured
+    from when it was due.
+    """
+    require_driver("demo load")
+    cluster = LocalCluster(folder, cache_folder(os.environ))
+    plan = cluster.plan()
+    if plan is None or not any(name.startswith("node") for name in cluster.running()):
+        raise DemoError(f"no demo cluster is running (hint: run '{cluster.command('up')}')")
+    from cli.demo.load_generator import main
+
+    arguments = [*plan.addresses(), RATE, str(rate), "--seconds", str(duration_s), "--tables", "3"]
+    main([*arguments, "--results", str(output)] if output else arguments)
 
 
 @command.command()

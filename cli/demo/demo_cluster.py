@@ -219,11 +219,11 @@ class LocalCluster:
             shutil.rmtree(self.folder)
 
 
-def require_driver() -> None:
-    """Raise DemoError if Cassandra's Python driver is not installed."""
+def require_driver(option: str = "--load") -> None:
+    """Raise DemoError if Cassandra's Python driver is not installed, which an option or a command requires."""
     if importlib.util.find_spec("cassandra") is None:
         raise DemoError(
-            f"--load: requires Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')"
+            f"{option}: requires Cassandra's Python driver (hint: run '{install_command('cassandra-driver')}')"
         )
 
 

@@ -1,7 +1,7 @@
 """Generates a mixed read and write load at a fixed rate, and counts its operations as a reference for measurements.
 
 As a program, it runs for `--seconds`, or until SIGTERM or Ctrl-C. It prints its counts as a JSON object at the end and,
-with `--counts`, also writes them to a file every second.
+with `--counts`, also writes them to a file every second. With `--results`, it writes each operation to a file.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
 
 if TYPE_CHECKING:
     from cli.demo.load_metrics import LoadMetrics
+    from cli.demo.load_results import LoadResults
 
 KEYS = 10_000
 PAYLOAD_BYTES = 200
@@ -65,6 +66,7 @@ class Load:
         self._session = self._cluster.connect()
         self.counts = Counts()
         self.metrics: LoadMetrics | None = None
+        self.results: LoadResults | None = None
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(MAX_IN_FLIGHT)
         self._prepare_with_retries(keyspace, tables)
@@ -130,16 +132,21 @@ class Load:
         else:
             future = self._session.execute_async(write, (key, random.randbytes(self._payload_bytes)))  # noqa: S311
         operation = "Read" if is_read else "Write"
-        future.add_callbacks(lambda _: self._done(operation, due_s), lambda _: self._failed(operation))
+        future.add_callbacks(lambda _: self._done(operation, due_s), lambda error: self._failed(operation, error))
 
     def _done(self, operation: str, due_s: float) -> None:
+        response_s = time.monotonic() - due_s
         if self.metrics is not None:
-            self.metrics.done(operation, time.monotonic() - due_s)
+            self.metrics.done(operation, response_s)
+        if self.results is not None:
+            self.results.done(operation, response_s)
         self._count("reads" if operation == "Read" else "writes")
 
-    def _failed(self, operation: str) -> None:
+    def _failed(self, operation: str, error: BaseException) -> None:
         if self.metrics is not None:
             self.metrics.failed(operation)
+        if self.results is not None:
+            self.results.failed(operation, error)
         self._count("errors")
 
     def _count(self, field: str) -> None:
@@ -168,6 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keyspace", default="demo")
     parser.add_argument("--payload", type=int, default=PAYLOAD_BYTES, help=f"bytes per row [{PAYLOAD_BYTES}]")
     parser.add_argument("--counts", type=Path, help="file for the counts, replaced every second")
+    parser.add_argument("--results", type=Path, help="file for the operations, as a CSV that casstat imports")
     parser.add_argument("--metrics", metavar="HOST:PORT", help="address to serve metrics for Prometheus on [none]")
     parser.add_argument("--only-these", action="store_true", help="send operations only to these addresses")
     options = parser.parse_args(arguments)
@@ -190,6 +198,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         load.metrics = LoadMetrics(load.cluster_name)
         load.metrics.serve(options.metrics)
+    if options.results:
+        from cli.demo.load_results import LoadResults
+
+        try:
+            load.results = LoadResults(options.results)
+        except OSError as error:
+            load.close()
+            sys.exit(f"{options.results}: {error.strerror}")
     runner: Any = threading.Thread(target=load.run, args=(options.rate, options.seconds, stop))
     runner.start()
     try:
@@ -203,6 +219,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         stop.set()
         runner.join()
         load.close()
+        if load.results is not None:
+            load.results.close()
     print(json.dumps(asdict(load.counts)))
 
 

@@ -18,7 +18,10 @@ from cli.demo.demo_cluster import LocalCluster, Plan, first_jmx_port, state_fold
 from cli.demo.demo_prometheus import check, write_configuration
 from cli.demo.java_runtime import DemoError, downloaded, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
+from cli.demo.load_results import LoadResults
 from cli.install_hint import install_command
+from collector.clients.client_format import CommandTimes, FormatChoice
+from collector.clients.format_registry import read_file
 from dashboards.rules.rule_files import rule_files
 from exporters.prometheus.upper_bounds import DEFAULT_S
 
@@ -133,6 +136,30 @@ def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, m
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     finally:
         cluster.down()
+
+
+def test_the_operations_of_the_load_are_a_result_that_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    results = LoadResults(path)
+    for _ in range(3):
+        results.done("Read", 0.0015)
+    results.done("Write", 0.25)
+    results.failed("Write", TimeoutError())
+    results.close()
+    result = read_file(path, FormatChoice(), CommandTimes(0.0, 1.0))
+    read, write = (operation.summary for operation in result.operations)
+    assert read is not None
+    assert read.response is not None
+    assert (read.completed, read.response.percentile_s(50)) == (3, pytest.approx(0.0015, rel=0.001))
+    assert write is not None
+    assert (write.completed, write.errors) == (1, {"TimeoutError": 1})
+
+
+def test_a_load_without_a_cluster_is_an_error_in_one_line(tmp_path: Path) -> None:
+    arguments = ["load", "--rate", "10", "--duration", "5s", "--dir", str(tmp_path / "demo")]
+    result = CliRunner().invoke(command, arguments)
+    assert isinstance(result.exception, DemoError)
+    assert str(result.exception).startswith("no demo cluster is running (hint: run 'casstat demo up --dir ")
 
 
 def test_an_unknown_companion_is_a_usage_error(tmp_path: Path) -> None:
