@@ -187,13 +187,13 @@ def _wait_for_signal(cluster: LocalCluster) -> None:
 )
 @click.option("--duration", "duration_s", type=Duration(1), required=True, help="Length of the load, such as 30s.")
 @click.option(
-    "--output",
+    "--results",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="File for the time and latency of each operation, which 'casstat record --client FILE' imports.",
 )
 @in_folder
-def run_load(rate: float, duration_s: float, output: Path | None, folder: Path) -> None:
+def run_load(rate: float, duration_s: float, results: Path | None, folder: Path) -> None:
     """Run a load on the cluster for a limited time
 
     Half of the operations are reads, half are writes. They are due at a constant rate; the latency of each is measured
@@ -207,7 +207,7 @@ def run_load(rate: float, duration_s: float, output: Path | None, folder: Path) 
     from cli.demo.load_generator import main
 
     arguments = [*plan.addresses(), RATE, str(rate), "--seconds", str(duration_s), "--tables", "3"]
-    main([*arguments, "--results", str(output)] if output else arguments)
+    main([*arguments, "--results", str(results)] if results else arguments)
 
 
 @command.command()
