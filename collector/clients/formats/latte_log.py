@@ -19,7 +19,8 @@ from collector.printable import count_text
 
 NAME = "latte-log"
 MS = 1e-3
-_SECTION = re.compile(r"(?P<title>[A-Z][A-Z ]{1,40}?(?: for (?P<name>.{1,80}?))?(?: \[ms\])?) +[=\u2550]{10,}")
+_SECTION = re.compile(r"(?P<title>\S.{0,150}?) +[=\u2550]{10,}")
+_LATENCIES = re.compile(r"CYCLE LATENCY for (?P<name>.+?) \[ms\]")
 _COLUMNS = re.compile(r"\s*\[s\](?:\s+\[\w+(?:/\w+)?\])+(?:\s+(?:Min|Max|\d+(?:\.\d+)?))+")
 _ROW = re.compile(r"\s*\d{1,9}\.\d+(?:\s+(?:\d{1,18}(?:\.\d+)?|NaN|inf))+")
 _BEGIN_OF_ROW = re.compile(r"\s*\d+\.\d{3}\s+\d")
@@ -89,7 +90,7 @@ class _Log:
     def add(self, line: OutputLine) -> None:
         """Add a line. Raises ValueError if it is damaged."""
         if match := _SECTION.fullmatch(line.text.strip()):
-            self._begin(match["title"], match["name"] or "")
+            self._begin(match["title"])
         elif not line.is_whole:
             self._is_cut = True
         elif _COMPARED.fullmatch(line.text):
@@ -104,12 +105,13 @@ class _Log:
         elif self._section == "CONFIG" and (match := _FUNCTION.fullmatch(line.text)):
             self.run.name = label_of(match[1])
 
-    def _begin(self, title: str, name: str) -> None:
+    def _begin(self, title: str) -> None:
         """Begin a section; the configuration or, without one, the log begins a run."""
         is_run = title == "CONFIG" or (title == "LOG" and self._section != "CONFIG")
         if is_run and (self.run.rows or self.run.results):
             self.run, self._earlier, self._is_compared = _Run(), self._earlier + 1, False
-        self._section, self._function = title, name if title.startswith("CYCLE LATENCY") else ""
+        match = _LATENCIES.fullmatch(title)
+        self._section, self._function = title, match["name"] if match else ""
 
     def _add_log_line(self, text: str) -> None:
         if _COLUMNS.fullmatch(text):

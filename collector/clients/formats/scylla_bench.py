@@ -1,9 +1,10 @@
 """What scylla-bench prints, and cql-stress as its frontend (`cql-stress-scylla-bench`).
 
 A row has the time since the run began and what happened since the row before, although its columns are named `ops/s`
-and `rows/s`. scylla-bench counts only operations that succeeded, cql-stress all of them; only the latter's header is
-not indented. The total also has the operations after the last row. The latencies of rows are raw (service times) or
-fixed for coordinated omission (response times), as the option `-latency-type` states; the total has both.
+and `rows/s`. scylla-bench counts only operations that succeeded, cql-stress all of them. Only the header of cql-stress
+is not indented, and that of old versions of scylla-bench, whose column is `operations/s`. The total also has the
+operations after the last row. The latencies of rows are raw (service times) or fixed for coordinated omission (response
+times), as the option `-latency-type` states; the total has both.
 """
 
 import re
@@ -30,13 +31,14 @@ _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?
 _COUNTS = r" *(?P<time>[\d.hmsn\u00b5\u03bcu]{1,40}) +(?P<operations>\d{1,18}) +\d+ +(?P<failed>\d{1,18})"
 _BEGIN_OF_ROW = re.compile(r" *(?:\d+(?:\.\d+)?(?:h|m|s|ms|us|ns|\u00b5s|\u03bcs))+ +-?\d+ +-?\d")
 # Errors, which are printed to another stream, follow rows on the same line.
-_ROW = re.compile(_COUNTS + r"(?P<latencies>(?: +\d[hmnsu\u00b5\u03bc\d.]{0,30}){7})(?: .*)?")
+_ROW = re.compile(_COUNTS + r"(?P<latencies>(?: +\d[hmnsu\u00b5\u03bc\d.]{0,30}){6,7})(?: .*)?")
 _ROW_WITHOUT_LATENCIES = re.compile(_COUNTS + r"(?: .*)?")
 _RESULTS = re.compile(r"Results:?")
 _RESULT = re.compile(r"(?P<label>Time \(avg\)|Total ops|Total errors):\s*(?P<value>\S+)")
 _KIND = re.compile(r"(?P<kind>raw|c-o fixed) latency ?:")
 _PERCENTILE = re.compile(r"\s+(?P<label>max|99\.9th|9[059]t?h|median):\s*(?P<value>\S+)")
 _MODE = re.compile(r"Mode:\s+(\w+)")
+_COUNT_COLUMNS = 4
 _ROW_PERCENTAGES = (100.0, 99.9, 99.0, 95.0, 90.0, 50.0)
 _PERCENTAGES = {"max": 100.0, "99.9th": 99.9, "99th": 99.0, "95th": 95.0, "90th": 90.0, "median": 50.0}
 _FIXED = re.compile(r"-latency-type[= ]+\S*(?:fixed|co)\S*")
@@ -65,11 +67,15 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 
 @dataclass
 class _Run:
-    """One run. `counts_failed` states whether the number of operations includes failed ones."""
+    """One run.
+
+    counts_failed  whether the number of operations includes failed ones.
+    latencies      the number of latencies in each row.
+    """
 
     name: str
     counts_failed: bool
-    has_latencies: bool
+    latencies: int
     rows: list[PrintedRow] = field(default_factory=list)
     stated_s: dict[str, dict[float, float]] = field(default_factory=dict)
     length_s: float = 0.0
@@ -83,7 +89,7 @@ class _Run:
         if completed < 0:
             raise ValueError("more failed operations than operations")
         stated_s: Mapping[float, float] = {}
-        if self.has_latencies and completed:
+        if self.latencies and completed:
             values = match["latencies"].split()
             stated_s = {
                 percentage: stated_latency_s(go_duration_s(text))
@@ -130,7 +136,8 @@ class _Log:
         """Add a line. Raises ValueError if it is a damaged row or result."""
         if _HEADER.fullmatch(line.text):
             self._earlier += self.run is not None
-            self.run = _Run(self._name, line.text.startswith("time"), " max " in line.text)
+            is_cql_stress = line.text.startswith("time") and " ops/s" in line.text
+            self.run = _Run(self._name, is_cql_stress, len(line.text.split()) - _COUNT_COLUMNS)
             self._has_results = self._is_cut = False
             self._kind = None
         elif match := _MODE.fullmatch(line.text):
@@ -143,9 +150,9 @@ class _Log:
             self._add_row(self.run, line)
 
     def _add_row(self, run: _Run, line: OutputLine) -> None:
-        match = (_ROW if run.has_latencies else _ROW_WITHOUT_LATENCIES).fullmatch(line.text)
+        match = (_ROW if run.latencies else _ROW_WITHOUT_LATENCIES).fullmatch(line.text)
         # scylla-bench ends a row when it begins the next one, so a killed one leaves a whole row without a line end.
-        if match:
+        if match and (not run.latencies or len(match["latencies"].split()) >= run.latencies):
             run.add_row(match)
         elif line.is_whole:
             raise ValueError("malformed row")

@@ -1,4 +1,4 @@
-"""The CSV file of tlp-stress and easy-cass-stress (`--csv FILE`).
+"""The CSV file of tlp-stress and easy-cass-stress, also called cassandra-easy-stress (`--csv FILE`).
 
 A row has the time of day and, for each kind of operation, the number of successful ones since the run began. Errors are
 counted for all kinds together. The percentiles are those of a decaying reservoir, which also has operations of earlier
@@ -22,13 +22,14 @@ from collector.clients.parsing.text_lines import csv_fields, read_lines
 NAME = "tlp-stress"
 PERIOD_S = 3.0
 # For how long the programs wait between the last operation and the last row.
-IDLE_S = {"tlp-stress": 1.0, "easy-cass-stress": 2.0}
+IDLE_S = {"tlp-stress": 1.0}
+IDLE_ELSE_S = 2.0
 ERRORS = "errors"
 # Columns of a variant of the program that are not counts of operations.
 _NOT_COUNTED = {"inflights", "requestqueuedepth"}
 # Rows are written on time with at least this precision, relative to the period.
 _ON_TIME = 0.05
-_TOOL = re.compile(r"# (tlp-stress|easy-cass-stress) run at ")
+_TOOL = re.compile(r"# ([a-z-]{1,40}-stress) run at ")
 _GROUPS = re.compile(r",,[A-Z][\w ]*,.*")
 _COLUMNS = re.compile(r"(?P<time>Timestamp|Epoch Time \(ms\)), ?Elapsed Time(?P<ms> \(ms\))?,Count,.*")
 
@@ -139,7 +140,7 @@ def _intervals_by_name(part: _Part) -> dict[str, tuple[ClientInterval, ...]]:
     begin_s = max(times_s[0] - period_s, times_s[0] - part.rows[0].elapsed_s - 1)
     end_s = times_s[-1]
     if gaps and gaps[-1] < (1 - _ON_TIME) * period_s:
-        end_s = max(end_s - IDLE_S[part.tool], begin_s)
+        end_s = max(end_s - IDLE_S.get(part.tool, IDLE_ELSE_S), begin_s)
     last, names = part.rows[-1].counts, [name for name in part.positions if name in part.rows[-1].counts]
     active = [name for name in names if last[name] and name != ERRORS]
     by_name = {name: [0, *(row.counts[name] for row in part.rows)] for name in active or names[:1]}

@@ -22,8 +22,8 @@ from collector.clients.ycsb_measurements import RUN_TIME, UNITS_S, Measured, Sum
 from collector.printable import count_text
 
 NAME = "ycsb"
-_SUMMARY = re.compile(r"\s*\[(?P<name>[^\[\]]{1,80})\], (?P<key>[^,]{1,60}), (?P<value>[\dA-Za-z.+-]{1,40})\s*")
-_BEGIN_OF_SUMMARY = re.compile(r"\s*\[OVERALL\], RunTime\(ms\), ")
+_SUMMARY = re.compile(r"\s*\[(?P<name>[^\[\]]{1,80})\], ?(?P<key>[^,]{1,60}), (?P<value>[\dA-Za-z.+-]{1,40})\s*")
+_BEGIN_OF_SUMMARY = re.compile(r"\s*\[OVERALL\], ?RunTime\(ms\), ")
 _STATUS = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d):(?P<ms>\d{3}) (?P<elapsed>\d{1,9}) sec: (?P<operations>\d{1,18}) "
     r"operations; (?P<rest>.*)"

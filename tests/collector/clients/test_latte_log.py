@@ -92,6 +92,22 @@ def test_a_quiet_run_is_a_total(tmp_path: Path) -> None:
     assert operation.total.completed == 59_482
 
 
+def test_other_percentiles_are_not_latencies_of_cycles_and_columns_are_read_by_their_names(tmp_path: Path) -> None:
+    text = CAPTURE.read_text()
+    section = text[text.index("CYCLE LATENCY") : text.index("RESPONSE LATENCY")]
+    custom = section.replace("CYCLE LATENCY for run [ms]", "CUSTOM METRIC lag").replace("1.924", "777.0000")
+    text = text.replace(section, section + custom).replace(
+        "Min        25        50        75        90        99      99.9       Max",
+        "Min        50        75        90        95        99      99.9       Max",
+    )
+    (operation,) = result_of_text(tmp_path / "log", text).operations
+    assert operation.total is not None
+    assert operation.total.service is not None
+    assert operation.total.service.stated_s[99.0] == 0.001924
+    assert operation.intervals[0].service is not None
+    assert operation.intervals[0].service.stated_s.keys() == {0, 50, 75, 90, 95, 99, 99.9, 100}
+
+
 def test_failed_cycles_are_not_completed_and_have_a_note(tmp_path: Path) -> None:
     text = CAPTURE.read_text().replace("   1.001       978         0", "   1.001       978         8")
     text = re.sub(r"(Errors +\[op\] +)0 ", r"\g<1>8 ", text)

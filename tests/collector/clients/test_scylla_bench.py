@@ -87,6 +87,16 @@ def test_without_latencies_there_are_counts(tmp_path: Path) -> None:
     assert operation.intervals[1].end_s - operation.intervals[0].begin_s == pytest.approx(62.5)
 
 
+def test_old_versions_have_another_header_and_no_mean(tmp_path: Path) -> None:
+    header = "time             operations/s  rows/s  errors  max   99.9th  99th  95th  90th  median"
+    text = f"\n{header}\n1.0004s              1000    1000       2  3.1ms  3ms  2ms  1.5ms  1.2ms  900\u00b5s  \n"
+    (operation,) = result_of_text(tmp_path / "log", text).operations
+    (interval,) = operation.intervals
+    assert (interval.completed, interval.failed) == (1000, 2)
+    assert interval.service is not None
+    assert interval.service.stated_s == {50: 0.0009, 90: 0.0012, 95: 0.0015, 99: 0.002, 99.9: 0.003, 100: 0.0031}
+
+
 def test_a_killed_run_has_its_last_row_only_if_it_is_whole(tmp_path: Path) -> None:
     text = CAPTURE.read_text()
     end = text.index("\n   4s") + 1
