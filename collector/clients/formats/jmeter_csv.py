@@ -55,8 +55,8 @@ def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = No
             file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
         notes: list[str] = []
         samples = JmeterSamples()
-        table = JmeterTable(layout.columns, layout.delimiter, samples)
         jtl_times = JtlTimes(layout.delimiter, times.begin_s, _zone(options))
+        table = JmeterTable(layout.columns, jtl_times, samples)
         for line, block in _rows(file, layout, jtl_times, notes):
             try:
                 table.add(block)

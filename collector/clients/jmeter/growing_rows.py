@@ -23,7 +23,7 @@ class GrowingRows:
         self._times = times
         self._layout = layout
         self._samples = JmeterSamples()
-        self._table = JmeterTable(layout.columns, layout.delimiter, self._samples)
+        self._table = JmeterTable(layout.columns, times, self._samples)
         self._rest = b""
 
     def add(self, data: bytes) -> int:

@@ -16,6 +16,7 @@ from collector.clients.jmeter.jmeter_samples import (
     JmeterSamples,
 )
 from collector.clients.jmeter.jmeter_sub_results import Sample, SubResults
+from collector.clients.jmeter.jtl_times import JtlTimes
 
 _TEXTS = pa.dictionary(pa.int32(), pa.binary())
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -39,9 +40,10 @@ class MalformedBlockError(ValueError):
 class JmeterTable:
     """Adds the rows of blocks to `samples`."""
 
-    def __init__(self, columns: Sequence[str], delimiter: str, samples: JmeterSamples) -> None:
+    def __init__(self, columns: Sequence[str], times: JtlTimes, samples: JmeterSamples) -> None:
+        """Add rows with the given columns, whose times `times` has converted."""
         types = {name: kind for name, kind in COLUMNS.items() if name in columns}
-        self._columns, self._delimiter, self._samples = list(columns), delimiter, samples
+        self._columns, self._times, self._samples = list(columns), times, samples
         self._conversion = csv.ConvertOptions(
             include_columns=list(types),
             column_types=types,
@@ -71,7 +73,7 @@ class JmeterTable:
             return csv.read_csv(
                 pa.py_buffer(block),
                 csv.ReadOptions(column_names=self._columns, block_size=len(block) + 1),
-                csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in block),
+                csv.ParseOptions(delimiter=self._times.delimiter, newlines_in_values=b'"' in block),
                 self._conversion,
             )
         except pa.ArrowInvalid as error:
@@ -80,7 +82,8 @@ class JmeterTable:
     def _sub_result_flags(self, rows: "_Rows") -> Flags:
         flags = np.zeros(len(rows.seconds), bool)
         if self._sub_results is None:
-            has_threads = "threadName" in self._columns
+            # In whole seconds, samples that follow each other seem to be within each other.
+            has_threads = "threadName" in self._columns and not self._times.has_whole_seconds
             if not any(label.endswith(b"-0") for label in rows.labels.names) and not (
                 has_threads and rows.have_nested(self._last)
             ):

@@ -39,6 +39,7 @@ class JtlTimes:
     near_s: float
     zone: tzinfo | None = None
     notes: list[str] = field(default_factory=list)
+    has_whole_seconds: bool = False
 
     def __post_init__(self) -> None:
         self._pattern = re.compile(_TIME % re.escape(self.delimiter).encode(), re.MULTILINE)
@@ -83,6 +84,7 @@ class JtlTimes:
             name = "month" if self._order == MONTH_FIRST else "day"
             self.notes.append(f"timeStamp is assumed to begin with the {name}, because that is nearer to the run")
         if match["ms"] is None:
+            self.has_whole_seconds = True
             self.notes.append("timeStamp has whole seconds, so operations may be assigned to the second before")
 
     def _uncached_second_s(self, date: tuple[bytes, ...], time: bytes, zone: bytes) -> int:
