@@ -21,6 +21,8 @@ SAME_COUNT = 0.005
 SAME_LATENCY = 0.03
 _MIN_DIFFERENCE_S = 0.0002
 _PERCENTAGES = (50.0, 95.0, 99.0)
+# A percentile with fewer values above it depends on how a load generator counts ranks.
+_MIN_VALUES_ABOVE = 10
 
 
 def have_same_operations(a: ClientResult, b: ClientResult) -> bool:
@@ -94,4 +96,9 @@ def _have_similar_latencies(a: ClientResult, b: ClientResult) -> bool:
 def _percentiles_s(result: ClientResult, kind: str) -> list[float | None]:
     latencies: list[Latency | None] = [getattr(total, kind) for total in _totals(result) if total.completed]
     combined = latencies[0] if len(latencies) == 1 else merged_latency(latencies)
-    return combined.percentiles_s(_PERCENTAGES) if combined else [None] * len(_PERCENTAGES)
+    values_s = combined.percentiles_s(_PERCENTAGES) if combined else [None] * len(_PERCENTAGES)
+    number = _numbers(result).total()
+    return [
+        value_s if number * (100 - percentage) / 100 >= _MIN_VALUES_ABOVE else None
+        for percentage, value_s in zip(_PERCENTAGES, values_s, strict=True)
+    ]

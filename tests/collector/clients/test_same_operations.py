@@ -1,12 +1,15 @@
 """Two files of one load generator have the same operations; two load generators do not, however similar they are."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from collector.clients.client_format import CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.same_operations import have_same_operations
+from tests.collector.clients.captured import content_of, read_content
 
 
 def result(
@@ -58,3 +61,13 @@ def test_results(other: ClientResult, is_same: bool) -> None:
 
 def test_the_position_of_a_result_without_times_of_day_is_an_estimate() -> None:
     assert have_same_operations(result(), replace(result(104.0, format="b"), estimated_clock=True))
+
+
+def test_percentiles_with_few_values_above_them_are_not_compared(tmp_path: Path) -> None:
+    begin_s = int(content_of("ab-gnuplot.tsv").split(b"\t")[6])
+    times = CommandTimes(begin_s - 1.0, begin_s + 6.0)
+    printed = read_content(tmp_path / "ab.log", content_of("ab.log"), times)
+    rows = read_content(tmp_path / "ab.tsv", content_of("ab-gnuplot.tsv"), times)
+    # ab's 99th percentile of 300 values is the next higher one.
+    assert have_same_operations(printed, rows)
+    assert not have_same_operations(printed, read_content(tmp_path / "file", content_of("ab-time.log"), times))
