@@ -190,7 +190,8 @@ def _percentiles(values: Values, *, leave_out_zero: bool) -> Iterable[tuple[floa
             continue
         value, percentage = number(text), _LIMITS.get(match["limit"] or "", -1.0)
         if percentage < 0:
-            if leave_out_zero and not value:
+            # Old versions state percentiles in milliseconds, rounded down, too.
+            if (leave_out_zero or match["unit"] == "ms") and not value:
                 continue
             percentage = float(match["percentage"])
         if percentage <= 100:

@@ -245,7 +245,8 @@ def test_intended_intervals_are_response_times(tmp_path: Path, words: tuple[str,
 def test_other_versions_units_and_locales(tmp_path: Path) -> None:
     old = (
         "[OVERALL],RunTime(ms), 10110.0\n[OVERALL],Throughput(ops/sec), 98.91\n"
-        "[READ], Operations, 1000.0\n[READ], 95thPercentileLatency(ms), 3.0\n[READ], Return=0, 990\n"
+        "[READ], Operations, 1000.0\n"
+        "[READ], 50thPercentileLatency(ms), 0\n[READ], 95thPercentileLatency(ms), 3.0\n[READ], Return=0, 990\n"
         "[READ], Return=-1, 10\n[READ], 0, 900\n[READ], >1000, 0\n"
     )
     result = result_of_text(tmp_path / "command.log", old)
