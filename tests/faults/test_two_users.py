@@ -55,6 +55,12 @@ def test_a_squatter_of_the_default_port_receives_nothing(results: dict[str, Any]
     assert "http://127.0.0.1:8778/jolokia: not trusted: it belongs to user nobody, not to root" in result["errors"]
 
 
+def test_a_squatter_of_the_agents_port_receives_nothing(results: dict[str, Any]) -> None:
+    result = results["recorded"]
+    assert result["received"] == ""
+    assert "ignoring the agent at 127.0.0.1:17199, which belongs to user nobody" in result["errors"]
+
+
 def test_nodetool_runs_as_the_nodes_user_who_alone_reads_the_password(results: dict[str, Any]) -> None:
     lines = set(results["programs"]["log"].splitlines())
     assert lines == {"65534 65534 65534 me secret-of-jmx "}

@@ -23,7 +23,7 @@ from tests.faults.program import run
 
 DAEMON = "org.apache.cassandra.service.CassandraDaemon"
 NOBODY = pwd.getpwnam("nobody")
-DEFAULT_PORT, JMX_PORT = 8778, 7199
+DEFAULT_PORT, JMX_PORT, AGENT_PORT = 8778, 7199, 17199
 # sockios.h and if.h
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 # Prints a report of the user that runs it and of the password that it reads.
@@ -169,6 +169,15 @@ def beside(stage: Stage) -> dict[str, Any]:
     return {"real": result, "squatted": squatted}
 
 
+def recorded(stage: Stage) -> dict[str, Any]:
+    """A squatter of the agent's port, and `record` with a password for agents."""
+    options = ["-q", "-o", str(stage.folder / "run"), "--agent-user", "me"]
+    options += ["--agent-password-file", str(stage.folder / "jolokia")]
+    with listener(AGENT_PORT) as opened:
+        errors = run("record", *options, "--", "true").stderr
+        return {"errors": errors, "received": opened.received.decode()}
+
+
 def programs(stage: Stage) -> dict[str, str]:
     """The users that nodetool runs as, and what it is not run from."""
     conf = stage.installation("node", user=NOBODY.pw_uid)
@@ -188,7 +197,7 @@ def main(arguments: Sequence[str]) -> None:
     """Play the scenes in a folder, and print the results as JSON."""
     raise_loopback()
     stage = Stage(Path(arguments[0]))
-    results: dict[str, Any] = {scene.__name__: scene(stage) for scene in (found, beside, programs)}
+    results: dict[str, Any] = {scene.__name__: scene(stage) for scene in (found, beside, recorded, programs)}
     sys.stdout.write(json.dumps(results))
 
 
