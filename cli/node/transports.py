@@ -12,6 +12,7 @@ from cli.node.node_selection import (
     NodesHere,
     jmx_port,
     jolokia_url,
+    listed,
     nodes_here,
     nodetool_for,
     nodetool_path,
@@ -124,9 +125,9 @@ def _report_selection(settings: LineSettings, here: NodesHere, report: Callable[
         report(message)
     if len(here.nodes) < 2 or settings.jmx_port is not None:
         return
-    others = [f"JMX port {node.jmx_port}" if node.jmx_port else f"process {node.pid}" for node in here.nodes[1:]]
-    selected = f"sampling process {here.nodes[0].pid}"
-    report(f"{selected}; other nodes on this machine: {', '.join(others)} (hint: use --jmx-port to select one)")
+    selected = f"sampling {here.nodes[0].described()}"
+    others = listed(here.nodes[1:])
+    report(f"{selected}; other nodes on this machine: {others} (hint: use --jmx-port to select one)")
 
 
 def _nodetool_transport(
