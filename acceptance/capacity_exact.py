@@ -51,7 +51,7 @@ def exact_problems(folder: Path) -> Iterator[str]:
             result = f"{folder}/{form}-{{rate}}.csv"
             command = [sys.executable, "-m", "acceptance.exact_load", "{rate}", "{duration}", result, form]
             options = ["--rate", "4..2048", "--step", "12s", "--confirm", "12s", "--warm-up", "3s"]
-            options += ["--objective", "client_error_share < 0.01", "--client", result, node.address]
+            options += ["--objective", "client_errors_per_s < 1", "--client", result, node.address]
             steps += searched(folder / form, *options, "--", *command, str(folder / "calls"))
     passed = 0
     for step in steps[:CALLS]:

@@ -12,7 +12,7 @@ Times in which nothing completed are:
 The part of a phase that several results cover is defined in `exporters.summary.client_span`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -26,6 +26,7 @@ MIN_STALL_S = 1.0
 """A shorter time without operations at the end is not distinguished from their usual distance."""
 MAX_OUTSIDE_S = 1.0
 """Times of results may differ by this much from those of the command, because clocks differ slightly."""
+OUTSIDE = "lie outside of the run and are not included in its figures"
 NOMINAL_S = 2.0
 """Intervals up to this length whose stated lengths are equal may be partly empty at the beginning and at the end."""
 _NEIGHBOURS = 5
@@ -158,8 +159,13 @@ def with_outside_note(result: ClientResult, times: LoadTimes) -> ClientResult:
     )
     if not outside:
         return result
-    text = f"{outside:,} of {total:,} operations lie outside of the run and are not included in its figures"
+    text = f"{outside:,} of {total:,} operations {OUTSIDE}"
     return replace(result, notes=(*result.notes, f"{text} {_hint(span_s, times)}"))
+
+
+def outside_notes(results: Iterable[ClientResult]) -> list[str]:
+    """Return the notes of `with_outside_note`, each with the result's source."""
+    return [f"{result.source}: {text}" for result in results for text in result.notes if OUTSIDE in text]
 
 
 def _hint(span_s: tuple[float, float], times: LoadTimes) -> str:

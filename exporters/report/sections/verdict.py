@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from shlex import join
 
+from collector.clients.load_span import outside_notes
 from collector.printable import count_text
 from collector.runs.run import Run
 from exporters.comparison.run_settings import RunSettings, setting_pairs
@@ -73,6 +74,8 @@ def _server(total: PhaseSummary) -> str:
 def _problems(data: ReportData) -> Iterator[str]:
     """Yield everything that went wrong or is missing."""
     yield from _failed_conditions(data.run)
+    for text in outside_notes(data.results):
+        yield f"{shown(text)}."
     if data.baseline is not None:
         yield from _decisive_differences(data.baseline.settings, data.settings)
     if data.total is not None:
