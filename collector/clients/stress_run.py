@@ -39,7 +39,8 @@ _LATENCIES = {
     "latency max": 100.0,
 }
 _DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
-_NUMBER = r"\d[\d.,'\u00a0\u202f\u2019]*"
+_NUMBER = r"\d[\d.,'\u00a0\u202f\u2019]{0,25}"
+MAX_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -344,8 +345,9 @@ def _interval(
 
 
 def _whole(text: str) -> int:
-    """Return a whole number, in any locale; 0 if there is none."""
-    return int(re.sub(r"\D", "", text) or 0)
+    """Return a whole number, in any locale; 0 if there is none, or one that is impossibly large."""
+    digits = re.sub(r"\D", "", text)
+    return int(digits or 0) if len(digits) <= MAX_DIGITS else 0
 
 
 def _number(text: str) -> float:

@@ -1,0 +1,60 @@
+"""In every format, a hostile file is an error of one line, or a result."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
+from collector.clients.format_registry import read_file, recognised_format
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
+TIMES = CommandTimes(1_795_000_000.0, 1_795_000_100.0)
+HUGE = 1_200_000
+
+
+def captures() -> dict[str, Path]:
+    """Return the smallest capture of each format."""
+    paths = [path for path in CAPTURES.rglob("*") if path.is_file()]
+    known = {}
+    for path in sorted(paths, key=lambda path: -path.stat().st_size):
+        try:
+            known[recognised_format(path).NAME] = path
+        except ClientFormatError:
+            continue
+    return known
+
+
+def hostile(content: bytes) -> Iterator[bytes]:
+    """Yield the content with an endless line, an endless number, many columns, deep nesting, or impossible numbers."""
+    lines = content.split(b"\n")
+    middle = max(len(lines) // 2, 1)
+    before, after = b"\n".join(lines[:middle]) + b"\n", b"\n" + b"\n".join(lines[middle:])
+    yield content + b"x" * HUGE
+    yield before + b"9" * HUGE
+    yield before + b"1," * (HUGE // 2) + after
+    yield lines[0] + b",a" * (HUGE // 2) + b"\n" + b"\n".join(lines[1:])
+    yield before + b"[" * 200_000 + after
+    for number in list(re.finditer(rb"\d+", content))[-1:-90:-30]:
+        for text in (b"9" * 6000, b"1e999", b"0" * 6000 + b"5"):
+            yield content[: number.start()] + text + content[number.end() :]
+
+
+@pytest.mark.parametrize(("name", "capture"), captures().items())
+def test_a_hostile_file_is_one_error_or_a_result(tmp_path: Path, name: str, capture: Path) -> None:
+    content = capture.read_bytes()
+    if name == "latte":
+        shortened = json.loads(content)
+        del shortened["result"]["log"][2:]
+        content = json.dumps(shortened).encode()
+    path = tmp_path / "hostile"
+    messages = []
+    for changed in hostile(content):
+        path.write_bytes(changed)
+        try:
+            read_file(path, FormatChoice(name), TIMES)
+        except ClientFormatError as error:
+            messages.append(str(error))
+    assert not any("\n" in message or len(message) > 1000 for message in messages)
