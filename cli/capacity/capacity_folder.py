@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
+from cli.parameters.placeholders import placeholders
 from cli.runs.unfinished_runs import RUNS_SUBFOLDER
 from collector.atomic_file import replace_file
 from collector.printable import one_line
+from collector.redaction.redactor import Redactor
 from exporters.capacity.search import SearchPlan, Step
 
 STATE_FILE = "capacity.json"
@@ -54,7 +56,8 @@ def read_state(folder: Path) -> SearchState:
             raise CasstatError(f"{path}: written by another version of casstat")
         steps = [dict(step) for step in content["steps"]]
         return SearchState(
-            tuple(map(str, content["command"])),
+            # Earlier versions did not redact the command.
+            redacted_command(tuple(map(str, content["command"]))),
             tuple(map(str, content["objectives"])),
             SearchPlan(**content["plan"]),
             float(content["warm_up_s"]),
@@ -64,6 +67,11 @@ def read_state(folder: Path) -> SearchState:
         raise CasstatError(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CasstatError(f"{path}: not the state of a search (hint: start a new one with another -o)") from None
+
+
+def redacted_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command of a search without the secrets that have a known form."""
+    return Redactor(placeholders=frozenset(placeholders(words))).words(words)
 
 
 def require_same(saved: SearchState, wanted: SearchState, folder: Path) -> None:

@@ -30,7 +30,7 @@ from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.compare_program import require_numpy
 from cli.runs.file_lock import try_lock
-from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, require_valid
+from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo
 from collector.printable import one_line
@@ -86,10 +86,11 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
     _require_sound(options)
     open_standard_streams()
     begin_s = time.time()
-    name = options.record.name or accepted_name(Path(options.record.command[0]).name)
+    redactor = redactor_of(options.record, (RATE, DURATION))
+    name = accepted_name(redactor.text(options.record.name or Path(options.record.command[0]).name))
     folder = options.record.folder or run_folder.default_folder(name, begin_s)
     state = SearchState(
-        options.record.command,
+        redactor.words(options.record.command),
         tuple(objective.text for objective in options.objectives),
         options.plan,
         options.record.warm_up,

@@ -1,8 +1,11 @@
 """Import the results of load generators into a run"""
 
+import re
 from pathlib import Path
 
 import click
+
+from cli.parameters.redact_option import redact_option
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -15,7 +18,10 @@ import click
     metavar="SECONDS",
     help="Time by which the client's clock was ahead of the run's.  [0, or as measured on a client host]",
 )
-def command(run: Path, files: tuple[str, ...], client_clock_s: float | None) -> None:
+@redact_option
+def command(
+    run: Path, files: tuple[str, ...], client_clock_s: float | None, redact: tuple[re.Pattern[str], ...]
+) -> None:
     """Import the results of load generators into a run
 
     RUN is a run's directory. FILE is a result of JMeter, cassandra-stress, latte, wrk, k6 or another load generator.
@@ -25,4 +31,4 @@ def command(run: Path, files: tuple[str, ...], client_clock_s: float | None) -> 
     """
     from cli.runs.import_program import import_files
 
-    import_files(run, files, client_clock_s)
+    import_files(run, files, client_clock_s, redact)

@@ -1,26 +1,45 @@
-"""List runs, or show one of them"""
+"""List runs, show one of them, or replace the secrets in it"""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.parameters.agent_options import agent_options
+from cli.parameters.redact_option import redact_option
 
-SHOW = "show"
+SHOW, REDACT = "show", "redact"
+# The exit status if secrets remain.
+NOT_REDACTED = 1
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("locations", nargs=-1, metavar="[DIR|NODE|URL]...")
 @click.option("--format", "output", type=click.Choice(("text", "json")), default="text", help="Output format.  [text]")
+@redact_option
 @agent_options
-def command(locations: tuple[str, ...], output: str, agent: Any) -> None:
-    """List runs, or show one of them
+@click.pass_context
+def command(
+    context: click.Context, locations: tuple[str, ...], output: str, redact: tuple[re.Pattern[str], ...], agent: Any
+) -> None:
+    """List runs, show one of them, or replace the secrets in it
 
     Lists the runs in directories (casstat-runs by default), on nodes given by the addresses of their agents, or in
     object storage, oldest first. `casstat runs show DIR` prints the phases, nodes and summary of one run.
+    `casstat runs redact DIR` replaces the passwords and tokens in a run, a sweep or a capacity search, for example one
+    that an earlier version recorded, and prints how many there were; the exit status is 1 if some remain.
     """
     from cli.runs.run_list import listed_runs, print_runs, show_run
 
+    if locations and locations[0] == REDACT:
+        from cli.runs.redact_program import redact_runs
+
+        if len(locations) != 2:
+            raise click.UsageError("redact takes one directory (hint: use 'casstat runs redact DIR')")
+        context.exit(NOT_REDACTED if redact_runs(Path(locations[1]), redact) else 0)
+    if redact:
+        raise click.UsageError("--redact requires a directory (hint: use 'casstat runs redact DIR')")
     if locations and locations[0] == SHOW:
         if len(locations) != 2:
             raise click.UsageError("show takes one directory (hint: use 'casstat runs show DIR')")

@@ -12,6 +12,7 @@ import click
 from cli.parameters.agent_options import NAMES, agent_options
 from cli.parameters.jolokia_options import OPTIONS as JOLOKIA_OPTIONS
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
+from cli.parameters.redact_option import redact_option
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
@@ -136,6 +137,7 @@ _OPTIONS = {
         metavar="[HOST:]PORT",
         help="Serve the results that COMMAND writes on /metrics while it runs.  [HOST: 127.0.0.1]",
     ),
+    "redact": redact_option,
     "require_all": click.option("--require-all", is_flag=True, help="Do not start unless every node can be recorded."),
     "report": click.option(
         "--no-report", "report", is_flag=True, default=True, flag_value=False, help="Do not write a report."

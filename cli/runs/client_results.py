@@ -22,10 +22,12 @@ from collector.clients.client_format import ClientFormatError, CommandTimes, For
 from collector.clients.client_result import ClientInterval, ClientResult, shifted
 from collector.clients.format_registry import choice_of, recognised_format
 from collector.clients.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
+from collector.clients.redacted_result import redacted_result
 from collector.clients.result_file import ResultFileError, read_result, write_result
 from collector.clients.same_operations import have_same_operations
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
+from collector.redaction.redactor import KNOWN_FORMS, Redactor
 from collector.runs.run import Run
 from exporters.summary.client_values import total_within
 
@@ -82,12 +84,14 @@ def imported(
     client_clock_s: float | None = None,
     load_s: float | None = None,
     read: Reading = read_limited,
+    redactor: Redactor = KNOWN_FORMS,
 ) -> ClientResult:
     """Import a file into the run in a directory, replacing an earlier import of the same path; return its result.
 
     `client_clock_s` states how far the client's clock was ahead of the run's. If it is None, the offset of the client
     host from which the file was collected is used, or 0 for any other file. `load_s` states how long the load was to
-    run; None if that is unknown. `read` reads the file. Raises CasstatError.
+    run; None if that is unknown. `read` reads the file. The secrets that `redactor` recognises, for instance in the
+    names of operations, are replaced. Raises CasstatError.
     """
     path = file.path
     try:
@@ -98,14 +102,15 @@ def imported(
         times = _load_times(folder, run, path, load_s)
         _require_overlap(run, result, times)
         result = with_stall(with_outside_note(result, times), times)
-        target = _target(folder, path)
+        result = redacted_result(result, redactor)
+        target = _target(folder, path, result.source)
         _require_new(folder, target, result)
         target.parent.mkdir(exist_ok=True)
         write_result(target, result)
     except ClientFormatError as error:
-        raise CasstatError(f"{path}: {error}") from None
+        raise CasstatError(redactor.text(f"{path}: {error}")) from None
     except OSError as error:
-        raise CasstatError(f"{error.filename or path}: {error.strerror}") from None
+        raise CasstatError(redactor.text(f"{error.filename or path}: {error.strerror}")) from None
     return result
 
 
@@ -115,22 +120,24 @@ def _require_regular(path: Path) -> None:
         raise ClientFormatError("not a regular file (hint: write the result to a file)")
 
 
-def import_after_run(folder: Path, run: Run, texts: Sequence[str], load_s: float | None = None) -> None:
+def import_after_run(
+    folder: Path, run: Run, texts: Sequence[str], load_s: float | None = None, redactor: Redactor = KNOWN_FORMS
+) -> None:
     """Import the files that `--client` names, the files collected from client hosts, and the commands' output.
 
-    `load_s` is as in `imported`.
+    `load_s` and `redactor` are as in `imported`.
     The output is ignored if a file has the command's result, because it has the same operations. Other files are
     ignored if they are not the results of a known load generator. Prints why any other file cannot be imported.
     """
     for text in texts:
         for file in _attempt(partial(expanded, text), "--client ") or ():
-            _attempt(partial(_import_from_run, folder, run, file, load_s), "--client ")
+            _attempt(partial(_import_from_run, folder, run, file, load_s, redactor), "--client ")
     hosts = [host.results for host in run.client_hosts if host.results]
     for results in hosts:
         for path in sorted((folder / results / FILES_FOLDER).rglob("*")):
-            _attempt(partial(_import_recognised, folder, run, path, load_s))
+            _attempt(partial(_import_recognised, folder, run, path, load_s, redactor))
     for results in ("", *hosts):
-        _attempt(partial(_import_output, folder, run, results, hosts, load_s))
+        _attempt(partial(_import_output, folder, run, results, hosts, load_s, redactor))
 
 
 def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
@@ -142,29 +149,31 @@ def _attempt(step: Callable[[], Result], prefix: str = "") -> Result | None:
         return None
 
 
-def _import_from_run(folder: Path, run: Run, file: ResultFile, load_s: float | None) -> None:
+def _import_from_run(folder: Path, run: Run, file: ResultFile, load_s: float | None, redactor: Redactor) -> None:
     _require_from_run(run, file.path)
-    _import(folder, run, file, load_s)
+    _import(folder, run, file, load_s, redactor)
 
 
-def _import(folder: Path, run: Run, file: ResultFile, load_s: float | None) -> None:
+def _import(folder: Path, run: Run, file: ResultFile, load_s: float | None, redactor: Redactor) -> None:
     """Import a file in a way that cannot disturb this process, and print the result's notes. Raises CasstatError."""
     try:
-        result = imported(folder, run, file, load_s=load_s, read=read_isolated)
+        result = imported(folder, run, file, load_s=load_s, read=read_isolated, redactor=redactor)
     except CasstatError as error:
         hint = "" if "(hint: " in str(error) else f" (hint: 'casstat import {folder} {file.path}' imports it later)"
-        raise CasstatError(f"{error}{hint}") from None
+        raise CasstatError(redactor.text(f"{error}{hint}")) from None
     for text in result.notes:
-        note(f"{file.path}: {one_line(text)}")
+        note(redactor.text(f"{file.path}: {one_line(text)}"))
 
 
-def _import_recognised(folder: Path, run: Run, path: Path, load_s: float | None) -> None:
+def _import_recognised(folder: Path, run: Run, path: Path, load_s: float | None, redactor: Redactor) -> None:
     """Import a file if its format is recognised. Raises CasstatError."""
     if form := _recognised(path):
-        _import(folder, run, ResultFile(path, FormatChoice(form)), load_s)
+        _import(folder, run, ResultFile(path, FormatChoice(form)), load_s, redactor)
 
 
-def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str], load_s: float | None) -> None:
+def _import_output(
+    folder: Path, run: Run, results: str, hosts: Sequence[str], load_s: float | None, redactor: Redactor
+) -> None:
     """Import a command's output unless a file has its result; the arguments are as in `_have_files`."""
     output = folder / results / LOG_FILE
     if not _recognised(output):
@@ -173,7 +182,7 @@ def _import_output(folder: Path, run: Run, results: str, hosts: Sequence[str], l
         command = f"casstat import {folder} {output}"
         note(f"{output}: not imported, because a file contains the result (hint: '{command}' imports it as well)")
         return
-    _import_recognised(folder, run, output, load_s)
+    _import_recognised(folder, run, output, load_s, redactor)
 
 
 def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
@@ -264,10 +273,10 @@ def _source(folder: Path, path: Path) -> str:
     return one_line(path.name if relative.is_absolute() else relative)
 
 
-def _target(folder: Path, path: Path) -> Path:
+def _target(folder: Path, path: Path, source: str) -> Path:
     """Return the file that stores the result of a path; different paths have different files, even if sources match."""
     digest = hashlib.blake2b(os.fsencode(_path_from(folder, path)), digest_size=8).hexdigest()
-    return folder / result_file.FOLDER / f"{folder_name(_source(folder, path))}~{digest}{SUFFIX}"
+    return folder / result_file.FOLDER / f"{folder_name(source)}~{digest}{SUFFIX}"
 
 
 def _path_from(folder: Path, path: Path) -> Path:

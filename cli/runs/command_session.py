@@ -17,20 +17,27 @@ from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
+from collector.redaction.redactor import Redactor
 from exporters.live.live_frames import LiveFrames, Wanted
 
 
 def run_command(
-    hosts: ClientHosts, folder: Path, mark_regex: Pattern[bytes] | None, plan: Plan | None, duration_s: float | None
+    hosts: ClientHosts,
+    folder: Path,
+    mark_regex: Pattern[bytes] | None,
+    plan: Plan | None,
+    duration_s: float | None,
+    redactor: Redactor,
 ) -> CommandResult:
     """Run the command of the run in `folder` on its hosts, and end it after `duration_s`, unless that is None.
 
-    On a terminal, show a status line unless `plan` is None.
+    Its log and its marks are without the secrets that `redactor` replaces. On a terminal, show a status line unless
+    `plan` is None.
     """
     with ExitStack() as stack:
         observers: list[OutputObserver] = []
         if mark_regex is not None:
-            observers.append(OutputMarker(mark_regex, folder))
+            observers.append(OutputMarker(mark_regex, folder, redactor))
         if plan is not None and os.isatty(1) and os.isatty(2):
             frames = LiveFrames(plan, Wanted(COLUMNS))
             frames.start()
@@ -38,7 +45,7 @@ def run_command(
             status = StatusLine(frames, 2)
             stack.callback(status.erase)
             observers.append(status)
-        log = stack.enter_context(CommandLog(folder / LOG_FILE))
+        log = stack.enter_context(CommandLog(folder / LOG_FILE, redactor))
         return hosts.run(log, OutputObservers(observers), TimeLimit(duration_s))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
+from re import Pattern
 
 import click
 
@@ -13,12 +14,16 @@ from cli.runs.finish import summarise
 from cli.runs.run_folder import is_being_recorded
 from cli.safe_echo import echo
 from collector.clients.client_result import ClientResult
+from collector.redaction.redactor import Redactor
 
 
-def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | None) -> None:
+def import_files(
+    folder: Path, texts: Sequence[str], client_clock_s: float | None, patterns: Sequence[Pattern[str]] = ()
+) -> None:
     """Import files, each FILE or FORMAT:FILE, into the run in a directory; print and update its summary.
 
-    If a file cannot be imported, those before it remain imported. Raises CasstatError and click.UsageError.
+    Secrets, which include the matches of `patterns`, are replaced. If a file cannot be imported, those before it remain
+    imported. Raises CasstatError and click.UsageError.
     """
     if run_at([folder]) is None:
         raise CasstatError(f"{folder}: not a run directory")
@@ -29,10 +34,11 @@ def import_files(folder: Path, texts: Sequence[str], client_clock_s: float | Non
     run = read_run_in(folder)
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run is incomplete (hint: run 'casstat fetch --recover {folder}')")
+    redactor = Redactor(tuple(patterns))
     results: list[ClientResult] = []
     try:
         for file in chain.from_iterable(map(expanded, texts)):
-            results.append(imported(folder, run, file, client_clock_s))
+            results.append(imported(folder, run, file, client_clock_s, redactor=redactor))
     finally:
         for line in result_lines(results):
             echo(line)

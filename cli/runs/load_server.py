@@ -11,6 +11,8 @@ from cli.runs.command.command_log import LOG_FILE
 from collector.clients.client_format import ClientFormatError, FormatChoice
 from collector.clients.format_registry import recognised_format
 from collector.clients.live.growing_results import GrowingResults
+from collector.clients.redacted_result import redacted_errors
+from collector.redaction.redactor import Redactor
 from exporters.api.listen_address import ListenError, with_default_host
 from exporters.api.load_app import load_app
 from exporters.api.server import Server
@@ -22,12 +24,13 @@ INTERVAL_S = 1.0
 class LoadServer:
     """Serves the series from the beginning to the end of the `with` block, in threads."""
 
-    def __init__(self, listen: str, clients: Sequence[str], folder: Path, cluster: str) -> None:
+    def __init__(self, listen: str, clients: Sequence[str], folder: Path, cluster: str, redactor: Redactor) -> None:
         """Serve the results in the files that `--client` names and in the command's log in `folder`, at [HOST:]PORT.
 
-        Raises CasstatError.
+        The labels are without the secrets that `redactor` replaces. Raises CasstatError.
         """
         self._clients, self._log_file = tuple(clients), folder / LOG_FILE
+        self._redactor = redactor
         self._series = LoadSeries(cluster)
         try:
             self._server = Server(load_app(self._series), with_default_host(listen), None, note)
@@ -52,14 +55,15 @@ class LoadServer:
     def _follow(self) -> None:
         while not self._stopped.wait(INTERVAL_S):
             for path, addition in self._results.step():
-                client = path.name if path == self._log_file else str(path)
+                client = path.name if path == self._log_file else self._redactor.text(str(path))
                 if addition.restarts:
                     self._series.begin(client)
                 if addition.malformed:
                     self._series.skip(client, addition.malformed)
                 for operation in addition.operations:
                     if operation.total is not None:
-                        self._series.add(client, operation.name, operation.total)
+                        total = redacted_errors(operation.total, self._redactor)
+                        self._series.add(client, self._redactor.text(operation.name), total)
 
     def _paths(self) -> Iterator[tuple[Path, FormatChoice]]:
         for text in self._clients:

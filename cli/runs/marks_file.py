@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collector.printable import one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.run import RunMark
 from collector.runs.run_file import is_finite
 from collector.runs.run_texts import MAX_TEXT_CHARS
@@ -17,8 +18,8 @@ MAX_MARKS = 10_000
 
 
 def mark_text(text: str) -> str:
-    """Return a mark's text as one printable line of limited length; "" if it contains nothing printable."""
-    return one_line(text).strip()[:MAX_TEXT_CHARS]
+    """Return a mark's text, without secrets, as one printable line of limited length; "" if it has none."""
+    return one_line(Redactor().text(text)).strip()[:MAX_TEXT_CHARS]
 
 
 def append_mark(run: Path, text: str, clock: Callable[[], float] = time.time) -> RunMark:
@@ -37,8 +38,9 @@ def append_mark(run: Path, text: str, clock: Callable[[], float] = time.time) ->
 class MarksReader:
     """Reads a run's marks as they are added."""
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, redactor: Redactor) -> None:
         self._path = run / FILE
+        self._redactor = redactor
         self._position = 0
         self.marks: list[RunMark] = []
 
@@ -54,7 +56,8 @@ class MarksReader:
         if not complete:
             return []
         self._position += len(complete) + 1
-        marks = [mark for line in complete.split(b"\n") if (mark := _mark_in(line)) is not None]
+        lines = map(self._redactor.data, complete.split(b"\n"))
+        marks = [mark for line in lines if (mark := _mark_in(line)) is not None]
         marks = marks[: MAX_MARKS - len(self.marks)]
         self.marks += marks
         return marks

@@ -1,9 +1,10 @@
 """The program behind `casstat record`: records a run, completes it, and returns the exit status."""
 
+import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -26,12 +27,14 @@ from cli.runs.command_session import live_plan, run_command
 from cli.runs.finish import finish
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
+from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.cluster.live.live_cluster import Plan
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.run import Run, RunCondition
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
 from collector.runs.run_texts import accepted_name
@@ -52,6 +55,7 @@ class RecordSettings:
     """The options of `casstat record`; see `casstat record --help`.
 
     load_s  how long the command's load is to run, for a program that knows it; None otherwise.
+    secrets  the secrets of the sweep to which the run belongs, each with what replaces it.
     """
 
     command: tuple[str, ...]
@@ -71,6 +75,8 @@ class RecordSettings:
     report: bool = True
     clients: tuple[str, ...] = ()
     serve: str | None = None
+    redact: tuple[Pattern[str], ...] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict)
     load_s: float | None = None
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
@@ -87,6 +93,7 @@ class _Start:
     name: str
     begin_s: float
     folder: Path
+    redactor: Redactor
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,8 @@ def recorded_run(settings: RecordSettings, around: Around | None = None) -> Reco
         stack.callback(_tidy, start.folder, is_new=is_new)
         _require_space(start.folder)
         result, run = _recorded(start, stack, around)
-    import_after_run(start.folder, run, settings.clients, settings.load_s)
+    redact_written(start.folder, start.redactor, note)
+    import_after_run(start.folder, run, settings.clients, settings.load_s, start.redactor)
     met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
     return RecordedRun(start.folder, result, met)
 
@@ -157,9 +165,19 @@ def _start(settings: RecordSettings) -> _Start:
     addresses = [*nodes_of(settings.nodes, clients), *with_peers(settings.seeds, clients)]
     client_hosts = ssh_addresses(settings.client_hosts)
     begin_s = time.time()
-    name = settings.name or accepted_name(Path(settings.command[0]).name)
+    redactor = redactor_of(settings)
+    name = accepted_name(redactor.text(settings.name or Path(settings.command[0]).name))
     folder = settings.folder or run_folder.default_folder(name, begin_s)
-    return _Start(settings, clients, list(dict.fromkeys(addresses)), client_hosts, name, begin_s, folder)
+    return _Start(settings, clients, list(dict.fromkeys(addresses)), client_hosts, name, begin_s, folder, redactor)
+
+
+def redactor_of(settings: RecordSettings, placeholders: Iterable[str] = ()) -> Redactor:
+    """Return what replaces the secrets in the command, its environment, and the texts about its run."""
+    redactor = Redactor(settings.redact, settings.secrets, frozenset(placeholders)).knowing_environment(os.environ)
+    tags = ([f"{key}={value}"] for key, value in settings.tags)
+    for words in (settings.command, *tags, *([text] for text in (settings.name, *settings.clients) if text)):
+        redactor = redactor.knowing_command(words)
+    return redactor
 
 
 def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[CommandResult, Run]:
@@ -176,18 +194,19 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
     clients = replace(start.clients, private=private)
     nodes, other_runs = preflight(agents, clients, require_all=settings.require_all)
     if settings.serve is not None:
-        _serve(settings.serve, settings.clients, folder, cluster_of(agents, clients), stack)
+        _serve(start, cluster_of(agents, clients), stack)
     planned = replace(_planned(start), nodes=nodes, other_runs=other_runs)
-    recorder = Recorder(planned, tuple(agents.journals), clients, folder, hosts)
+    recorder = Recorder(planned, tuple(agents.journals), clients, folder, hosts, start.redactor)
     plan = live_plan(tuple(agents.journals), clients)
     shown = None if settings.quiet else plan
 
     def execute() -> CommandResult:
         with around(plan) if around else nullcontext():
-            return run_command(hosts, folder, settings.mark_regex, shown, settings.duration)
+            return run_command(hosts, folder, settings.mark_regex, shown, settings.duration, start.redactor)
 
     with _recoverable(folder):
-        result = recorder.run(settings.command, execute, settings.cool_down, settings.duration)
+        words = start.redactor.words(settings.command)
+        result = recorder.run(words, execute, settings.cool_down, settings.duration)
         run = recorder.fetch()
     if any(node.problem and node.address for node in run.recorded):
         report_spools(run)
@@ -199,7 +218,7 @@ def _hosts(start: _Start) -> LocalClientHost | RemoteClientHosts:
     """Return the machines on which the command runs."""
     command, name, folder = start.settings.command, start.name, start.folder
     if start.client_hosts:
-        return RemoteClientHosts(start.client_hosts, command, name, folder, start.clients)
+        return RemoteClientHosts(start.client_hosts, command, name, folder, start.clients, start.redactor)
     return LocalClientHost(command, name, folder)
 
 
@@ -217,20 +236,23 @@ def _planned(start: _Start) -> Run:
     )
 
 
-def _serve(listen: str, files: Sequence[str], folder: Path, cluster: str, stack: ExitStack) -> None:
+def _serve(start: _Start, cluster: str, stack: ExitStack) -> None:
     """Serve the client results as metrics until `stack` is closed. Raises CasstatError."""
     # Most runs need no web server, which is slow to import.
     from cli.runs.load_server import LoadServer
 
-    stack.enter_context(LoadServer(listen, files, folder, cluster))
+    settings = start.settings
+    assert settings.serve is not None  # noqa: S101 - the caller checks this
+    stack.enter_context(LoadServer(settings.serve, settings.clients, start.folder, cluster, start.redactor))
 
 
 def _not_runnable(command: str) -> int:
     """Print why a command cannot be run; return the exit status that `env` would return."""
+    shown = one_line(Redactor().words([command])[0])
     if "/" in command and Path(command).exists():
-        note(f"{one_line(command)}: not executable")
+        note(f"{shown}: not executable")
         return NOT_EXECUTABLE
-    note(f"{one_line(command)}: command not found")
+    note(f"{shown}: command not found")
     return NOT_FOUND
 
 

@@ -16,11 +16,13 @@ from cli.runs.fetch_program import Progress
 from cli.runs.marks_file import MarksReader
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import last_tick_s
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
+from collector.runs.redacted_run import redacted_run
 from collector.runs.run import NodeClock, Run, RunCommand, RunNode
 from collector.runs.run_file import write_run
 
@@ -34,20 +36,27 @@ class Recorder:
     """Records a run in `folder` on its agents.
 
     `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded. `hosts`
-    are the machines on which the command runs.
+    are the machines on which the command runs. Of secrets, only what `redactor` leaves is written and sent to agents.
     """
 
     def __init__(
-        self, run: Run, agents: Sequence[NodeAddress], clients: AgentClients, folder: Path, hosts: ClientHosts
+        self,
+        run: Run,
+        agents: Sequence[NodeAddress],
+        clients: AgentClients,
+        folder: Path,
+        hosts: ClientHosts,
+        redactor: Redactor,
     ) -> None:
-        self._run = run
+        self._redactor = redactor
+        self._run = redacted_run(run, redactor)
         self._agents = tuple(agents)
         self._nodes = run.nodes[: len(agents)]
         self._failed = run.nodes[len(agents) :]
         self._clients = clients
         self._folder = folder
         self._hosts = hosts
-        self._marks = MarksReader(folder)
+        self._marks = MarksReader(folder, redactor)
 
     def run(
         self,
@@ -75,6 +84,7 @@ class Recorder:
             stack.callback(forwarding.join)
             stack.callback(ended.set)
             result = execute()
+            result = replace(result, problem=self._redactor.text(result.problem))
             if result.problem:
                 note(result.problem)
             if result.left:
@@ -104,7 +114,7 @@ class Recorder:
         self._write(replace(self._run, client_hosts=hosts))
         for host in hosts:
             if host.problem:
-                note(one_line(host.problem))
+                note(one_line(self._redactor.text(host.problem)))
         return self._run
 
     def _fetch_nodes(self, wanted: FetchRange) -> None:
@@ -128,7 +138,7 @@ class Recorder:
         self._write(replace(run, nodes=(*nodes, *self._failed)))
         for node in nodes:
             if node.problem:
-                note(one_line(node.problem))
+                note(one_line(self._redactor.text(node.problem)))
             _warn_about_clock(node)
         if result.error is not None:
             raise result.error
@@ -172,9 +182,9 @@ class Recorder:
 
     def _write(self, run: Run) -> None:
         """Write the run's file. Raises CasstatError."""
-        self._run = run
+        self._run = redacted_run(run, self._redactor)
         try:
-            write_run(self._folder, run)
+            write_run(self._folder, self._run)
         except OSError as error:
             raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
 

@@ -17,6 +17,7 @@ from cli.runs.clients.result_files import FILES_FOLDER, collect_all
 from cli.runs.fetch_program import Progress, require_all
 from cli.runs.finish import finish
 from cli.runs.marks_file import MarksReader
+from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
@@ -24,6 +25,7 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.journal.trim_extent import TickSpan, extent_of
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.phases import phases_of
 from collector.runs.run import ClientHost, Run, RunNode
@@ -56,6 +58,7 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         if node.problem:
             note(one_line(node.problem))
     report_spools(run)
+    redact_written(folder, Redactor(), note)
     import_after_run(folder, run, ())
     finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
@@ -80,7 +83,7 @@ def _is_missing(node: RunNode) -> bool:
 
 def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
     """Return the run with its end, marks and phases; it ends when its recorder was last alive or, if unknown, now."""
-    reader = MarksReader(folder)
+    reader = MarksReader(folder, Redactor())
     reader.new_marks()
     marks = tuple(reader.marks)
     command_end_s = None if run.command is None else run.command.end_s
@@ -236,7 +239,9 @@ def _recovered_host(
         host = host.with_recording(after_recovery[host])
         if not host.spool or not host.results:
             return host
-        (problem,) = collect_all([(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)])
+        (problem,) = collect_all(
+            [(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)], Redactor()
+        )
         return replace(host, problem=f"{host.address}: {problem}") if problem and not host.problem else host
     if host.address or not (folder / host.folder).is_dir():
         return host

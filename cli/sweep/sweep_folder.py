@@ -15,6 +15,7 @@ from cli.runs.file_lock import try_lock
 from cli.sweep.sweep_settings import SweepOptions
 from collector.printable import one_line
 from collector.runs.parameter_sweep import Sweep, SweptParameter
+from collector.runs.redacted_sweep import redacted_parameters
 from collector.runs.run_texts import accepted_name
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, write_sweep
 
@@ -25,10 +26,10 @@ _SHOWN_CHARS = 80
 def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
     """Return a sweep without runs."""
     return Sweep(
-        options.record.name or accepted_name(Path(options.record.command[0]).name),
+        accepted_name(options.redactor.text(options.record.name or Path(options.record.command[0]).name)),
         begin_s,
         version("casstat"),
-        options.parameters,
+        redacted_parameters(options.parameters, options.redactor),
         options.settings,
         options.order,
         secrets.randbits(SEED_BITS),

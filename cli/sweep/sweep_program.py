@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,11 +44,15 @@ class _InterruptedError(Exception):
 
 @dataclass(frozen=True)
 class _PlannedRun:
-    """A run of a sweep that has not ended: its number in the sweep, its combination, its repeat and its directory."""
+    """A run of a sweep that has not ended: its number in the sweep, its combination, its repeat and its directory.
+
+    published  the values of the combination without secrets.
+    """
 
     number: int
     index: int
     values: dict[str, str]
+    published: dict[str, str]
     repeat: int
     folder: str
 
@@ -116,14 +121,15 @@ class _Sweep:
         """Return the runs that have not ended, in order, and add the others to the outcomes."""
         ended = {run.folder: run for run in self._sweep.runs}
         combinations = self._sweep.combinations()
+        values = replace(self._sweep, parameters=self._options.parameters).combinations()
         planned = []
         for number, (index, repeat) in enumerate(self._sweep.schedule(), 1):
-            values = combinations[index]
-            folder = run_folder_name(index + 1, len(combinations), values, repeat)
+            published = combinations[index]
+            folder = run_folder_name(index + 1, len(combinations), published, repeat)
             if folder in ended:
                 self._outcomes.add(self._folder, index, ended[folder])
             else:
-                planned.append(_PlannedRun(number, index, values, repeat, folder))
+                planned.append(_PlannedRun(number, index, values[index], published, repeat, folder))
         return planned
 
     def _add(self, planned: _PlannedRun, run: SweepRun) -> None:
@@ -138,17 +144,20 @@ class _Sweep:
 
     def _ended(self, planned: _PlannedRun) -> SweepRun:
         """Make a run, with the commands before and after it. Raises _InterruptedError and KeyboardInterrupt."""
-        combination = combination_text(planned.values)
+        combination = combination_text(planned.published)
         echo(progress_line(planned.number, self._sweep, combination, planned.repeat), err=True)
         folder = self._folder / planned.folder
-        settings = record_settings(self._options, self._sweep, planned.values, planned.repeat, folder)
+        settings = record_settings(
+            self._options, self._sweep, planned.values, planned.published, planned.repeat, folder
+        )
         begin_s = time.time()
         problem = self._beside("--before", self._options.before, planned, settings)
         if not problem:
             problem = _recorded(settings)
+        problem = self._options.redactor.text(problem)
         after = self._beside("--after", self._options.after, planned, settings)
         for text in filter(None, (problem, after)):
-            note(f"{combination}: {text}")
+            note(f"{combination}: {self._options.redactor.text(text)}")
         return SweepRun(planned.folder, begin_s, time.time(), problem)
 
     def _beside(self, option: str, words: tuple[str, ...], planned: _PlannedRun, settings: RecordSettings) -> str:
@@ -191,7 +200,7 @@ def _recorded(settings: RecordSettings) -> str:
 class _NoLog:
     """Keeps nothing of a command's output, which is passed through."""
 
-    def write(self, _data: bytes, /) -> None:
+    def write(self, _data: bytes, _stream: Hashable = 1, /) -> None:
         """Discard output."""
 
 

@@ -5,6 +5,7 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from pathlib import Path
 
@@ -20,10 +21,12 @@ from cli.parameters.placeholders import (
     placeholders,
     require_match,
 )
-from cli.runs.record_program import RecordSettings, require_valid
+from cli.runs.record_program import RecordSettings, redactor_of, require_valid
 from cli.runs.unfinished_runs import RUNS_SUBFOLDER
 from collector.printable import one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
+from collector.runs.redacted_sweep import knowing_parameters
 from collector.runs.run_texts import accepted_name
 from exporters.sweep.parameter_number import number_of
 from exporters.sweep.sweep_columns import COLUMNS, ITEM_COLUMNS
@@ -51,22 +54,30 @@ class SweepOptions:
     resume: bool = False
     confirmed: bool = False
 
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What replaces the secrets in the commands, their environment, and the parameters."""
+        redactor = redactor_of(self.record, (parameter.name for parameter in self.parameters))
+        return knowing_parameters(redactor, self.parameters, (self.record.command, self.before, self.after))
+
     @property
     def settings(self) -> SweepSettings:
-        """The settings on which the results depend."""
-        record = self.record
+        """The settings on which the results depend, without secrets."""
+        record, redactor = self.record, self.redactor
         return SweepSettings(
-            record.command,
-            self.before,
-            self.after,
+            redactor.words(record.command),
+            redactor.words(self.before),
+            redactor.words(self.after),
             record.nodes,
             record.seeds,
             record.client_hosts,
-            record.clients,
+            tuple(map(redactor.text, record.clients)),
             record.duration,
             record.warm_up,
             record.cool_down,
-            "" if record.mark_regex is None else record.mark_regex.pattern.decode(errors="backslashreplace"),
+            ""
+            if record.mark_regex is None
+            else redactor.text(record.mark_regex.pattern.decode(errors="backslashreplace")),
         )
 
     @property
@@ -191,16 +202,25 @@ def combination_text(values: Mapping[str, str]) -> str:
 
 
 def record_settings(
-    options: SweepOptions, sweep: Sweep, values: Mapping[str, str], repeat: int, folder: Path
+    options: SweepOptions,
+    sweep: Sweep,
+    values: Mapping[str, str],
+    published: Mapping[str, str],
+    repeat: int,
+    folder: Path,
 ) -> RecordSettings:
-    """Return the settings of one run, which is tagged with the values of the parameters."""
+    """Return the settings of one run, which is tagged with the values of the parameters.
+
+    `published` are the values without secrets.
+    """
     record = options.record
-    tags = {**dict(record.tags), **values, REPEAT_TAG: str(repeat)}
+    tags = {**dict(record.tags), **published, REPEAT_TAG: str(repeat)}
     return replace(
         record,
+        secrets=options.redactor.values,
         command=filled_except_hosts(record.command, values),
         clients=filled(record.clients, values),
-        name=accepted_name(f"{sweep.name} {combination_text(values)} r{repeat}"),
+        name=accepted_name(f"{sweep.name} {combination_text(published)} r{repeat}"),
         tags=tuple(tags.items()),
         folder=folder,
     )

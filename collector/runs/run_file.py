@@ -14,7 +14,9 @@ from typing import Any, TypeGuard
 
 from collector.atomic_file import replace_file
 from collector.printable import one_line, printable_json
+from collector.redaction.redactor import Redactor
 from collector.runs.clock_offset import MAX_OFFSET_S
+from collector.runs.redacted_run import redacted_run
 from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
 
 FILE = "run.json"
@@ -28,8 +30,8 @@ class RunFileError(ValueError):
 
 
 def content_of(run: Run) -> dict[str, Any]:
-    """Return the content of the run's file."""
-    return {"schema_version": SCHEMA_VERSION, **asdict(run)}
+    """Return the content of the run's file, without the secrets that have a known form."""
+    return {"schema_version": SCHEMA_VERSION, **asdict(redacted_run(run, Redactor()))}
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -66,14 +68,17 @@ def read_run(folder: Path) -> Run:
 
 
 def run_of(content: Any) -> Run:
-    """Return the run described by the decoded JSON of a run's file. Raises RunFileError."""
+    """Return the run described by the decoded JSON of a run's file. Raises RunFileError.
+
+    Earlier versions did not redact the file, so secrets that have a known form are replaced here as well.
+    """
     if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
         raise RunFileError("not a run")
     if content["schema_version"] != SCHEMA_VERSION:
         version = str(content["schema_version"])[:20]
         raise RunFileError(f"schema version {version} is not supported (hint: update casstat)")
     try:
-        return Run(
+        run = Run(
             _text(content["name"]),
             _number(content["begin_s"]),
             _optional_number(content, "end_s"),
@@ -88,6 +93,7 @@ def run_of(content: Any) -> Run:
             tuple(map(_client_host, content.get("client_hosts", ()))),
             tuple(map(_condition, content.get("conditions", ()))),
         )
+        return redacted_run(run, Redactor())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunFileError(f"malformed field: {one_line(error)}") from None
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from collector.atomic_file import replace_file
 from collector.printable import one_line, printable_json
+from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
+from collector.runs.redacted_sweep import redacted_sweep
 from collector.runs.run_file import is_finite
 
 FILE = "sweep.json"
@@ -26,8 +28,8 @@ class SweepFileError(ValueError):
 
 
 def sweep_content(sweep: Sweep) -> dict[str, Any]:
-    """Return the content of the sweep's file."""
-    return {"schema_version": SCHEMA_VERSION, **asdict(sweep)}
+    """Return the content of the sweep's file, without the secrets that have a known form."""
+    return {"schema_version": SCHEMA_VERSION, **asdict(redacted_sweep(sweep, Redactor()))}
 
 
 def write_sweep(folder: Path, sweep: Sweep) -> None:
@@ -50,14 +52,14 @@ def read_sweep(folder: Path) -> Sweep:
 
 
 def sweep_of(content: Any) -> Sweep:
-    """Return the sweep described by the decoded JSON of a sweep's file. Raises SweepFileError."""
+    """Return the sweep described by the decoded JSON of a sweep's file, without secrets. Raises SweepFileError."""
     if not isinstance(content, dict) or type(content.get("schema_version")) is not int:
         raise SweepFileError("not a sweep")
     if content["schema_version"] != SCHEMA_VERSION:
         version = str(content["schema_version"])[:20]
         raise SweepFileError(f"schema version {version} is not supported (hint: update casstat)")
     try:
-        return Sweep(
+        sweep = Sweep(
             _text(content["name"]),
             _number(content["begin_s"]),
             _text(content["casstat"]),
@@ -70,6 +72,7 @@ def sweep_of(content: Any) -> Sweep:
             _text(content.get("items_per_op", "")),
             tuple(map(_run, _sequence(content.get("runs", ())))),
         )
+        return redacted_sweep(sweep, Redactor())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SweepFileError(f"malformed field: {one_line(error)}") from None
 

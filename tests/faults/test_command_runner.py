@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import io
 import os
 import pty
 import select
@@ -14,7 +13,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
@@ -26,6 +25,7 @@ from cli.runs.command import command_runner, escalation
 from cli.runs.command.command_runner import CommandRunner
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult
+from tests.output_copy import OutputCopy
 
 PATIENCE_S = 20.0
 FOREVER_S = 1e9
@@ -34,14 +34,17 @@ CTRL_C = b"\x03"
 OWNER = """
 import io, os, sys
 from cli.runs.command.command_runner import CommandRunner
-log = io.BytesIO()
+class OutputCopy(io.BytesIO):
+    def write(self, data, _stream=1, /):
+        return super().write(data)
+log = OutputCopy()
 result = CommandRunner(sys.argv[1:], log, os.environ).run()
 print("result", result.exit_code, len(log.getvalue()), result.problem, file=sys.stderr)
 """
 
 
-def run(*command: str, log: io.BytesIO | None = None) -> CommandResult:
-    return CommandRunner(command, log or io.BytesIO(), os.environ).run()
+def run(*command: str, log: OutputCopy | None = None) -> CommandResult:
+    return CommandRunner(command, log or OutputCopy(), os.environ).run()
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -59,7 +62,7 @@ def is_gone(pid: int) -> bool:
 
 
 def test_output_passes_through_unchanged_and_is_kept(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    log = io.BytesIO()
+    log = OutputCopy()
     assert run("sh", "-c", r"printf 'a\377\n'; printf 'b\376' >&2; exit 3", log=log) == CommandResult(3)
     printed = capfdbinary.readouterr()
     assert (printed.out, printed.err) == (b"a\xff\n", b"b\xfe")
@@ -67,7 +70,7 @@ def test_output_passes_through_unchanged_and_is_kept(capfdbinary: pytest.Capture
 
 
 def test_large_output_is_complete(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    log = io.BytesIO()
+    log = OutputCopy()
     assert run("head", "-c", "20000000", "/dev/zero", log=log).exit_code == 0
     assert len(capfdbinary.readouterr().out) == len(log.getvalue()) == 20_000_000
 
@@ -84,7 +87,7 @@ def test_a_command_that_ignores_ctrl_c_is_terminated_by_the_second_one_and_kille
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(command_runner, "SUCCESSIVE_S", FOREVER_S)
-    log = io.BytesIO()
+    log = OutputCopy()
     script = "trap 'echo interrupted' INT; trap 'echo terminated' TERM; echo ready; while :; do sleep 0.05; done"
     runner = CommandRunner(["sh", "-c", script], log, os.environ)
     results: list[CommandResult] = []
@@ -103,7 +106,7 @@ def test_a_command_that_ignores_ctrl_c_is_terminated_by_the_second_one_and_kille
 
 
 def test_processes_left_in_the_background_are_reported_and_not_waited_for() -> None:
-    log = io.BytesIO()
+    log = OutputCopy()
     began_s = time.monotonic()
     result = run("sh", "-c", "sleep 60 & echo $!", log=log)
     try:
@@ -152,7 +155,7 @@ def test_the_end_of_the_output_is_complete_however_slow_its_reader_is(
     # The pipe is large enough for all output, so the command can end before any of it is read.
     script = f"import fcntl, os; fcntl.fcntl(1, {fcntl.F_SETPIPE_SZ}, 1 << 20); print(os.getpid(), flush=True)"
     command = [sys.executable, "-c", f"{script}; os.write(1, b'x' * 900_000)"]
-    log = io.BytesIO()
+    log = OutputCopy()
     assert CommandRunner(command, log, os.environ, SlowReader()).run() == CommandResult(0)
     assert log.getvalue().count(b"x") == capfdbinary.readouterr().out.count(b"x") == 900_000
 
@@ -192,7 +195,7 @@ def test_the_output_is_complete_if_the_standard_output_does_not_block() -> None:
 
 def test_the_command_continues_when_its_log_cannot_be_written() -> None:
     class FullLog:
-        def write(self, data: bytes) -> None:
+        def write(self, data: bytes, _stream: Hashable = 1, /) -> None:
             raise OSError(28, "No space left on device")
 
     problem = "the copy of the output is incomplete: No space left on device"
@@ -205,13 +208,13 @@ def test_an_error_in_the_observer_ends_the_command() -> None:
             raise ValueError(data.decode())
 
     with pytest.raises(ValueError, match=r"\d+") as failure:
-        CommandRunner(["sh", "-c", "echo $$; exec sleep 1000"], io.BytesIO(), os.environ, Failing()).run()
+        CommandRunner(["sh", "-c", "echo $$; exec sleep 1000"], OutputCopy(), os.environ, Failing()).run()
     assert not psutil.pid_exists(int(str(failure.value)))
 
 
 def test_ctrl_c_long_after_the_previous_one_interrupts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_runner, "SUCCESSIVE_S", 0, raising=False)
-    log = io.BytesIO()
+    log = OutputCopy()
     script = "trap 'echo interrupted; trap \"exit 5\" INT' INT; echo ready; while :; do sleep 0.05; done"
     runner = CommandRunner(["sh", "-c", script], log, os.environ)
 
@@ -227,7 +230,7 @@ def test_ctrl_c_long_after_the_previous_one_interrupts_again(monkeypatch: pytest
 
 
 def test_an_interrupt_after_the_end_has_no_effect() -> None:
-    runner = CommandRunner(["true"], io.BytesIO(), os.environ)
+    runner = CommandRunner(["true"], OutputCopy(), os.environ)
     runner.run()
     # These pipes reuse the descriptor numbers of the pipes that the runner has closed.
     pipes = [os.pipe() for _ in range(8)]
@@ -240,7 +243,7 @@ def test_an_interrupt_after_the_end_has_no_effect() -> None:
 def test_ignored_signals_remain_ignored_by_the_command() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        log = io.BytesIO()
+        log = OutputCopy()
         assert run("sh", "-c", f"kill -HUP $$; kill -HUP {os.getpid()}; echo survived", log=log) == CommandResult(0)
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
@@ -249,7 +252,7 @@ def test_ignored_signals_remain_ignored_by_the_command() -> None:
 
 
 def test_the_command_is_killed_if_its_supervisor_is_killed() -> None:
-    log = io.BytesIO()
+    log = OutputCopy()
     result = run("sh", "-c", "echo $$; kill -KILL $PPID; exec sleep 1000", log=log)
     problem = "the command's supervisor ended unexpectedly (signal 9); the command has been killed"
     assert result == CommandResult(125, problem)
@@ -267,7 +270,7 @@ def test_the_supervisor_does_not_depend_on_the_kernel_or_on_the_python_path(
 ) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    assert CommandRunner(["true"], io.BytesIO(), environ).run() == CommandResult(0)
+    assert CommandRunner(["true"], OutputCopy(), environ).run() == CommandResult(0)
     *python, file = SUPERVISOR
     code = "import os, runpy, sys; vars(os).pop('pidfd_open', None); del sys.argv[0]"
     code += "; runpy.run_path(sys.argv[0], run_name='__main__')"

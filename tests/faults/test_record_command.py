@@ -15,7 +15,7 @@ from tests.faults.recording_agent import Node
 from tests.faults.terminal import ControllingTerminal
 
 MIB = 1 << 20
-SIZE_MIB = 1024
+SIZE_MIB = 256
 # Prints SIZE_MIB MiB without a newline, and then, on stderr, the growth of the recorder's peak resident size in KiB.
 # The recorder is the parent of the supervisor, which is the parent of the command.
 PRINTING = f"""

@@ -11,6 +11,7 @@ import pytest
 from cli.errors import CasstatError
 from cli.main import main
 from cli.runs.load_server import LoadServer
+from collector.redaction.redactor import Redactor
 from tests.exporters.prometheus.parsed import Parsed, parsed
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import Node
@@ -101,11 +102,11 @@ def test_remote_client_hosts_and_invalid_addresses_are_refused(capfd: pytest.Cap
     assert main(["record", "127.0.0.1", "--serve", "1", "--client-host", "ssh://h", "--", "true"]) == 125
     assert "--serve reads only files on this machine" in capfd.readouterr().err
     with pytest.raises(CasstatError, match=r"^--serve 'unix:/x': not HOST:PORT"):
-        LoadServer("unix:/x", (), Path(), "c")
+        LoadServer("unix:/x", (), Path(), "c", Redactor())
 
 
 def test_a_result_in_the_output_is_served(tmp_path: Path, port: int) -> None:
-    with LoadServer(str(port), (), tmp_path, "c"):
+    with LoadServer(str(port), (), tmp_path, "c", Redactor()):
         now_ms = int(time.time() * 1000)
         log = tmp_path / "command.log"
         log.write_text(f"timeStamp,elapsed,label,responseCode,success\n{now_ms},5,x,200,true\n")

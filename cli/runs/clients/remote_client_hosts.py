@@ -21,17 +21,18 @@ from cli.runs.command.output_observer import IDLE_S, OutputObserver
 from cli.runs.command.signal_handlers import Handler, handling
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
+from cli.runs.redacted_files import RESULTS_FOLDER
 from cli.runs.ssh.ssh_address import SshAddress, labels_of
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.writer import folder_name
 from collector.printable import one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.run import ClientHost
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 
-RESULTS_FOLDER = "results"
 # How long the start of the command is delayed once all hosts are ready, so that they all know the time in advance.
 START_DELAY_S = 1.0
 # Maximum number of chunks of output, of at most 8 KiB each, that may be waiting for a slow reader.
@@ -43,7 +44,13 @@ class RemoteClientHosts:
     """Several client hosts: each is sampled by an agent and runs the command, both over SSH."""
 
     def __init__(
-        self, addresses: Sequence[SshAddress], words: Sequence[str], run_name: str, run: Path, clients: AgentClients
+        self,
+        addresses: Sequence[SshAddress],
+        words: Sequence[str],
+        run_name: str,
+        run: Path,
+        clients: AgentClients,
+        redactor: Redactor,
     ) -> None:
         """Start the agents, and open the connections that run the command; both end with the `with` block.
 
@@ -51,6 +58,7 @@ class RemoteClientHosts:
         """
         self._addresses = addresses
         self._run = run
+        self._redactor = redactor
         self._clients = clients
         self._output: queue.Queue[tuple[int, int, bytes]] = queue.Queue(MAX_WAITING)
         self._lines = PrefixedLines(labels_of(addresses))
@@ -139,7 +147,7 @@ class RemoteClientHosts:
                 observer.after_output()
                 continue
             with suppress(OSError):
-                logs[index].write(data)
+                logs[index].write(data, stream)
             self._pass_on(index, stream, self._lines.add(index, stream, data), log, observer)
         for index, stream, text in self._lines.rest():
             self._pass_on(index, stream, text, log, observer)
@@ -165,7 +173,8 @@ class RemoteClientHosts:
             [
                 (address, host.spool, self._run / host.results / FILES_FOLDER)
                 for address, host in zip(self._addresses, hosts, strict=True)
-            ]
+            ],
+            self._redactor,
         )
         self._hosts = [
             replace(host, problem="; ".join(filter(None, (host.problem, problem and f"{host.address}: {problem}"))))
@@ -201,7 +210,7 @@ class RemoteClientHosts:
     def _log_of(self, index: int) -> Iterator[CommandLog]:
         folder = self._run / self._hosts[index].results
         folder.mkdir(parents=True, exist_ok=True)
-        with CommandLog(folder / LOG_FILE) as log:
+        with CommandLog(folder / LOG_FILE, self._redactor) as log:
             yield log
 
     def _pass_on(self, index: int, stream: int, lines: bytes, log: OutputLog, observer: OutputObserver) -> None:
@@ -211,7 +220,7 @@ class RemoteClientHosts:
         observer.before_output(lines if index == 0 else b"", stream)
         text = self._lines.prefixed(index, lines)
         with suppress(OSError):
-            log.write(text)
+            log.write(text, (index, stream))
         with suppress(OSError):
             while text:
                 text = text[os.write(stream, text) :]

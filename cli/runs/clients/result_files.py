@@ -7,13 +7,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from cli.runs.clients.remote_command import MAX_PATH_BYTES
+from cli.runs.redacted_files import NotTextError, redact_file
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_session import SshSession, ssh_command
 from collector.printable import count_text, one_line
+from collector.redaction.redactor import Redactor
 from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL
 
 FILES_FOLDER = "files"
@@ -31,7 +34,7 @@ class _RefusedError(_CollectError):
     """Another attempt would fail in the same way."""
 
 
-def collect_all(hosts: Sequence[tuple[SshAddress, str, Path]]) -> list[str]:
+def collect_all(hosts: Sequence[tuple[SshAddress, str, Path]], redactor: Redactor) -> list[str]:
     """Call `collect` for several hosts in parallel, each an address, a spool and a directory; return the results.
 
     Raises KeyboardInterrupt after all connections have been closed.
@@ -39,13 +42,13 @@ def collect_all(hosts: Sequence[tuple[SshAddress, str, Path]]) -> list[str]:
     stopped = threading.Event()
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         try:
-            return list(pool.map(lambda host: collect(host[0], host[1], host[2], stopped), hosts))
+            return list(pool.map(lambda host: collect(host[0], host[1], host[2], stopped, redactor), hosts))
         finally:
             stopped.set()
 
 
-def collect(address: SshAddress, spool: str, folder: Path, stopped: threading.Event) -> str:
-    """Copy the files in a spool's working directory to `folder`; return what is missing, or "".
+def collect(address: SshAddress, spool: str, folder: Path, stopped: threading.Event, redactor: Redactor) -> str:
+    """Copy the files in a spool's working directory, without secrets, to `folder`; return what is missing, or "".
 
     Gives up when `stopped` is set.
     """
@@ -56,7 +59,7 @@ def collect(address: SshAddress, spool: str, folder: Path, stopped: threading.Ev
         except OSError as error:
             return f"ssh: {error.strerror}"
         try:
-            skipped = _receive(session, folder, stopped)
+            skipped = _receive(session, folder, stopped, redactor)
         except (OSError, _CollectError) as error:
             session.close()
             problem = one_line(error)
@@ -71,7 +74,7 @@ def collect(address: SshAddress, spool: str, folder: Path, stopped: threading.Ev
     return f"the command's files cannot be collected: {problem}"
 
 
-def _receive(session: SshSession, folder: Path, stopped: threading.Event) -> int | None:
+def _receive(session: SshSession, folder: Path, stopped: threading.Event, redactor: Redactor) -> int | None:
     """Write the files of a session; return how many the other host skipped, or None if the session ended early.
 
     Raises OSError and _CollectError.
@@ -80,7 +83,7 @@ def _receive(session: SshSession, folder: Path, stopped: threading.Event) -> int
     session.send(b"\n")
     last_s = time.monotonic()
     try:
-        with _Files(folder) as files:
+        with _Files(folder, redactor) as files:
             while not session.has_ended and files.skipped is None:
                 if time.monotonic() - last_s >= SILENT_S:
                     raise _CollectError(f"no response for {SILENT_S:g} s")
@@ -103,8 +106,9 @@ class _Files:
     skipped  how many files the other host skipped; None before the last message.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._folder = folder
+        self._redactor = redactor
         self._file: BinaryIO | None = None
         self._path = folder
         self._temporary = folder.with_name(f"{folder.name}.part")
@@ -122,7 +126,7 @@ class _Files:
     def take(self, message: Mapping[str, Any]) -> None:
         """Process a message. Raises OSError, TypeError, ValueError and _CollectError."""
         if "file" in message:
-            self._path = self._folder / _relative_path(message["file"])
+            self._path = self._folder / self._redactor.text(str(_relative_path(message["file"])))
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._checksum = hashlib.sha256()
             self._file = self._temporary.open("wb")
@@ -134,6 +138,8 @@ class _Files:
             self._file.close()
             if message["sha256"] != self._checksum.hexdigest():
                 raise _CollectError(f"{self._path.name}: wrong checksum")
+            with suppress(NotTextError):
+                redact_file(self._temporary, self._redactor)
             self._temporary.replace(self._path)
             self._file = None
         elif "problem" in message:

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Protocol
@@ -47,8 +47,8 @@ READER_IS_GONE = (errno.EPIPE, errno.EIO)
 class OutputLog(Protocol):
     """Receives a copy of the command's output."""
 
-    def write(self, data: bytes, /) -> object:
-        """Append output. If this raises OSError, the command goes on, and the log receives nothing more."""
+    def write(self, data: bytes, stream: Hashable = 1, /) -> object:
+        """Append output of a stream. If this raises OSError, the command goes on, and the log receives nothing more."""
 
 
 class CommandRunner:
@@ -232,22 +232,22 @@ class CommandRunner:
             output.write(ready)
             data = output.read(ready)
             if data:
-                self._keep(data)
+                self._keep(data, output.target)
                 self._observer.before_output(data, output.target)
                 output.add(data)
 
-    def _keep(self, data: bytes) -> None:
+    def _keep(self, data: bytes, stream: int) -> None:
         if self._terminal is not None:
             data = self._carriage_return + data
             self._carriage_return = b"\r" if data.endswith(b"\r") else b""
             data = data.removesuffix(b"\r").replace(b"\r\n", b"\n")
-        self._write_log(data)
+        self._write_log(data, stream)
 
-    def _write_log(self, data: bytes) -> None:
+    def _write_log(self, data: bytes, stream: int = 1) -> None:
         if not data or self._log_failed:
             return
         try:
-            self._log.write(data)
+            self._log.write(data, stream)
         except OSError as error:
             self._log_failed = True
             self._problems.append(f"the copy of the output is incomplete: {error.strerror}")

@@ -6,17 +6,22 @@ from re import Pattern
 from cli.errors import note
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.marks_file import append_mark, mark_text
+from collector.redaction.redactor import Redactor
 
 # The pattern is applied to at most this many bytes of a line.
 MAX_LINE_BYTES = 4096
 
 
 class OutputMarker(OutputObserver):
-    """Marks the run in a directory at each matching line, with the text of the first group, or else the whole match."""
+    """Marks the run in a directory at each matching line, with the text of the first group, or else the whole match.
 
-    def __init__(self, pattern: Pattern[bytes], folder: Path) -> None:
+    Secrets are replaced before the pattern is applied.
+    """
+
+    def __init__(self, pattern: Pattern[bytes], folder: Path, redactor: Redactor) -> None:
         self._pattern = pattern
         self._folder = folder
+        self._redactor = redactor
         # The beginning of an incomplete line, by output stream.
         self._lines: dict[int, bytes] = {}
 
@@ -34,7 +39,7 @@ class OutputMarker(OutputObserver):
         self._lines.clear()
 
     def _mark(self, line: bytes) -> None:
-        match = self._pattern.search(line[:MAX_LINE_BYTES])
+        match = self._pattern.search(self._redactor.data(line[:MAX_LINE_BYTES]))
         if match is None:
             return
         first = match.group(1) if match.re.groups else None

@@ -2,6 +2,7 @@
 
 from shlex import join
 
+from collector.redaction.secret_forms import REDACTED
 from collector.runs.run import Run
 from exporters.report.report_blocks import Block, Command, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
@@ -16,8 +17,8 @@ def reproduction(data: ReportData) -> Section:
         blocks += [
             Command(shown(f"casstat record NODE... {join(words)}")),
             Paragraph(
-                "NODE... stands for the nodes' addresses. Options for access to nodes, --cool-down, --client"
-                " and --mark-regex are not part of a run's metadata."
+                "NODE... stands for the nodes' addresses. Options for access to nodes, --cool-down, --client,"
+                f" --mark-regex and --redact are not part of a run's metadata. {REDACTED} stands for a secret."
             ),
         ]
     blocks.append(Paragraph(f"Recorded with casstat {shown(run.casstat)}."))

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from cli.runs.command.command_log import CommandLog
+from collector.redaction.redactor import Redactor
 
 
 def test_output_is_in_the_file_before_the_command_ends(tmp_path: Path) -> None:
     path = tmp_path / "command.log"
-    with CommandLog(path) as log:
+    with CommandLog(path, Redactor()) as log:
         log.write(b"first\n")
         assert path.read_bytes() == b"first\n"

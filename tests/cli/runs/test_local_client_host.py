@@ -1,6 +1,5 @@
 """The recording of the machine on which the command runs."""
 
-import io
 import sys
 from pathlib import Path
 from threading import Thread
@@ -19,6 +18,7 @@ from collector.journal.reader import Entry
 from collector.journal.trim_extent import extent_of
 from collector.journal.writer import files_of
 from tests.collector.fakes import file_size_limit
+from tests.output_copy import OutputCopy
 from tests.waiting import eventually
 
 # Uses the CPU until a file exists.
@@ -60,7 +60,7 @@ def test_the_busiest_thread_of_the_command_is_recorded(tmp_path: Path, monkeypat
     with LocalClientHost((sys.executable, "-c", PROGRAM, str(end)), "run", tmp_path / "run") as host:
         waiting = Thread(target=wait_for_thread, args=(tmp_path / "run" / host.entries()[0].folder,))
         waiting.start()
-        result = host.run(io.BytesIO(), OutputObserver(), TimeLimit())
+        result = host.run(OutputCopy(), OutputObserver(), TimeLimit())
         waiting.join()
     assert result.exit_code == 0
     ((process, pid, tid, _),) = recorded_threads(tmp_path / "run" / host.entries()[0].folder)

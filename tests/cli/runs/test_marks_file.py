@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.runs.marks_file import FILE, MAX_LINE_BYTES, MarksReader, append_mark, mark_text
+from collector.redaction.redactor import Redactor
 from collector.runs.run import RunMark
 
 
 def test_marks_are_read_as_they_are_added(tmp_path: Path) -> None:
-    reader = MarksReader(tmp_path)
+    reader = MarksReader(tmp_path, Redactor())
     assert reader.new_marks() == []
     append_mark(tmp_path, "a", lambda: 1.0)
     assert reader.new_marks() == [RunMark(1.0, "a")]
@@ -24,7 +25,7 @@ def test_marks_are_read_as_they_are_added(tmp_path: Path) -> None:
 def test_an_unfinished_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     line = json.dumps({"time_s": 1.0, "text": "a"})
     (tmp_path / FILE).write_text(line[:5])
-    reader = MarksReader(tmp_path)
+    reader = MarksReader(tmp_path, Redactor())
     assert reader.new_marks() == []
     with (tmp_path / FILE).open("a") as file:
         file.write(line[5:] + "\n")
@@ -36,7 +37,7 @@ def test_malformed_lines_are_ignored(tmp_path: Path) -> None:
     bad += [b'{"time_s": 1, "text": " "}', b'{"time_s": 1, "text": "%s"}' % (b"x" * MAX_LINE_BYTES)]
     (tmp_path / FILE).write_bytes(b"\n".join(bad) + b"\n")
     append_mark(tmp_path, "good", lambda: 1.0)
-    assert MarksReader(tmp_path).new_marks() == [RunMark(1.0, "good")]
+    assert MarksReader(tmp_path, Redactor()).new_marks() == [RunMark(1.0, "good")]
 
 
 @given(st.text())

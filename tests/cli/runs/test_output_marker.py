@@ -7,15 +7,16 @@ import pytest
 
 from cli.runs.command.output_marker import MAX_LINE_BYTES, OutputMarker
 from cli.runs.marks_file import MarksReader
+from collector.redaction.redactor import Redactor
 
 
 def marks(folder: Path, pattern: bytes, *parts: tuple[bytes, int]) -> list[str]:
     """Return the texts of the marks that the output produces; `parts` are pairs of data and stream number."""
-    marker = OutputMarker(re.compile(pattern), folder)
+    marker = OutputMarker(re.compile(pattern), folder, Redactor())
     for data, stream in parts:
         marker.before_output(data, stream)
     marker.end()
-    return [mark.text for mark in MarksReader(folder).new_marks()]
+    return [mark.text for mark in MarksReader(folder, Redactor()).new_marks()]
 
 
 @pytest.mark.parametrize("split", range(len(b"rate 10\nrate 200\n") + 1))

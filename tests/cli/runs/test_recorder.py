@@ -1,7 +1,6 @@
 """The times of a run."""
 
 import fcntl
-import io
 import os
 import ssl
 import sys
@@ -19,9 +18,11 @@ from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
 from cli.runs.recorder import Recorder
 from collector.http.access import Access
+from collector.redaction.redactor import Redactor
 from collector.runs.fetching import FetchRange
 from collector.runs.run import ClientHost, Run
 from collector.runs.run_file import read_run
+from tests.output_copy import OutputCopy
 from tests.waiting import eventually
 
 # The pipe is large enough for all output, so the command can end before most of it is read.
@@ -65,8 +66,8 @@ class ThisHost:
 def test_the_measured_phase_ends_with_the_command_however_slow_the_reader_of_its_output_is(tmp_path: Path) -> None:
     reader, host = SlowReader(), ThisHost()
     clients = AgentClients(Access(), ssl.create_default_context())
-    recorder = Recorder(Run("load", 0.0, None, "1.0"), (), clients, tmp_path, host)
-    assert recorder.run(COMMAND, lambda: host.run(io.BytesIO(), reader, TimeLimit()), cool_down_s=0.0) == CommandResult(
+    recorder = Recorder(Run("load", 0.0, None, "1.0"), (), clients, tmp_path, host, Redactor())
+    assert recorder.run(COMMAND, lambda: host.run(OutputCopy(), reader, TimeLimit()), cool_down_s=0.0) == CommandResult(
         0
     )
     run = read_run(tmp_path)

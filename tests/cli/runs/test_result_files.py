@@ -16,6 +16,7 @@ from cli.runs.clients.result_files import _CollectError, _Files
 from cli.runs.clients.result_files import collect as collect_files
 from cli.runs.ssh.spool_folder import WORK_FOLDER
 from cli.runs.ssh.ssh_address import parse_ssh_address
+from collector.redaction.redactor import Redactor
 from tests.stranger import forbidden
 
 DATA = b"result\n" * 1000
@@ -41,7 +42,7 @@ def sent(work: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]
 
 def received(folder: Path, messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bytes], int | None]:
     """Write the files in the messages to `folder`; return their content, and how many files were skipped."""
-    with _Files(folder) as files:
+    with _Files(folder, Redactor()) as files:
         for message in messages:
             files.take(message)
     assert list(folder.parent.iterdir()) == [folder]
@@ -73,12 +74,12 @@ def test_an_interruption_ends_the_collection_at_once(tmp_path: Path, monkeypatch
     monkeypatch.setattr("cli.runs.clients.result_files.SshSession", SilentSession)
     stopped = threading.Event()
     stopped.set()
-    assert collect_files(parse_ssh_address("ssh://host"), "/tmp/x", tmp_path, stopped) == "interrupted"  # noqa: S108
+    assert collect_files(parse_ssh_address("ssh://host"), "/tmp/x", tmp_path, stopped, Redactor()) == "interrupted"  # noqa: S108
 
 
 def test_a_file_has_its_name_once_it_is_complete(tmp_path: Path) -> None:
     folder = tmp_path / "files"
-    with _Files(folder) as files:
+    with _Files(folder, Redactor()) as files:
         files.take({"file": "a/b.json"})
         files.take(data_message(DATA[:100]))
         files.take(data_message(DATA[100:]))
@@ -92,13 +93,13 @@ def test_a_file_has_its_name_once_it_is_complete(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../b", "/etc/b", "", ".", "a/../../b", "a\0b", "ä" * 501, None, 3])
 def test_a_name_outside_the_directory_is_refused(tmp_path: Path, name: object) -> None:
-    with _Files(tmp_path / "files") as files, pytest.raises(ValueError, match="is not a valid path inside"):
+    with _Files(tmp_path / "files", Redactor()) as files, pytest.raises(ValueError, match="is not a valid path inside"):
         files.take({"file": name})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_with_a_wrong_checksum_leaves_nothing(tmp_path: Path) -> None:
-    with _Files(tmp_path / "files") as files:
+    with _Files(tmp_path / "files", Redactor()) as files:
         files.take({"file": "b"})
         files.take(data_message(DATA))
         with pytest.raises(_CollectError, match="b: wrong checksum"):
@@ -107,7 +108,7 @@ def test_a_file_with_a_wrong_checksum_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_other_messages_are_ignored(tmp_path: Path) -> None:
-    with _Files(tmp_path / "files") as files:
+    with _Files(tmp_path / "files", Redactor()) as files:
         for message in (data_message(DATA), {"sha256": ""}, {"protocol": 1}, {}):
             files.take(message)
     assert list(tmp_path.iterdir()) == []

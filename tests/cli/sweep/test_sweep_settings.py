@@ -160,7 +160,7 @@ def test_the_settings_of_a_run_have_its_values() -> None:
     record = RecordSettings(("load", "{c}", "{host}", "{{}}"), tags=(("t", "1"), ("c", "x")), clients=("{c}.csv",))
     options = SweepOptions(record, parameters_of(["c=5"]))
     sweep = Sweep("load", 0.0, "1", options.parameters, SweepSettings(("load",)), GIVEN, 0)
-    settings = record_settings(options, sweep, {"c": "5"}, 2, Path("runs/1"))
+    settings = record_settings(options, sweep, {"c": "5"}, {"c": "5"}, 2, Path("runs/1"))
     assert settings.command == ("load", "5", "{host}", "{}")
     assert settings.clients == ("5.csv",)
     assert dict(settings.tags) == {"t": "1", "c": "5", "repeat": "2"}

@@ -1,0 +1,1 @@
+"""Recognises secrets such as passwords in command lines and text, and replaces them with REDACTED."""

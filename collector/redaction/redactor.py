@@ -1,0 +1,317 @@
+"""Replaces secrets in command lines, texts and streams of output."""
+
+import base64
+import html
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from urllib.parse import quote, quote_plus, unquote
+
+from collector.redaction.command_secrets import is_script_word, script_words, word_secrets
+from collector.redaction.secret_forms import (
+    REDACTED,
+    Span,
+    has_hint,
+    is_secret_value,
+    open_private_key,
+    replaced,
+    secret_spans,
+)
+from collector.redaction.secret_names import is_secret_name
+
+MIN_CHARS = 4
+"""A shorter secret is replaced only where its form shows that it is one."""
+# From this length on, a secret is also recognised inside a longer word.
+_MIN_PART_CHARS = 6
+# Well-known passwords that are ordinary words of this field; replacing them everywhere would destroy results.
+_ORDINARY_WORDS = frozenset(
+    (
+        *(
+            "admin",
+            "basic",
+            "bearer",
+            "cassandra",
+            "default",
+            "delete",
+            "false",
+            "guest",
+            "insert",
+            "localhost",
+            "mixed",
+        ),
+        *("none", "null", "password", "read", "root", "scylla", "secret", "select", "stress", "test", "token", "true"),
+        *("update", "user", "write"),
+    )
+)
+_NUMBER = re.compile(r"[\d.,+-]+")
+# How much incomplete output is kept for the rest of a line, or of a private key.
+MAX_LINE_BYTES, MAX_KEY_BYTES = 1 << 16, 1 << 16
+_LOOK_BACK_BYTES = 1 << 12
+_MARK = REDACTED.encode()
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """What is a secret in a run, in addition to the known forms.
+
+    patterns      regular expressions of secrets: the first group of a match or, without groups, the whole match.
+    values        secrets that have been recognised, each with what replaces it.
+    placeholders  the names of placeholders, such as those of a sweep's parameters, which are not secrets.
+    """
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    placeholders: frozenset[str] = frozenset()
+
+    def knowing(self, values: Iterable[str]) -> "Redactor":
+        """Return a redactor that knows more secrets."""
+        known = [value for value in values if is_secret_value(value) and not self._is_placeholder(value)]
+        parts = (part for value in known for part in _parts_of(value))
+        new = dict.fromkeys(filter(is_secret_value, parts), REDACTED)
+        return replace(self, values={**new, **self.values})
+
+    def knowing_command(self, words: Sequence[str]) -> "Redactor":
+        """Return a redactor that also knows the secrets in a command line."""
+        return self.knowing(self._in_words(words))
+
+    def knowing_environment(self, environ: Mapping[str, str]) -> "Redactor":
+        """Return a redactor that also knows the values of the environment variables that are secrets by their names."""
+        return self.knowing(
+            value for name, value in environ.items() if is_secret_name(name) and not value.startswith(("/", "."))
+        )
+
+    def numbering(self, values: Sequence[str]) -> "Redactor":
+        """Return a redactor that replaces these secrets with REDACTED-1, REDACTED-2 and so on, to tell them apart."""
+        numbered = {value: f"{REDACTED}-{number}" for number, value in enumerate(values, 1) if is_secret_value(value)}
+        return replace(self, values={**self.values, **numbered})
+
+    def value(self, value: str) -> str:
+        """Return the value of a parameter, with all secrets replaced."""
+        return self.values.get(value) or self.text(value)
+
+    def text(self, text: str) -> str:
+        """Return the text with all secrets replaced."""
+        if self.patterns:
+            text = replaced(text, self._matches(text), self._replacement)
+        if self._known is not None and any(variant in text for variant in self._variants):
+            text = self._known.sub(lambda match: self._variants[match[0]], text)
+        spans = [span for span in secret_spans(text) if not self._is_placeholder(text[slice(*span)])]
+        return replaced(text, iter(spans), self._replacement) if spans else text
+
+    def data(self, data: bytes) -> bytes:
+        """Return UTF-8 text with all secrets replaced; other bytes remain as they are."""
+        if not (self.patterns or has_hint(data) or any(variant in data for variant in self._encoded_variants)):
+            return data
+        text = data.decode(errors="surrogateescape")
+        result = self.text(text)
+        return data if result is text else result.encode(errors="surrogateescape")
+
+    def words(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return the words of a command line with all secrets replaced."""
+        return self._words(words, is_script=False)
+
+    def mentions_secret(self, text: str) -> bool:
+        """Return whether a text contains a secret."""
+        return self.text(text) != text
+
+    def _words(self, words: Sequence[str], *, is_script: bool) -> tuple[str, ...]:
+        changed = list(words)
+        for index, spans in self._pattern_spans(words).items():
+            changed[index] = replaced(words[index], iter(spans), self._replacement)
+        for secret in list(word_secrets(changed, is_script=is_script)):
+            if not self._is_placeholder(secret.value):
+                word = changed[secret.index]
+                changed[secret.index] = replaced(word, iter([secret.span]), self._replacement)
+        for index in range(len(changed)):
+            if is_script_word(changed, index):
+                changed[index] = self._script(changed[index])
+        # In a script, a reference such as $PASSWORD is no secret, and has been examined above.
+        return (
+            tuple(changed)
+            if is_script
+            else tuple(self._word(word, changed, index) for index, word in enumerate(changed))
+        )
+
+    def _word(self, word: str, words: Sequence[str], index: int) -> str:
+        return self._script_text(word) if is_script_word(words, index) else self.text(word)
+
+    def _script(self, script: str) -> str:
+        """Return a shell script with the secrets in its words replaced."""
+        places = script_words(script)
+        words = [word for _, word in places]
+        if words == [script]:
+            return script
+        changed = self._words(words, is_script=True)
+        parts, end = [], 0
+        for (span, before), after in zip(places, changed, strict=True):
+            if before != after:
+                parts += [script[end : span[0]], shlex.quote(after)]
+                end = span[1]
+        return "".join([*parts, script[end:]])
+
+    def _script_text(self, script: str) -> str:
+        """Return a script with the secrets replaced that only its text shows; references to variables remain."""
+        references = {match[0] for match in re.finditer(r"\$(?:\w+|\{[^}]*\})|\$\([^)]*\)?", script)}
+        return replace(self, placeholders=self.placeholders | references).text(script)
+
+    def _in_words(self, words: Sequence[str], *, is_script: bool = False) -> Iterator[str]:
+        """Yield the secrets in a command line."""
+        for index, spans in self._pattern_spans(words).items():
+            yield from (words[index][slice(*span)] for span in spans)
+        for secret in word_secrets(words, is_script=is_script):
+            yield secret.value
+        for index, word in enumerate(words):
+            if is_script_word(words, index):
+                yield from self._in_words([part for _, part in script_words(word)], is_script=True)
+            yield from (word[slice(*span)] for span in secret_spans(word) if "$" not in word[slice(*span)][:1])
+
+    def _pattern_spans(self, words: Sequence[str]) -> dict[int, list[Span]]:
+        """Return the parts of words that match a pattern, which may span several words."""
+        if not self.patterns:
+            return {}
+        spans: dict[int, list[Span]] = {}
+        for begin, end in self._matches(" ".join(words)):
+            offset = 0
+            for index, word in enumerate(words):
+                first, last = max(begin - offset, 0), min(end - offset, len(word))
+                if first < last:
+                    spans.setdefault(index, []).append((first, last))
+                offset += len(word) + 1
+        return spans
+
+    def _matches(self, text: str) -> Iterator[Span]:
+        for pattern in self.patterns:
+            for match in pattern.finditer(text):
+                span = match.span(1 if pattern.groups and match[1] is not None else 0)
+                if span[0] < span[1] and is_secret_value(text[slice(*span)]):
+                    yield span
+
+    def _replacement(self, secret: str) -> str:
+        return self.values.get(secret, REDACTED)
+
+    def _is_placeholder(self, value: str) -> bool:
+        return value in self.placeholders or (value[:1] == "{" and value.strip("{}") in self.placeholders)
+
+    @cached_property
+    def _variants(self) -> Mapping[str, str]:
+        """The forms in which known secrets are replaced everywhere, each with what replaces it."""
+        return {
+            variant: replacement
+            for value, replacement in self.values.items()
+            if is_distinct(value)
+            for variant in _variants_of(value)
+        }
+
+    @cached_property
+    def _encoded_variants(self) -> Sequence[bytes]:
+        return [variant.encode(errors="surrogateescape") for variant in self._variants]
+
+    @cached_property
+    def _known(self) -> re.Pattern[str] | None:
+        if not self._variants:
+            return None
+        return re.compile("|".join(map(_pattern_of, sorted(self._variants, key=len, reverse=True))))
+
+
+KNOWN_FORMS = Redactor()
+"""Replaces the secrets that have a known form."""
+
+
+def is_distinct(value: str) -> bool:
+    """Return whether a secret is replaced wherever it occurs, even without a form that shows that it is one."""
+    if len(value) < MIN_CHARS or value.lower() in _ORDINARY_WORDS:
+        return False
+    return len(value) >= _MIN_PART_CHARS or not _NUMBER.fullmatch(value)
+
+
+def _parts_of(value: str) -> Iterator[str]:
+    """Yield a secret, and the secrets in it if it is the value of a header: credentials after a scheme, or cookies."""
+    yield value
+    scheme, _, credentials = value.partition(" ")
+    if scheme.lower() in ("basic", "bearer", "token"):
+        yield credentials
+        if scheme.lower() == "basic":
+            with suppress(ValueError):
+                yield base64.b64decode(credentials, validate=True).decode().partition(":")[2]
+    yield from (cookie[1] for cookie in re.finditer(r"[\w.\-]+=([^;\s]+)(?:;|$)", value))
+
+
+def _variants_of(value: str) -> Iterator[str]:
+    """Yield a secret, and how it is written in URLs, JSON, HTML, shell scripts and Basic authentication."""
+    yield value
+    raw = value.encode(errors="surrogateescape")
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield encoded
+        yield re.sub("%..", lambda match: match[0].lower(), encoded)
+    yield unquote(value, errors="surrogateescape")
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield html.escape(value)
+    yield value.replace("'", "'\"'\"'")
+    yield value.replace("'", "'\\''")
+    yield from (line for line in value.splitlines() if len(line) >= _MIN_PART_CHARS)
+    if len(raw) >= _MIN_PART_CHARS:
+        yield base64.b64encode(raw).decode()
+
+
+def _pattern_of(variant: str) -> str:
+    """Return the pattern of a known secret: a short one, or a number, is not replaced inside a longer word."""
+    if len(variant) >= _MIN_PART_CHARS and not _NUMBER.fullmatch(variant):
+        return re.escape(variant)
+    return rf"(?<![^\W_])(?<!\d[.,]){re.escape(variant)}(?![^\W_])(?![.,]\d)"
+
+
+class RedactedStream:
+    """Redacts output that arrives in pieces: keeps the end of a line, or of a private key, until it is complete."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._rest = b""
+        self.count = 0
+        """The number of secrets that have been replaced."""
+
+    def add(self, data: bytes) -> bytes:
+        """Return what can be written now."""
+        pending = self._rest + data
+        cut = max(pending.rfind(b"\n"), pending.rfind(b"\r", 0, -1)) + 1
+        # In Latin-1, the position of a character is that of its byte.
+        key = open_private_key(pending.decode("latin-1")) if b"-----BEGIN " in pending else None
+        if key is not None and len(pending) - key < MAX_KEY_BYTES:
+            cut = min(cut, pending.rfind(b"\n", 0, key) + 1)
+        elif len(pending) - cut > MAX_LINE_BYTES:
+            cut = self._inside_line(pending)
+        self._rest = pending[cut:]
+        return self._redacted(pending[:cut]) if cut else b""
+
+    def end(self) -> bytes:
+        """Return the rest."""
+        rest, self._rest = self._rest, b""
+        return self._redacted(rest)
+
+    def _redacted(self, data: bytes) -> bytes:
+        result = self._redactor.data(data)
+        if result is not data:
+            self.count += max(result.count(_MARK) - data.count(_MARK), 1)
+        return result
+
+    @staticmethod
+    def _inside_line(pending: bytes) -> int:
+        """Return where a very long line can be divided: before a space or, if there is none, near its end."""
+        limit = len(pending) - _LOOK_BACK_BYTES
+        return max(pending.rfind(b" ", 0, limit), 0) or limit
+
+
+def redactor_of(
+    commands: Iterable[Sequence[str]] = (),
+    patterns: Iterable[re.Pattern[str]] = (),
+    environ: Mapping[str, str] | None = None,
+) -> Redactor:
+    """Return a redactor that knows the secrets in command lines, and in environment variables."""
+    redactor = Redactor(tuple(patterns)).knowing_environment(environ or {})
+    for words in commands:
+        redactor = redactor.knowing_command(words)
+    return redactor

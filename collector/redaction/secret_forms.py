@@ -1,0 +1,218 @@
+"""Finds secrets in text, such as a log or a shell script, by their forms."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from collector.redaction.secret_names import has_long_value, is_secret_in_url, is_secret_name, takes_secret
+
+REDACTED = "REDACTED"
+"""What a secret is replaced with; several values of a parameter are REDACTED-1, REDACTED-2 and so on."""
+
+Span = tuple[int, int]
+"""The begin and the end of a secret in a text."""
+# Text with none of these contains no secret that has a form. Searching for them is much faster than the rest.
+# Forms without a name need none of _SEPARATORS.
+_SEPARATORS = (b"=", b":", b"-", b">", b"'", b'"', b"%")
+_BARE_HINTS = (
+    b"hvs.",
+    b"glsa_",
+    b"glc_",
+    b"github_",
+    b"bearer ",
+    b"basic ",
+    b"eyj",
+    b"akia",
+    b"asia",
+    b"ghp_",
+    b"gho_",
+    b"ghu_",
+    b"ghs_",
+    b"ghr_",
+)
+_HINTS = tuple(
+    hint.encode()
+    for hint in (
+        *("pass", "pwd", "pswd", "pw", "secret", "token", "cred", "auth", "cookie", "bearer", "jwt", "phrase", "sess"),
+        *("-u", "-a ", "-a=", "user ", "user=", "%2f%2f", "\\/\\/", "%3d", "-----begin ", "glpat-", "xox"),
+    )
+)
+# In URLs, after `?`, `&` or `;`.
+_URL_HINTS = (b"sig=", b"signature=", b"sid=", b"code=", b"otp=", b"ticket=", b"assertion=", b"nonce=")
+_KEY_HINT = re.compile(
+    rb"(?:api|access|private|auth|account|shared|master|signing|encryption|license|subscription|storage)\W{0,3}_?key|x-"
+)
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?P<secret>.*?)(?:-----END (?P=kind)-----|\Z)",
+    re.DOTALL,
+)
+_OPEN_PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?!.*-----END (?P=kind)-----)", re.DOTALL
+)
+# A name, and what separates it from its value: `name=`, `"name": `, `<name>`, `--name `, `name%3D`.
+_NAME = re.compile(
+    r"(?<![\w.\-])(?P<name>[\w.\-]{1,200})"
+    r"(?:(?P<close>\\*[\"'`]\]?)?[ \t]*(?P<separator>=>|:=|[=:]|%3[dD]|%22%3[aA]|>)[ \t]*|(?P<space>[ \t]+))"
+)
+_NO_SECRET = re.compile(
+    rf"{REDACTED}(?:-\d+)?(?![A-Za-z0-9]).*|\*+\w*\**|[xX]{{3,}}|<\w+>|true|false|yes|no|none|null|-\d+|", re.IGNORECASE
+)
+_LAST_WORD = re.compile(r"([A-Za-z]{1,20}) $")
+_IN_URL = re.compile(r"[^&\s\"'<>#,;\\]+")
+_ENCODED = re.compile(r"(?:(?!%26|%20|%0[aAdD]|%22)[^&\s\"'<>])+")
+# A comma ends a value if a number or another name follows, as in CSV and in `{password=x, port=1}`.
+_BARE = re.compile(r"(?:(?!,-?\d+(?:\.\d+)?(?:,|$)|[,;&]\s*[\"']?[\w.\-]+[\"']?\s*[=:])[^\s\"'<\\`])+")
+_REST = re.compile(r"[^\r\n]+")
+_USER_PASSWORD = re.compile(r"(?<!\S)(?:-[uUaA]|--(?:proxy-)?user|--(?:basic-)?auth)[ \t=]+[\"']?(?P<pair>[^\s\"']+)")
+_URL_PASSWORD = re.compile(
+    r"(?<![a-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}:(?://|%2F%2F|\\/\\/)"
+    r"(?:[^\s/?#\"'<>:@\[]*:(?!\d{1,5}(?:[/?#,]|$))(?P<password>[^\s\"'<>]*?)@(?=[^\s\"'<>@/]+(?:[/?#\s\"'<>,]|$))"
+    r"|(?P<user>(?=[^\s/@]*\d)[^\s/?#\"'<>:@]{20,})@)",
+    re.IGNORECASE,
+)
+# Tokens that are recognised without a name: JSON Web Tokens, and keys of AWS, GitHub, GitLab, Grafana, Slack and Vault.
+_TOKEN = re.compile(
+    r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}"
+    r"|\bglpat-[\w-]{16,}|\bgls?[ac]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bhvs\.[\w-]{20,}"
+    r"|(?i:\bbearer\s+)(?P<bearer>(?=[^\s\"',]*\d|[^\s\"',]{20})[^\s\"',;]{8,})"
+    r"|(?i:\bbasic\s+)(?P<basic>(?=[A-Za-z0-9+/]*(?:[A-Z][a-z0-9]|[0-9=]))[A-Za-z0-9+/]{11,}=*)(?![\w])"
+)
+
+
+def has_hint(data: bytes) -> bool:
+    """Return False if UTF-8 text certainly contains no secret that has a form."""
+    lower = data.lower()
+    if any(hint in lower for hint in _BARE_HINTS):
+        return True
+    if not any(separator in lower for separator in _SEPARATORS):
+        return False
+    if any(hint in lower for hint in _HINTS) or (b"@" in lower and b"://" in lower):
+        return True
+    if (b"?" in lower or b"&" in lower or b";" in lower) and any(hint in lower for hint in _URL_HINTS):
+        return True
+    return b"key" in lower and _KEY_HINT.search(lower) is not None
+
+
+def open_private_key(text: str) -> int | None:
+    """Return where a private key begins that does not end in the text; None if there is none."""
+    match = _OPEN_PRIVATE_KEY.search(text) if "-----BEGIN " in text else None
+    return None if match is None else match.start()
+
+
+def replaced(text: str, spans: Iterator[Span], replacement: Callable[[str], str]) -> str:
+    """Return the text with its spans, which may overlap, replaced."""
+    parts, end = [], 0
+    for begin, stop in sorted(spans):
+        if begin >= end:
+            parts += [text[end:begin], replacement(text[begin:stop])]
+        end = max(end, stop)
+    return "".join([*parts, text[end:]])
+
+
+def secret_spans(text: str) -> Iterator[Span]:
+    """Yield where the secrets in a text are, in no order; they may overlap."""
+    if not has_hint(_encoded(text)):
+        return
+    if "-----BEGIN " in text:
+        yield from (match.span("secret") for match in _PRIVATE_KEY.finditer(text))
+    begin = 0
+    for line in re.split(r"(?<=[\r\n])", text):
+        if has_hint(_encoded(line)):
+            yield from (
+                (begin + first, begin + last) for first, last in _in_line(line) if is_secret_value(line[first:last])
+            )
+        begin += len(line)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
+
+
+def is_secret_value(value: str) -> bool:
+    """Return whether a value may be a secret: it is not empty, redacted, masked, a truth value or a negative number."""
+    return _NO_SECRET.fullmatch(value) is None
+
+
+def _in_line(line: str) -> Iterator[Span]:
+    for match in _URL_PASSWORD.finditer(line):
+        yield match.span("password" if match["password"] is not None else "user")
+    yield from _named(line)
+    for match in _USER_PASSWORD.finditer(line):
+        offset = password_offset(match["pair"])
+        if offset is not None:
+            yield match.start("pair") + offset, match.end("pair")
+    for match in _TOKEN.finditer(line):
+        yield match.span(match.lastgroup or 0)
+
+
+def password_offset(pair: str) -> int | None:
+    """Return where the password begins in USER:PASSWORD; None for a URL, an address with a port, or two numbers."""
+    user, colon, password = pair.partition(":")
+    if not colon or not password or password.startswith("//"):
+        return None
+    if password.isdecimal() and len(password) <= 5 and (user.isdecimal() or "." in user or user == "localhost"):
+        return None
+    return len(user) + 1
+
+
+def _named(line: str) -> Iterator[Span]:
+    """Yield the values of secrets that have a name."""
+    position = 0
+    while match := _NAME.search(line, position):
+        position = match.end()
+        value = _value(line, match)
+        if value is None:
+            # The next name may begin where this one's value would.
+            continue
+        yield value
+        position = max(position, value[1])
+
+
+def _value(line: str, match: re.Match[str]) -> Span | None:
+    """Return where the value of a name is; None if it is not a secret, or if there is no value."""
+    before = line[match.start() - 1 : match.start()]
+    name = match["name"]
+    if name.lower() in ("key", "phrase") and (qualifier := _LAST_WORD.search(line[: match.start()][-21:])):
+        name = f"{qualifier[1]}-{name}"
+    if match["space"] is not None:
+        is_secret = takes_secret(name) and not line.startswith("--", match.end())
+        is_secret = is_secret or (name.lower() == "password" and line[match.end() : match.end() + 1] in ("'", '"'))
+    else:
+        is_secret = is_secret_in_url(name) if before in ("?", "&", ";") else is_secret_name(name)
+        # `:` after a path belongs to a message about a file, such as /etc/passwd.
+        is_secret = is_secret and (match["separator"], before) != (":", "/")
+        is_secret = is_secret and (match["separator"] != ">" or before == "<")
+    return _extent(line, match, before) if is_secret else None
+
+
+def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
+    """Return where the value that begins after a name ends."""
+    name, begin = match["name"], match.end()
+    opening = re.compile(r"(?P<escapes>\\*)(?P<quote>[\"'`])").match(line, begin)
+    if opening:
+        closing = re.compile(_closing(opening["escapes"], opening["quote"])).search(line, opening.end())
+        return opening.end(), closing.start() if closing else len(line.rstrip("\r\n"))
+    if before in ("?", "&", ";") and match["separator"] == "=":
+        return _span(_IN_URL.match(line, begin))
+    if (match["separator"] or "").startswith("%"):
+        return _span(_ENCODED.match(line, begin))
+    if match["separator"] == ">":
+        return begin, (line.find("<", begin) if "<" in line[begin:] else len(line))
+    if before and before in "'\"`":
+        # The quote encloses the name and the value: 'password=x y', "Authorization: Bearer x".
+        escapes = match.start() - 1 - len(line[: match.start() - 1].rstrip("\\"))
+        closing = re.compile(_closing("\\" * escapes, before)).search(line, begin)
+        if closing:
+            return begin, closing.start()
+    if has_long_value(name):
+        return _span(_REST.match(line, begin))
+    span = _span(_BARE.match(line, begin))
+    return None if span is None else (begin, begin + len(line[begin : span[1]].rstrip(",;)]}")) or span[1])
+
+
+def _closing(escapes: str, quote: str) -> str:
+    """Return the pattern of the quote that ends a value whose opening quote has these backslashes before it."""
+    return rf"(?<!\\){re.escape(escapes)}{quote}" if escapes else rf"(?<!\\)(?:\\\\)*{quote}"
+
+
+def _span(match: re.Match[str] | None) -> Span | None:
+    return None if match is None else match.span()

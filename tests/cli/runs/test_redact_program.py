@@ -1,0 +1,144 @@
+"""`casstat runs redact` replaces the secrets in runs and sweeps that earlier versions recorded."""
+
+import gzip
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.result_file import read_result, write_result
+from collector.runs.parameter_sweep import GIVEN, Sweep, SweepRun, SweepSettings, SweptParameter
+from collector.runs.run import Run, RunCommand, RunMark
+from collector.runs.run_file import read_run
+from collector.runs.sweep_file import read_sweep
+
+SECRET = "geh3im!<x"  # noqa: S105
+COMMAND = ("cassandra-stress", "write", "user=joe", f"password={SECRET}", "--pass", "ab1", "--token", f"{SECRET}2")
+
+
+def old_run(folder: Path, name: str = "load") -> None:
+    """Write a run as versions did that replaced no secrets."""
+    for part in ("plots", "clients", "nodes/n1"):
+        (folder / part).mkdir(parents=True)
+    run = Run(
+        f"{name} {SECRET}",
+        1.0,
+        9.0,
+        "0.1.0",
+        {"token": f"{SECRET}3", "size": "1"},
+        command=RunCommand(COMMAND, 1.0, 9.0, 0),
+        marks=(RunMark(2.0, f"with {SECRET}"),),
+    )
+    (folder / "run.json").write_text(json.dumps({"schema_version": 1, **asdict(run)}, indent=1))
+    (folder / "report.html").write_text("<p>--password=geh3im!&lt;x --pass ab1</p>\n<p>geh3im!&lt;x3</p>")
+    (folder / "report.md").write_text(f"| token | {SECRET}3 |\n")
+    (folder / "command.log").write_text(f"Password: {SECRET}\nfrom a file: api_key=other1\ntotal, 1, 2\n")
+    (folder / "urls.csv.gz").write_bytes(gzip.compress(f"1,GET /?token={SECRET},200\n".encode()))
+    (folder / "plots/overview.gp").write_text(
+        f"set terminal svg\nset output 'overview.svg'\nplot [0:1] x title 'password={SECRET}'\n"
+    )
+    (folder / "plots/overview.png").write_bytes(b"\x89PNG\0")
+    (folder / "nodes/n1/journal").write_bytes(b"\0not examined")
+    total = ClientInterval(1.0, 2.0, 5, {f"no {SECRET}": 1})
+    operations = tuple(Operation(f"GET /?token={SECRET}{number}", (), total) for number in (1, 2))
+    write_result(folder / f"clients/{SECRET}.csv~1.json", ClientResult("jtl", "JMeter", f"{SECRET}.csv", operations))
+
+
+def contents(folder: Path) -> str:
+    """Return the names and contents of all files."""
+    parts = []
+    for path in sorted(folder.rglob("*")):
+        data = path.read_bytes() if path.is_file() else b""
+        data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        parts.append(f"{path.relative_to(folder)}\n{data.decode(errors='replace')}")
+    return "\n".join(parts)
+
+
+def test_a_run_contains_no_secret_afterwards(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    old_run(folder)
+    (folder / "command.log").chmod(0o640)
+    assert main(["runs", "redact", str(folder)]) == 0
+    printed = "".join(capfd.readouterr())
+    for text in (contents(folder), printed):
+        assert "geh3im" not in text
+        assert "other1" not in text
+    assert "command.log: 2 secrets replaced\n" in printed
+    assert "run.json: " in printed
+    run = read_run(folder)
+    assert run.command is not None
+    assert run.command.words == (
+        *("cassandra-stress", "write", "user=joe", "password=REDACTED", "--pass", "REDACTED", "--token", "REDACTED"),
+    )
+    assert (run.tags, run.marks[0].text) == ({"token": "REDACTED", "size": "1"}, "with REDACTED")
+    assert (folder / "command.log").read_text() == "Password: REDACTED\nfrom a file: api_key=REDACTED\ntotal, 1, 2\n"
+    assert (folder / "command.log").stat().st_mode & 0o777 == 0o640
+    (result,) = (read_result(path) for path in (folder / "clients").iterdir())
+    assert [operation.name for operation in result.operations] == ["GET /?token=REDACTED", "GET /?token=REDACTED (2)"]
+    # The plots are drawn again.
+    assert not (folder / "plots/overview.png").exists()
+    assert "password=REDACTED" in (folder / "plots/overview.svg").read_text()
+    before = contents(folder)
+    assert main(["runs", "redact", str(folder)]) == 0
+    assert capfd.readouterr().out == "0 secrets replaced\n"
+    assert contents(folder) == before
+
+
+def test_a_pattern_names_other_secrets(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    old_run(folder)
+    assert main(["runs", "redact", str(folder), "--redact", r"total, (\d)", "--redact", "cassandra-st"]) == 0
+    assert "total, REDACTED, 2\n" in (folder / "command.log").read_text()
+    run = read_run(folder)
+    assert run.command is not None
+    assert run.command.words[0] == "REDACTEDress"
+    assert main(["runs", str(tmp_path), "--redact", "x"]) == 2
+    assert main(["runs", "redact", str(tmp_path / "absent")]) == 1
+    assert "not the directory of a run" in capfd.readouterr().err
+
+
+def test_what_cannot_be_replaced_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / f"run-{SECRET}"
+    old_run(folder)
+    (folder / "data.bin").write_bytes(b"\0\1" + SECRET.encode())
+    (folder / "broken.gz").write_bytes(b"\x1f\x8bxx")
+    assert main(["runs", "redact", str(folder)]) == 1
+    errors = capfd.readouterr().err
+    assert "data.bin: not text, but contains a secret" in errors
+    assert "broken.gz: cannot be decompressed" in errors
+    assert "the name of the directory contains a secret" in errors
+    assert SECRET not in errors
+
+
+def test_the_runs_of_a_sweep_get_other_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = SweepSettings(("load", "--password={pw}", "--n={n}"), before=("sh", "-c", f": token='{SECRET}'"))
+    names = ("runs/1-pw=first-1-n=5-r1", "runs/2-pw=second-2-n=5-r1")
+    parameters = (SweptParameter("pw", ("first-1", "second-2")), SweptParameter("n", ("5",)))
+    runs = tuple(SweepRun(name, 1.0, 2.0) for name in names)
+    sweep = Sweep("load", 1.0, "0.1.0", parameters, settings, GIVEN, 0, runs=runs)
+    for name in names:
+        old_run(tmp_path / name, name)
+    (tmp_path / "sweep.json").write_text(json.dumps({"schema_version": 1, **asdict(sweep)}))
+    (tmp_path / "results.csv").write_text("pw,n,ops_per_s\nfirst-1,5,7\nsecond-2,5,8\n")
+    assert main(["runs", "redact", str(tmp_path)]) == 0
+    assert capfd.readouterr().err == ""
+    text = contents(tmp_path)
+    assert not any(secret in text for secret in ("first-1", "second-2", "geh3im"))
+    assert (tmp_path / "results.csv").read_text() == "pw,n,ops_per_s\nREDACTED-1,5,7\nREDACTED-2,5,8\n"
+    redacted = read_sweep(tmp_path)
+    assert [run.folder for run in redacted.runs] == ["runs/1-pw=REDACTED-1-n=5-r1", "runs/2-pw=REDACTED-2-n=5-r1"]
+    assert all((tmp_path / run.folder / "run.json").is_file() for run in redacted.runs)
+    assert redacted.settings.before == ("sh", "-c", ": token=REDACTED")
+
+
+def test_a_search_is_redacted(tmp_path: Path) -> None:
+    (tmp_path / "capacity.json").write_text(
+        json.dumps({"schema_version": 1, "command": ["load", "-pw", SECRET, "{rate}"]})
+    )
+    (tmp_path / "results.md").write_text(f"command: load -pw '{SECRET}'\n")
+    assert main(["runs", "redact", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "capacity.json").read_text())["command"] == ["load", "-pw", "REDACTED", "{rate}"]
+    assert SECRET not in contents(tmp_path)
