@@ -30,6 +30,7 @@ from cli.agent.run_records import (
 from collector.model.clock import Clock
 from collector.model.snapshot import Event, Scrape
 from collector.printable import count_text
+from collector.redaction.redactor import Redactor
 from exporters.api.agent_api import TooManyChangesError
 from exporters.prometheus.agent_health import RunTimes
 
@@ -85,8 +86,9 @@ class RunStore:
     def begin(self, name: str, lease_s: float | None = None) -> Run:
         """Begin a run and return it. With `lease_s`, it ends unless its lease is renewed every `lease_s` seconds.
 
-        Raises OSError and TooManyChangesError.
+        Secrets in its name are replaced. Raises OSError and TooManyChangesError.
         """
+        name = Redactor().text(name)
         with self._lock:
             record = {"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name}
             (run,) = self._store([record if lease_s is None else {**record, "lease_s": lease_s}])
@@ -96,8 +98,9 @@ class RunStore:
     def mark(self, identifier: str, text: str) -> Run:
         """Add a mark with the current time to a run, and return the run.
 
-        Raises KeyError, ValueError, OSError and TooManyChangesError.
+        Secrets in its text are replaced. Raises KeyError, ValueError, OSError and TooManyChangesError.
         """
+        text = Redactor().text(text)
         with self._lock:
             self._open(identifier)
             time_s = self._clock.wall_s()

@@ -67,6 +67,8 @@ class _Redaction:
     def __init__(self, folder: Path, patterns: Sequence[Pattern[str]]) -> None:
         self._folder = folder
         self._total = self._left = 0
+        # The files whose texts have been redacted one by one, rather than as a whole.
+        self._structured: set[Path] = set()
         self._redactor = Redactor(tuple(patterns))
         self._metadata = {
             path: content
@@ -88,6 +90,8 @@ class _Redaction:
             omitted = (RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER) if part == self._folder and runs else ()
             self._replace_results(part)
             for path in list(text_files(part, (*JOURNAL_FOLDERS, *omitted))):
+                if path in self._structured:
+                    continue
                 if self._replace_in(path) and path.suffix == ".gp":
                     scripts.append(path)
             self._rename_files(part, (*JOURNAL_FOLDERS, *omitted))
@@ -109,6 +113,7 @@ class _Redaction:
         if new is None:
             # A file of another version is redacted as text.
             return
+        self._structured.add(path)
         after = json.dumps({**content, **json.loads(json.dumps(new))}, ensure_ascii=False)
         if after != before:
             text = json.dumps(json.loads(after), indent=1, ensure_ascii=False)
@@ -127,6 +132,7 @@ class _Redaction:
         moved = {old: new for old, new in names.items() if old != new and (self._folder / old).is_dir()}
         for old, new in moved.items():
             (self._folder / old).rename(self._folder / new)
+            self._structured |= {self._folder / new / name for name in METADATA_FILES}
         if moved:
             runs = tuple(replace(run, folder=names.get(run.folder, run.folder)) for run in sweep.runs)
             text = json.dumps(sweep_content(replace(sweep, runs=runs)), indent=1, ensure_ascii=False)

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 from cli.runs.command.command_log import LOG_FILE
 from collector.redaction.redactor import RedactedStream, Redactor
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER
+from collector.runs.run_file import FILE as RUN_FILE
 
 CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
@@ -105,8 +106,9 @@ def _open_compressed(path: Path) -> BinaryIO:
 def redact_written(folder: Path, redactor: Redactor, report: Callable[[str], None]) -> None:
     """Replace the secrets in the files that a run's command has written to its directory; report what is left."""
     for path in text_files(folder):
-        if path.name == LOG_FILE and path.parent.parent in (folder.parent, folder / RESULTS_FOLDER):
-            # The output has been redacted as it was written.
+        is_log = path.name == LOG_FILE and path.parent.parent in (folder.parent, folder / RESULTS_FOLDER)
+        if is_log or path == folder / RUN_FILE:
+            # These have been redacted as they were written.
             continue
         try:
             redact_file(path, redactor)

@@ -188,6 +188,9 @@ def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
     """Return where the value that begins after a name ends."""
     name, begin = match["name"], match.end()
     opening = re.compile(r"(?P<escapes>\\*)(?P<quote>[\"'`])").match(line, begin)
+    if opening and before == opening["quote"] and not match["close"]:
+        # The quote encloses only the name, as in the list ["password:", "x"].
+        return None
     if opening:
         closing = re.compile(_closing(opening["escapes"], opening["quote"])).search(line, opening.end())
         return opening.end(), closing.start() if closing else len(line.rstrip("\r\n"))

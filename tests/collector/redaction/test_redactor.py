@@ -1,6 +1,7 @@
 """Secrets in command lines, logs and files are replaced in each form; ordinary words remain."""
 
 import base64
+import json
 import re
 import shlex
 from itertools import pairwise
@@ -187,6 +188,12 @@ def test_numbers_that_contain_a_secret_are_not_changed() -> None:
         redactor.text("123456 1234567 0.123456 123456.5 abcd abcde")
         == "REDACTED 1234567 0.123456 123456.5 REDACTED abcde"
     )
+
+
+def test_json_remains_json() -> None:
+    text = json.dumps(["password:", "x", "--token", "y", {"token": SECRET, "n": 1}], indent=1)
+    content = json.loads(Redactor().text(text))
+    assert content[-1] == {"token": "REDACTED", "n": 1}
 
 
 def test_patterns_name_other_secrets() -> None:
