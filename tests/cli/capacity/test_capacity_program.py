@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -194,6 +195,20 @@ def test_an_interrupted_search_is_resumed(tmp_path: Path) -> None:
     content = result(folder)
     assert content["capacity"] == pytest.approx(OPEN_CAPACITY, rel=0.05)
     assert content["problem"] is None
+
+
+def test_a_search_is_stored_without_secrets_and_is_resumed_with_another_password(tmp_path: Path) -> None:
+    folder, first, second = tmp_path / "search", Laboratory(open_loop), Laboratory(open_loop)
+    first.interrupt_at = 2
+    for laboratory, password in ((first, "geh3im-1"), (second, "geh3im-2")):
+        wanted = options(folder, OPEN, resume=laboratory is second)
+        record = replace(wanted.record, command=(*COMMAND, f"--password={password}"), name=f"at token={password}")
+        with suppress(KeyboardInterrupt):
+            capacity(replace(wanted, record=record), laboratory.recording)
+        assert laboratory.settings[0].command[3] == f"--password={password}"
+        assert not any("geh3im" in path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
+    assert json.loads((folder / "capacity.json").read_text())["command"] == [*COMMAND, "--password=REDACTED"]
+    assert second.settings[0].folder == folder / "runs" / "02-100"
 
 
 def test_a_search_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
