@@ -35,7 +35,7 @@ _ASSIGNMENT = re.compile(r"(?P<name>[/-]{0,2}[\w.\-\[\]]{1,200})(?:\+?=|:(?!//))
 _OPTION = re.compile(r"--?[\w.\-]+")
 _ATTACHED_PW = re.compile(r"-pw(?!d$|d=|[-_f])(?P<value>.+)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s'\"\\;|&<>()])+", re.DOTALL)
-_REFERENCE = re.compile(r"[\"']?\$[\w({]")
+_REFERENCE = re.compile(r"\$(?:\w+|\{\w+\}|\(.*)?")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def word_secrets(words: Sequence[str], *, is_script: bool = False) -> Iterator[W
         if span is None or is_script_word(words, index):
             continue
         value = word[slice(*span)]
-        if is_secret_value(value) and not (is_script and _REFERENCE.match(value)):
+        if is_secret_value(value) and not (is_script and _REFERENCE.fullmatch(value)):
             yield WordSecret(index, span, value)
 
 

@@ -155,7 +155,8 @@ class Redactor:
 
     def _script_text(self, script: str) -> str:
         """Return a script with the secrets replaced that only its text shows; references to variables remain."""
-        references = {match[0] for match in re.finditer(r"\$(?:\w+|\{[^}]*\})|\$\([^)]*\)?", script)}
+        matches = re.finditer(r"\$(?:\w+|\{[^}]*\})|\$\([^)]*\)?", script)
+        references = {text for match in matches for text in (match[0], match[0].split()[0], match[0].rstrip("}"))}
         return replace(self, placeholders=self.placeholders | references).text(script)
 
     def _in_words(self, words: Sequence[str], *, is_script: bool = False) -> Iterator[str]:

@@ -34,6 +34,7 @@ _HINTS = tuple(
     for hint in (
         *("pass", "pwd", "pswd", "pw", "secret", "token", "cred", "auth", "cookie", "bearer", "jwt", "phrase", "sess"),
         *("-u", "-a ", "-a=", "user ", "user=", "%2f%2f", "\\/\\/", "%3d", "-----begin ", "glpat-", "xox"),
+        *("kennwort", "contrase", "senha"),
     )
 )
 # In URLs, after `?`, `&` or `;`.

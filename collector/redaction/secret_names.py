@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 _SECRET = re.compile(
-    r"pass|pwd|pswd|secret|token|credential|creds|authorization|cookie|bearer|jwt|sess(?:ion)?[-_.]?id|passwort"
+    r"pass|pwd|pswd|secret|token|credential|creds|authorization|cookie|bearer|jwt|sess(?:ion)?[-_.]?id|passwort|kennwort|contrase|senha"
     r"|(?:api|access|private|auth|account|shared|master|signing|encryption|license|subscription|storage)[-_.]?key"
     r"|(?:^|[-_.])(?:auth|pw)$|auth$(?<=[-_.]auth)|(?<![a-z])[a-z]{0,4}pw$|redisclia?_?auth"
 )

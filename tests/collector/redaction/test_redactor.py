@@ -57,7 +57,8 @@ cqlsh -u joe -p {SECRET}
 cqlsh -e "CREATE ROLE joe WITH PASSWORD = '{SECRET}'"
 redis-cli -a {SECRET}
 docker run -e MYSQL_PWD={SECRET} image
-load --passwort={SECRET} --apikey {SECRET}
+sh -c 'load --password "${{A}}{SECRET}"'
+load --passwort={SECRET} --kennwort={SECRET} --apikey {SECRET}
 """.strip().splitlines()
 ORDINARY = """
 load --passes 3 --pass-rate 5 --bypass x --tokens-per-second 7 --num-tokens 16 --token-range 1 --compass north
@@ -69,6 +70,7 @@ docker run -u 1000:1000 image
 curl -A 'Mozilla/5.0 (X11; rv:1.0)' http://[::1]:80/a@b
 load -h 10.0.0.1:9042 --user joe ssh://joe@host
 sh -c 'load --token $TOKEN --password "${PASSWORD}" -n 5'
+sh -c 'load --password=$(cat file) --token "$1" --secret ${SECRET}'
 load --author x --session-count 5 --secretary Ann
 """.strip().splitlines()
 LINES = rf"""
