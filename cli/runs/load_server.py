@@ -62,7 +62,7 @@ class LoadServer:
                     self._series.skip(client, addition.malformed)
                 for operation in addition.operations:
                     if operation.total is not None:
-                        total = redacted_errors(operation.total, self._redactor)
+                        total = redacted_errors(operation.total, self._redactor.text)
                         self._series.add(client, self._redactor.text(operation.name), total)
 
     def _paths(self) -> Iterator[tuple[Path, FormatChoice]]:

@@ -1,46 +1,43 @@
 """The result of a load generator without secrets, such as tokens in the URLs that name its operations."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import ClientInterval, ClientResult
 from collector.redaction.redactor import Redactor
 
 
 def redacted_result(result: ClientResult, redactor: Redactor) -> ClientResult:
     """Return the result with the secrets in its texts replaced; the names of its operations remain unique."""
+    # The same few kinds of errors occur in many intervals.
+    text = cache(redactor.text)
     names: dict[str, None] = {}
     operations = []
     for operation in result.operations:
-        name = _free(redactor.text(operation.name), names)
+        name = _free(text(operation.name), names)
         names[name] = None
-        operations.append(_operation(operation, name, redactor))
+        total = None if operation.total is None else redacted_errors(operation.total, text)
+        intervals = tuple(redacted_errors(interval, text) for interval in operation.intervals)
+        operations.append(replace(operation, name=name, intervals=intervals, total=total))
     return replace(
         result,
-        tool=redactor.text(result.tool),
-        source=redactor.text(result.source),
+        tool=text(result.tool),
+        source=text(result.source),
         operations=tuple(operations),
-        notes=tuple(map(redactor.text, result.notes)),
+        notes=tuple(map(text, result.notes)),
     )
 
 
-def redacted_errors(interval: ClientInterval, redactor: Redactor) -> ClientInterval:
-    """Return the interval with the secrets in its kinds of errors replaced."""
-    return replace(interval, errors=_errors(interval.errors, redactor)) if interval.errors else interval
-
-
-def _operation(operation: Operation, name: str, redactor: Redactor) -> Operation:
-    total = None if operation.total is None else redacted_errors(operation.total, redactor)
-    intervals = tuple(redacted_errors(interval, redactor) for interval in operation.intervals)
-    return Operation(name, intervals, total)
-
-
-def _errors(errors: Mapping[str, int], redactor: Redactor) -> Mapping[str, int]:
+def redacted_errors(interval: ClientInterval, text: Callable[[str], str]) -> ClientInterval:
+    """Return the interval with its kinds of errors as `text` redacts them."""
+    if all(text(kind) == kind for kind in interval.errors):
+        return interval
     total: Counter[str] = Counter()
-    for kind, number in errors.items():
-        total[redactor.text(kind)] += number
-    return dict(total)
+    for kind, number in interval.errors.items():
+        total[text(kind)] += number
+    return replace(interval, errors=dict(total))
 
 
 def _free(name: str, used: Mapping[str, None]) -> str:
