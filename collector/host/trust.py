@@ -5,6 +5,7 @@ listening socket. An address that the user names is used as it is.
 """
 
 import contextlib
+import grp
 import os
 import pwd
 import stat
@@ -13,7 +14,6 @@ from pathlib import Path
 
 CASSANDRA = "cassandra"
 MAX_LINKS = 40
-WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UnknownUserError(ValueError):
@@ -78,5 +78,17 @@ def _problem(path: Path, state: os.stat_result, users: Collection[int]) -> str:
         # The mode of a link has no meaning.
         return ""
     is_sticky_folder = stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_ISVTX
-    is_writable = state.st_mode & WRITABLE_BY_OTHERS and not is_sticky_folder
-    return f"other users can write to {path}" if is_writable else ""
+    is_open = state.st_mode & stat.S_IWOTH or (
+        state.st_mode & stat.S_IWGRP and not _has_only_members(state.st_gid, users)
+    )
+    return f"other users can write to {path}" if is_open and not is_sticky_folder else ""
+
+
+def _has_only_members(gid: int, users: Collection[int]) -> bool:
+    """Return whether all members of a group are `users`, as those of a user's own group and of Debian's `staff` are."""
+    try:
+        members = {pwd.getpwnam(name).pw_uid for name in grp.getgrgid(gid).gr_mem}
+    except KeyError:
+        return False
+    members.update(user.pw_uid for user in pwd.getpwall() if user.pw_gid == gid)
+    return members.issubset(users)

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -171,7 +172,7 @@ def test_a_file_that_only_trusted_users_can_change_is_used(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("changed", ["", "bin", "bin/nodetool"])
-@pytest.mark.parametrize("mode", [0o775, 0o777])
+@pytest.mark.parametrize("mode", [0o757, 0o777])
 def test_a_file_that_others_can_change_is_not_used(changed: str, mode: int, tmp_path: Path) -> None:
     tool = tmp_path / "bin/nodetool"
     tool.parent.mkdir()
@@ -181,6 +182,22 @@ def test_a_file_that_others_can_change_is_not_used(changed: str, mode: int, tmp_
     outside = tmp_path.parent / f"{tmp_path.name}-link"
     outside.symlink_to(tool)
     assert "other users can write to" in file_problem(outside, {0, os.geteuid()})
+
+
+@pytest.mark.parametrize(
+    ("members", "primary", "is_used"),
+    [([], 0, True), (["root"], 0, True), (["nobody"], 0, False), ([], NOBODY, False)],
+)
+def test_a_file_that_a_group_can_change_is_used_if_the_group_has_no_other_members(
+    members: list[str], primary: int, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nodetool"
+    tool.touch(0o755)
+    tool.chmod(0o775)
+    group = tool.stat().st_gid
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_mem=members))
+    monkeypatch.setattr("pwd.getpwall", lambda: [SimpleNamespace(pw_uid=primary, pw_gid=group)])
+    assert (file_problem(tool, {0, os.geteuid()}) == "") == is_used
 
 
 def test_a_file_or_link_of_another_user_is_not_used(tmp_path: Path) -> None:
