@@ -147,3 +147,14 @@ def test_a_step_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(5):
         file.step()
     assert file.step() == 100
+
+
+def test_a_growing_log_is_read_with_its_unit_and_its_metric(tmp_path: Path) -> None:
+    capture = CAPTURE.with_name("nosqlbench.hdr").read_text()
+    counts = {}
+    for options in ({}, {"metric": "bind", "unit": "us"}):
+        file = Followed(tmp_path / f"{len(options)}.hdr", "hdr-log", **options)
+        file.write(capture)
+        counts[len(options)] = dict(file.counts)
+        assert file.notes == []
+    assert counts[0] == counts[2] == {("kv_default_main", ""): 1500}
