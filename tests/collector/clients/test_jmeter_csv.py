@@ -177,6 +177,15 @@ def test_captures_without_a_header_and_with_formatted_times_have_the_counts_that
     assert {operation.name for operation in result.operations} == {"connect", "read", "write", "close"}
 
 
+@pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
+def test_a_growing_file_without_a_header_or_with_formatted_times_is_read(name: str) -> None:
+    content = (CAPTURES / name).read_bytes()
+    growing = jmeter_csv.growing(content[:1000])
+    assert sum(growing.add(content[begin : begin + 700]) for begin in range(0, len(content), 700)) == 0
+    totals = [operation.total for operation in growing.take()]
+    assert sum(each.completed + each.failed for each in totals if each) == 98
+
+
 @pytest.mark.parametrize(
     ("times", "span_s"),
     [
