@@ -116,7 +116,7 @@ def values(url: str, seconds: int = DURATION_S) -> dict[str, object]:
 
 def last_number(pattern: str) -> Callable[[str], int]:
     """Return a function that sums the groups of the last match of a pattern in a text."""
-    return lambda text: sum(map(int, [match.groups() for match in re.finditer(pattern, text)][-1]))
+    return lambda text: sum(int(group.replace(",", "")) for group in list(re.finditer(pattern, text))[-1].groups())
 
 
 def ab(folder: Path, url: str) -> Load:
@@ -194,7 +194,7 @@ LOADS: dict[str, Callable[[Path, str], Load]] = {
     "k6": k6,
     "locust": locust,
     "gatling-text": gatling(GATLING_TEXT, r"> Global +\(OK=(\d+) +KO=(\d+) *\)"),
-    "gatling-binary": gatling(GATLING_BINARY, r"> Global +\| +(\d+) \|"),
+    "gatling-binary": gatling(GATLING_BINARY, r"> Global +\| +([\d,]+) \|"),
 }
 
 
