@@ -29,7 +29,9 @@ def _untrusted(case: ExaminedNode) -> list[Finding]:
     if not case.others or case.settings.jolokia.jolokia:
         return []
     users = dict.fromkeys(node.user for node in case.others if node.uid != UNKNOWN_ID)
-    fixes = alternatives(case.advice.line(trusted_user=user) for user in list(users)[:MAX_LISTED])
+    fixes = alternatives(
+        f"if {user} runs your node: {case.advice.line(trusted_user=user)}" for user in list(users)[:MAX_LISTED]
+    )
     impact = "they are ignored, and receive no credentials"
     return [
         warning(SUBJECT, f"Cassandra processes of users that are not trusted: {listed(case.others)}", impact, *fixes)

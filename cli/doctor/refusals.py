@@ -52,7 +52,9 @@ def _fixes(case: ExaminedNode, jolokia: Jolokia, error: JolokiaError) -> tuple[s
             *_as_alternatives(_start(case, jolokia)),
         )
     if error.reason is Reason.UNTRUSTED:
-        return alternatives((case.advice.line(jolokia=jolokia.url), case.advice.line(trusted_user="USER")))
+        # Not a complete command: following it for an imitation would reveal the password.
+        lines = (case.advice.line(jolokia=jolokia.url), case.advice.line(trusted_user="USER"))
+        return alternatives(f"if that user runs your node: {line}" for line in lines)
     if error.reason in _CHANGES:
         changes = {option: _filled(value, jolokia) for option, value in _CHANGES[error.reason].items()}
         return (case.advice.line(**changes),)

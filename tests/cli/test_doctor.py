@@ -265,6 +265,22 @@ def test_a_user_without_a_name_is_given_by_uid() -> None:
     assert replace(advice, root=True).as_user("999", "casstat -i 5").startswith("setpriv --reuid=999 ")
 
 
+def test_processes_of_users_that_are_not_trusted_are_listed(root: Path) -> None:
+    others = tuple(LocalNode(pid, 1.0, jmx_port=7199, uid=65534) for pid in range(10, 30))
+    missing, listed = check_node.examine(ExaminedNode(others=others, root=root, uid=0), None, [])
+    assert missing.state is State.PROBLEM
+    assert listed.state is State.WARNING
+    assert "process 10 of user nobody (JMX port 7199), process 11" in listed.summary
+    assert listed.summary.endswith(" and 15 more")
+    assert listed.fixes == ("if nobody runs your node: casstat --trusted-user nobody",)
+
+
+def test_an_untrusted_listener_is_not_recommended() -> None:
+    error = JolokiaError("not trusted: it belongs to user nobody, not to root", Reason.UNTRUSTED)
+    fixes = refusals.finding(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
+    assert all("if that user runs your node: casstat " in fix for fix in fixes)
+
+
 # Jolokia's policy
 
 
