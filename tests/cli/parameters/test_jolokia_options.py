@@ -51,6 +51,13 @@ def test_environment_variables_are_the_same_for_every_command() -> None:
     assert received["jolokia"] == JolokiaSettings("node8", jolokia_target_user="me")
 
 
+def test_several_users_may_be_trusted() -> None:
+    received, _ = run(["--trusted-user", "dse", "--trusted-user", "999"])
+    assert received["jolokia"].trusted_user == ("dse", "999")
+    received, _ = run([], CASSTAT_TRUSTED_USER="dse 999")
+    assert received["jolokia"].trusted_user == ("dse", "999")
+
+
 def test_help_lists_all_options_and_the_password_variable() -> None:
     _, output = run(["--help"])
     words = " ".join(output.split())

@@ -82,3 +82,12 @@ def test_peers_without_a_valid_address_are_reported_and_the_others_are_recorded(
     assert capsys.readouterr().err == (
         f"casstat: http://10.0.0.6:17199: {len(invalid)} peers without a valid address cannot be recorded\n"
     )
+
+
+def test_private_and_remote_agents_trust_the_named_users() -> None:
+    jolokia = JolokiaSettings(jolokia_user="me", jolokia_password_file=Path("/secret"), trusted_user=("dse", "999"))
+    options = list(run_nodes._options(None, jolokia))
+    assert options[-4:] == ["--trusted-user", "dse", "--trusted-user", "999"]
+    assert run_nodes._remote_variables(JolokiaSettings(trusted_user=("dse", "999"))) == {
+        "CASSTAT_TRUSTED_USER": "dse 999"
+    }
