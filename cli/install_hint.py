@@ -1,8 +1,22 @@
-"""The shell command that installs optional packages into casstat's environment."""
+"""Optional packages, and the shell command that installs them into casstat's environment."""
 
 import shlex
 import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+
+from cli.errors import CasstatError
+
+
+def require_packages(purpose: str, *packages: str, also: Sequence[str] = ()) -> None:
+    """Raise CasstatError if `purpose`, such as an option, requires packages that are not installed.
+
+    The hint's command also installs the packages `also`, which are useful for it.
+    """
+    if any(find_spec(package) is None for package in packages):
+        command = install_command(*packages, *also)
+        raise CasstatError(f"{purpose} requires {' and '.join(packages)} (hint: run '{command}')")
 
 
 def install_command(*packages: str, prefix: Path | None = None, base: Path | None = None) -> str:

@@ -5,13 +5,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
-from cli.install_hint import install_command
+from cli.install_hint import require_packages
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.objects.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
@@ -199,8 +198,7 @@ def _valid_upload(url: str) -> str:
     """Return the name of object storage. Raises ObjectStoreError, and CasstatError if a package is missing."""
     name = object_store_name(url)
     package = package_for(url)
-    if find_spec(package) is None:
-        raise CasstatError(f"--to: {name}: requires {package} (hint: run '{install_command(package)}')")
+    require_packages(f"--to {name}", package)
     return name
 
 

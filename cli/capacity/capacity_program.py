@@ -28,7 +28,6 @@ from cli.parameters.placeholders import (
 from cli.runs import run_folder
 from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
-from cli.runs.compare_program import require_numpy
 from cli.runs.file_lock import try_lock
 from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.runs.unfinished_runs import set_aside_unfinished
@@ -82,7 +81,6 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
 
     Raises CasstatError, click.UsageError and KeyboardInterrupt.
     """
-    require_numpy()
     _require_sound(options)
     open_standard_streams()
     begin_s = time.time()

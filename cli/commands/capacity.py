@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli.errors import CasstatError
+from cli.install_hint import require_packages
 from cli.parameters.record_options import CommandAfterDashes, ConditionType, record_options
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
@@ -88,6 +89,8 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     The exit status is 0 if a rate meets all objectives, and 1 if none does.
     """
+    # Before the import, because the program imports numpy.
+    require_packages("capacity", "numpy", also=["orjson"])
     from cli.capacity.capacity_program import CapacityOptions, capacity
     from cli.runs.record_program import RecordSettings
     from exporters.capacity.search import SearchPlan

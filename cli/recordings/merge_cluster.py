@@ -17,7 +17,7 @@ from uuid import uuid4
 import click
 
 from cli.errors import CasstatError
-from cli.install_hint import install_command
+from cli.install_hint import require_packages
 from cli.parameters.recording_path import ObjectUrl
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MergeSettings
@@ -195,12 +195,10 @@ def _is_in(item: StoredObject, folders: Sequence[str]) -> bool:
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Any]:
     """Connect to a scheduler, and check its workers. Raises CasstatError."""
-    try:
-        from distributed import Client, KilledWorker
-        from distributed.comm.core import CommClosedError
-    except ImportError:
-        command = install_command("distributed")
-        raise CasstatError(f"--scheduler requires Dask distributed (hint: run '{command}')") from None
+    require_packages("--scheduler", "distributed")
+    from distributed import Client, KilledWorker
+    from distributed.comm.core import CommClosedError
+
     # The client logs errors that are reported here.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     name = one_line(scheduler)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cli.errors import CasstatError, note
-from cli.install_hint import install_command
+from cli.install_hint import require_packages
 from cli.parameters.output_folder import output_folder
 from cli.recordings.merge_cluster import MergeCluster
 from cli.recordings.merge_grid import grid_of
@@ -166,10 +165,7 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
 
     With a cluster, its workers make the files. Raises CasstatError and click.UsageError.
     """
-    if find_spec("pyarrow") is None or find_spec("numpy") is None:
-        raise CasstatError(
-            f"--series requires numpy and pyarrow (hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')"
-        )
+    require_packages("--series", "numpy", "pyarrow", also=["orjson"])
     from collector.cluster.columnar.decode import UnsupportedError
 
     source = run_at(settings.paths)

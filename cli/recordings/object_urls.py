@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from cli.errors import CasstatError
-from cli.install_hint import install_command
+from cli.install_hint import require_packages
 from cli.parameters.recording_path import ObjectUrl
 from cli.parameters.time_types import TimeOfDay, bounds
 from cli.recordings.merge_options import MergeSettings
 from collector.journal.writer import folder_name
-from collector.objects.object_store import ObjectStore, ObjectStoreError
+from collector.objects.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for
 from collector.objects.part_keys import parts_of
 from collector.objects.recording_download import download_recordings, recorded_times
 from collector.printable import one_line
@@ -32,12 +32,9 @@ def store_errors() -> Iterator[None]:
 
 def open_store(url: str) -> ObjectStore:
     """Return the object storage at a URL. Raises CasstatError."""
-    try:
+    with store_errors():
+        require_packages(f"{object_store_name(url)}:", package_for(url))
         return ObjectStore(url)
-    except ObjectStoreError as error:
-        raise CasstatError(str(error)) from None
-    except ImportError:
-        raise CasstatError(f"object storage requires s3fs (hint: run '{install_command('s3fs')}')") from None
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.errors import CasstatError, note
-from cli.install_hint import install_command
+from cli.install_hint import require_packages
 from cli.recordings.run_defaults import read_run_in
 from cli.runs.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
@@ -59,7 +58,7 @@ def compare(settings: CompareSettings) -> int:
 
     Raises CasstatError and click.UsageError.
     """
-    require_numpy()
+    require_packages("compare", "numpy", also=["orjson"])
     from exporters.comparison.comparison_json import comparison_json
     from exporters.comparison.comparison_text import comparison_lines
     from exporters.comparison.junit import junit_xml
@@ -78,12 +77,6 @@ def compare(settings: CompareSettings) -> int:
         except OSError as error:
             raise CasstatError(f"{settings.junit}: {error.strerror}") from None
     return int(report.is_failed)
-
-
-def require_numpy() -> None:
-    """Raise CasstatError if numpy is not installed."""
-    if find_spec("numpy") is None:
-        raise CasstatError(f"compare requires numpy (hint: run '{install_command('numpy', 'orjson')}')")
 
 
 def comparison_of(a: Sequence[Path], b: Sequence[Path], conditions: Sequence[RelativeCondition] = ()) -> "Report":

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.errors import CasstatError
+from cli.install_hint import require_packages
 from cli.parameters.output_folder import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.run_defaults import read_run_in, run_at
 from cli.recordings.settings_of_run import run_settings
 from cli.runs.client_results import results_in
-from cli.runs.compare_program import comparison_of, require_numpy
+from cli.runs.compare_program import comparison_of
 from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
 from cli.runs.run_folder import is_being_recorded
 from cli.runs.run_saturation import saturation_of
@@ -67,7 +68,7 @@ def _baseline(baseline: Path, folder: Path) -> Baseline:
 
 def _comparison(baseline: Path, folder: Path) -> "Comparison":
     """Return the comparison of two runs. Raises CasstatError and click.UsageError."""
-    require_numpy()
+    require_packages("a comparison with the baseline", "numpy", also=["orjson"])
     return comparison_of([baseline], [folder])
 
 

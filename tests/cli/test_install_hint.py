@@ -1,5 +1,7 @@
 """Install hints match the environment in which casstat is installed."""
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,7 +44,29 @@ def test_a_path_with_spaces_is_quoted(tmp_path: Path) -> None:
 
 
 def test_the_error_for_a_missing_package_contains_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("cli.recordings.merge_program.find_spec", lambda _: None)
+    monkeypatch.setattr("cli.install_hint.find_spec", lambda _: None)
     with pytest.raises(CasstatError) as caught:
         list(write_series(MergeSettings((tmp_path,)), tmp_path))
-    assert str(caught.value).endswith(f"(hint: run '{install_command('numpy', 'orjson', 'pyarrow')}')")
+    assert str(caught.value).endswith(f"(hint: run '{install_command('numpy', 'pyarrow', 'orjson')}')")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["capacity", "--rate", "1..2", "--objective", "read_p99_ms < 1", "n1", "--", "true", "{rate}"],
+        ["compare", "a", "--with", "b"],
+        ["merge", "--scheduler", "tcp://127.0.0.1:1", "s3://bucket/x", "-o", "s3://bucket/out"],
+        ["merge", "file:///nowhere", "-o", "out"],
+        ["plot", "s3://bucket/x", "-o", "out"],
+    ],
+    ids=" ".join,
+)
+def test_a_base_installation_names_the_missing_package(arguments: list[str], tmp_path: Path) -> None:
+    """Modules of the optional packages cannot be imported in the process."""
+    optional = ("numpy", "orjson", "pyarrow", "cassandra", "s3fs", "fsspec", "distributed")
+    program = f"import sys; sys.modules.update(dict.fromkeys({optional})); from cli.main import main; sys.exit(main())"
+    result = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert re.fullmatch(r"casstat: .* requires \w+ \(hint: run '.* install \w+( orjson)?'\)\n", result.stderr)

@@ -17,7 +17,7 @@ from collector.printable import one_line
 
 NAME = "jmeter-csv"
 OPTIONS: Mapping[str, tuple[str, ...]] = {"zone": tuple(ZONES)}
-REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install casstat[analysis])"
+REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install them in casstat's environment)"
 # The start of another row. If an unclosed field contains one, a quote is malformed; if not, the file is incomplete.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 

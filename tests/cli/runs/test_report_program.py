@@ -128,9 +128,13 @@ def test_a_report_is_written_if_the_runs_cannot_be_compared(
         write_run(tmp_path / name, replace(run, phases=(RunPhase(name, BEGIN_S, BEGIN_S + 60),)))
     if not has_numpy:
         monkeypatch.setitem(sys.modules, "numpy", None)
-        monkeypatch.setattr("cli.runs.compare_program.find_spec", lambda _: None)
+        monkeypatch.setattr("cli.install_hint.find_spec", lambda _: None)
     assert main(["report", str(tmp_path / "b"), "--baseline", str(tmp_path / "a")]) == 0
-    problem = "the runs have no phase in common" if has_numpy else "compare requires numpy (hint: run '"
+    problem = (
+        "the runs have no phase in common"
+        if has_numpy
+        else "a comparison with the baseline requires numpy (hint: run '"
+    )
     assert capsys.readouterr().err.startswith(f"casstat: {problem}")
     assert "**The runs cannot be compared.**" in (tmp_path / "b" / "report.md").read_text()
 
