@@ -41,9 +41,10 @@ def main(python: str = sys.executable, *arguments: str) -> None:
         subprocess.run([sys.executable, "-m", "venv", tools], check=True)
         subprocess.run([tools / "bin/pip", "install", "--quiet", "uv"], check=True)
         subprocess.run([python, "-m", "venv", environment], check=True)
-        install = [tools / "bin/uv", "pip", "install", "--quiet", "--python", environment / "bin/python"]
+        lowest = environment / "bin/python"
+        install: list[str | Path] = [tools / "bin/uv", "pip", "install", "--quiet", "--python", lowest]
         subprocess.run([*install, "--constraint", constraints, "--editable", ".[dev]"], cwd=ROOT, check=True)
-        pytest = [environment / "bin/python", "-m", "pytest", "-q", *(arguments or TESTS)]
+        pytest: list[str | Path] = [lowest, "-m", "pytest", "-q", *(arguments or TESTS)]
         sys.exit(subprocess.run(pytest, cwd=ROOT, check=False).returncode)
 
 
