@@ -17,7 +17,7 @@ class DaskCluster:
     def __init__(self, folder: Path) -> None:
         self._file = folder / "scheduler.json"
         self._log = (folder / "dask.log").open("wb")
-        self._scheduler = self._start("scheduler", "--port", "0")
+        self.scheduler = self._start("scheduler", "--port", "0")
         self.workers: list[subprocess.Popen[bytes]] = []
         eventually(lambda: self._file.exists() and self._file.read_text().endswith("}"))
         self.address = str(json.loads(self._file.read_text())["address"])
@@ -41,7 +41,7 @@ class DaskCluster:
             client.wait_for_workers(count, timeout=60)
 
     def stop(self) -> None:
-        for process in (*self.workers, self._scheduler):
+        for process in (*self.workers, self.scheduler):
             process.send_signal(signal.SIGKILL)
             process.wait()
         self._log.close()

@@ -2,13 +2,14 @@
 
 import logging
 import re
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,7 @@ from cli.parameters.recording_path import ObjectUrl
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_urls import last_name, open_store, store_errors
+from collector.cluster.merge import COLUMNAR_NEEDS
 from collector.objects.object_store import StoredObject
 from collector.objects.part_keys import parts_of
 from collector.objects.recording_download import download_recordings, recorded_times
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from collector.cluster.stored_recordings import StoredRecordings
 
 CONNECT_S = 10
+# How often the workers are counted, and for how long there may be none before a merge fails: another may join.
+WATCH_S, WITHOUT_WORKERS_S = 1.0, 30.0
 ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[^/\s]+:\d+")
 # How often a task is run again after its worker was lost.
 RETRIES = 3
@@ -208,32 +212,79 @@ def _connected(scheduler: str) -> Iterator[Any]:
         client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         raise CasstatError(f"{name}: cannot connect to a scheduler: {one_line(error)}") from None
+    watch = WorkerWatch(client)
     try:
-        with client:
-            require_same_version(client, name)
+        with client, watch:
+            if problem := worker_problem(client):
+                raise CasstatError(f"{name}: {problem}")
             yield client
     except ImportError as error:
         raise CasstatError(f"{name}: a worker lacks a package: {one_line(error)}") from None
     except (KilledWorker, CommClosedError, CancelledError, TimeoutError) as error:
-        raise CasstatError(f"{name}: the cluster failed: {one_line(error) or type(error).__name__}") from None
+        problem = watch.problem or f"the cluster failed: {one_line(error) or type(error).__name__}"
+        raise CasstatError(f"{name}: {problem}") from None
 
 
-def require_same_version(client: Any, scheduler: str) -> None:
-    """Raise CasstatError unless there are workers, and all have this version of casstat."""
-    try:
-        versions = client.run(version, "casstat")
-    except Exception as error:
-        # Whatever importlib.metadata raises on a worker without casstat.
-        raise CasstatError(f"{scheduler}: workers without casstat: {one_line(error)}") from None
-    if not versions:
-        raise CasstatError(f"{scheduler}: the scheduler has no workers")
+def worker_problem(client: Any) -> str:
+    """Return why the workers cannot merge: there are none, or they lack a package or this version of casstat; or ""."""
+    versions = {name: client.run(version, name, on_error="return") for name in ("casstat", *COLUMNAR_NEEDS)}
+    if not versions["casstat"]:
+        return "the scheduler has no workers"
+    for name, of_workers in versions.items():
+        # Other errors are those of a worker that has just been lost.
+        lacking = sorted(worker for worker, found in of_workers.items() if isinstance(found, PackageNotFoundError))
+        if lacking:
+            return f"{count_text(len(lacking), 'worker')} without the package {name}: {one_line(lacking[0])}"
     own = version("casstat")
-    others = [f"{worker} has {other}" for worker, other in sorted(versions.items()) if other != own]
-    if others:
-        raise CasstatError(
-            f"{scheduler}: {count_text(len(others), 'worker')} with another version of casstat"
-            f" than {own}: {one_line(others[0])}"
-        )
+    known = sorted((worker, other) for worker, other in versions["casstat"].items() if isinstance(other, str))
+    others = [f"{worker} has {other}" for worker, other in known if other != own]
+    if not others:
+        return ""
+    return f"{count_text(len(others), 'worker')} with another version of casstat than {own}: {one_line(others[0])}"
+
+
+class WorkerWatch:
+    """While it is entered: cancels the client's tasks once no worker can execute them, which Dask waits for.
+
+    problem  why they were cancelled; "" if they were not.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.problem = ""
+        self._client = client
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _run(self) -> None:
+        checked: set[str] = set()
+        idle_s = 0.0
+        while not self.problem and not self._over.wait(WATCH_S):
+            try:
+                workers = set(
+                    self._client.sync(self._client.scheduler.identity, callback_timeout=WITHOUT_WORKERS_S)["workers"]
+                )
+                # A worker may join later, such as the replacement of one that was lost.
+                self.problem = worker_problem(self._client) if workers - checked else ""
+            except Exception as error:
+                # The client library raises errors of many types if the scheduler is gone.
+                self.problem = f"the scheduler does not answer: {one_line(error) or type(error).__name__}"
+                break
+            checked |= workers
+            idle_s = 0.0 if workers else idle_s + WATCH_S
+            if idle_s > WITHOUT_WORKERS_S:
+                self.problem = f"the scheduler has had no workers for {WITHOUT_WORKERS_S:g} s"
+        if self.problem and not self._over.is_set():
+            self._client.loop.add_callback(self._cancel)
+
+    def _cancel(self) -> None:
+        for state in list(self._client.futures.values()):
+            state.cancel()
 
 
 def _require_same_files(client: Any, paths: Sequence[Path]) -> None:

@@ -1,5 +1,6 @@
 """A merge on a cluster gives the same files as a local one, even if a worker dies."""
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from distributed import Client
 
 from cli.errors import CasstatError
 from cli.parameters.recording_path import ObjectUrl
-from cli.recordings.merge_cluster import on_cluster, require_same_version
+from cli.recordings import merge_cluster
+from cli.recordings.merge_cluster import on_cluster, worker_problem
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
@@ -101,15 +103,15 @@ def test_unusable_clusters_are_one_clear_message(cluster: DaskCluster, rec: Path
 
 
 class Workers:
-    """A client whose workers have these versions of casstat, or lack it."""
+    """A client whose workers have these versions of casstat and of numpy; "" if a worker lacks it."""
 
-    def __init__(self, *versions: str) -> None:
-        self.versions = versions
+    def __init__(self, *versions: str, numpy: str = "2.0") -> None:
+        self.versions = {"casstat": versions, "numpy": len(versions) * [numpy], "orjson": len(versions) * ["3.9"]}
 
-    def run(self, *_: object) -> dict[str, str]:
-        if "" in self.versions:
-            raise PackageNotFoundError("casstat")
-        return {f"tcp://10.0.0.{number}:1": text for number, text in enumerate(self.versions)}
+    def run(self, _: object, name: str, *, on_error: str) -> dict[str, object]:
+        assert on_error == "return"
+        texts = enumerate(self.versions[name])
+        return {f"tcp://10.0.0.{number}:1": text or PackageNotFoundError(name) for number, text in texts}
 
 
 @pytest.mark.parametrize(
@@ -117,17 +119,52 @@ class Workers:
     [
         (
             ["0.0.9", version("casstat")],
-            "at: 1 worker with another version of casstat than .*: tcp://10.0.0.0:1 has 0.0.9",
+            "1 worker with another version of casstat than .*: tcp://10.0.0.0:1 has 0.0.9",
         ),
-        (["0.0.9", "0.0.9"], "at: 2 workers with another version of casstat"),
-        ([""], "at: workers without casstat"),
-        ([], "at: the scheduler has no workers"),
+        (["0.0.9", "0.0.9"], "2 workers with another version of casstat.*"),
+        ([version("casstat"), ""], "1 worker without the package casstat: tcp://10.0.0.1:1"),
+        ([], "the scheduler has no workers"),
     ],
 )
 def test_workers_have_the_same_version(versions: list[str], message: str) -> None:
-    require_same_version(Workers(version("casstat")), "at")
-    with pytest.raises(CasstatError, match=message):
-        require_same_version(Workers(*versions), "at")
+    assert worker_problem(Workers(version("casstat"))) == ""
+    assert re.fullmatch(message, worker_problem(Workers(*versions)))
+
+
+def test_workers_have_the_packages_of_the_merge() -> None:
+    workers = Workers(version("casstat"), version("casstat"), numpy="")
+    assert worker_problem(workers) == "2 workers without the package numpy: tcp://10.0.0.0:1"
+
+
+@pytest.mark.parametrize("is_scheduler", [False, True])
+def test_a_merge_ends_if_the_last_worker_or_the_scheduler_dies(
+    rec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_scheduler: bool
+) -> None:
+    monkeypatch.setattr(merge_cluster, "WITHOUT_WORKERS_S", 2.0)
+    raised: list[str] = []
+
+    def merge(cluster: DaskCluster) -> None:
+        try:
+            with on_cluster(MergeSettings((rec,)), cluster.address) as (settings, merging):
+                # The worker takes tasks, but never completes them.
+                cluster.workers[0].send_signal(signal.SIGSTOP)
+                merge_into(settings, tmp_path / "merged", cluster=merging)
+        except CasstatError as error:
+            raised.append(str(error))
+
+    with dask_cluster(tmp_path, 1) as cluster:
+        with Client(cluster.address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+            thread = threading.Thread(target=merge, args=(cluster,), daemon=True)
+            thread.start()
+            eventually(lambda: any(client.processing().values()))
+        (cluster.scheduler if is_scheduler else cluster.workers[0]).send_signal(signal.SIGKILL)
+        thread.join(120)
+        assert not thread.is_alive()
+    (message,) = raised
+    expected = (
+        "the (scheduler does not answer|cluster failed): " if is_scheduler else "the scheduler has had no workers for"
+    )
+    assert re.match(f"{cluster.address}: {expected}", message)
 
 
 def test_a_cluster_without_workers_is_an_error(rec: Path, tmp_path: Path) -> None:
