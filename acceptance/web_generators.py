@@ -160,7 +160,7 @@ def locust(folder: Path, url: str) -> Load:
     return Load(
         [*command, "--exit-code-on-error", "0"],
         str(folder / "locust_stats_history.csv"),
-        last_number(r"Aggregated +(\d+) "),
+        last_number(r"Aggregated +(\d+) +\d+\("),
     )
 
 
