@@ -24,11 +24,13 @@ from acceptance import open_loop
 from acceptance.client_hosts import PLAN, cluster
 from acceptance.exact_load import CALLS
 from exporters.capacity.search import CONFIRMATION
-from tests.faults.swept_node import swept_node
+from tests.faults import swept_node
 from tests.real.programs import program
 
 NODE = replace(PLAN, nodes=1)
 MAX_DIFFERENCE = 0.002
+JOURNAL_S = 1800
+"""How long the simulated node has data."""
 THIRDS = 3
 MAX_GROWTH = 0.01
 """The backlog may grow by this share of the operations that are due in a third of a step."""
@@ -46,8 +48,9 @@ def searched(folder: Path, *words: str) -> list[dict[str, Any]]:
 def exact_problems(folder: Path) -> Iterator[str]:
     """Yield the steps that do not pass."""
     steps: list[dict[str, Any]] = []
-    with swept_node(folder / "journal") as node:
-        for form in ("operations", "seconds"):
+    swept_node.AFTER_S = JOURNAL_S
+    for form in ("operations", "seconds"):
+        with swept_node.swept_node(folder / f"journal-{form}") as node:
             result = f"{folder}/{form}-{{rate}}.csv"
             command = [sys.executable, "-m", "acceptance.exact_load", "{rate}", "{duration}", result, form]
             options = ["--rate", "4..2048", "--step", "12s", "--confirm", "12s", "--warm-up", "3s"]

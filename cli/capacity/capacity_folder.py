@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
-from cli.parameters.placeholders import placeholders
+from cli.runs.common_settings import differences
 from cli.runs.unfinished_runs import RUNS_SUBFOLDER
 from collector.atomic_file import replace_file
 from collector.printable import one_line
-from collector.redaction.redactor import Redactor
+from collector.runs.parameter_sweep import SweepSettings
+from collector.runs.sweep_file import settings_of_content
 from exporters.capacity.search import SearchPlan, Step
 
 STATE_FILE = "capacity.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
 class SearchState:
     """What `capacity.json` contains: the search, and the steps that have been completed, with their directories."""
 
-    command: tuple[str, ...]
+    settings: SweepSettings
     objectives: tuple[str, ...]
     plan: SearchPlan
-    warm_up_s: float
     steps: tuple[tuple[Step, str], ...] = ()
 
     def with_step(self, step: Step, folder: str) -> "SearchState":
@@ -35,10 +35,9 @@ def write_state(folder: Path, state: SearchState) -> None:
     """Write the state to a directory. Raises CasstatError."""
     content = {
         "schema_version": SCHEMA_VERSION,
-        "command": state.command,
+        "settings": asdict(state.settings),
         "objectives": state.objectives,
         "plan": asdict(state.plan),
-        "warm_up_s": state.warm_up_s,
         "steps": [{**asdict(step), "folder": name} for step, name in state.steps],
     }
     try:
@@ -56,11 +55,9 @@ def read_state(folder: Path) -> SearchState:
             raise CasstatError(f"{path}: written by another version of casstat")
         steps = [dict(step) for step in content["steps"]]
         return SearchState(
-            # Earlier versions did not redact the command.
-            redacted_command(tuple(map(str, content["command"]))),
+            settings_of_content(content["settings"]),
             tuple(map(str, content["objectives"])),
             SearchPlan(**content["plan"]),
-            float(content["warm_up_s"]),
             tuple((Step(step["rate"], step["length_s"], step["purpose"]), str(step["folder"])) for step in steps),
         )
     except OSError as error:
@@ -69,29 +66,16 @@ def read_state(folder: Path) -> SearchState:
         raise CasstatError(f"{path}: not the state of a search (hint: start a new one with another -o)") from None
 
 
-def redacted_command(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command of a search without the secrets that have a known form."""
-    return Redactor(placeholders=frozenset(placeholders(words))).words(words)
-
-
 def require_same(saved: SearchState, wanted: SearchState, folder: Path) -> None:
     """Raise CasstatError if a directory belongs to another search."""
-    differences = [
-        name
-        for name, before, now in (
-            ("command", saved.command, wanted.command),
-            ("objectives", saved.objectives, wanted.objectives),
-            ("rates or step lengths", saved.plan, wanted.plan),
-            ("warm-up", saved.warm_up_s, wanted.warm_up_s),
-        )
-        if before != now
-    ]
-    if differences:
-        raise CasstatError(
-            one_line(
-                f"{folder}: the search there has other {', '.join(differences)} (hint: use the same, or another -o)"
-            )
-        )
+    found = list(differences(saved.settings, wanted.settings))
+    if saved.objectives != wanted.objectives:
+        found.append(f"its objectives are '{', '.join(saved.objectives)}' instead of '{', '.join(wanted.objectives)}'")
+    if saved.plan != wanted.plan:
+        found.append("its rates or step lengths are others")
+    if found:
+        hint = "use the same, or choose another directory with -o"
+        raise CasstatError(one_line(f"{folder}: contains another search: {'; '.join(found)} (hint: {hint})"))
 
 
 def step_folder(number: int, rate: str) -> str:

@@ -28,6 +28,7 @@ from cli.parameters.placeholders import (
 from cli.runs import run_folder
 from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
+from cli.runs.common_settings import common_settings
 from cli.runs.file_lock import try_lock
 from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.runs.unfinished_runs import set_aside_unfinished
@@ -88,10 +89,9 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
     name = accepted_name(redactor.text(options.record.name or Path(options.record.command[0]).name))
     folder = options.record.folder or run_folder.default_folder(name, begin_s)
     state = SearchState(
-        redactor.words(options.record.command),
+        common_settings(options.record, redactor),
         tuple(objective.text for objective in options.objectives),
         options.plan,
-        options.record.warm_up,
     )
     with ExitStack() as stack:
         stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))

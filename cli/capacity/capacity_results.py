@@ -19,16 +19,16 @@ PLOTS_FOLDER = "plots"
 def write_results(folder: Path, name: str, state: SearchState, result: SearchResult) -> None:
     """Write the tables and the plot; if the plot cannot be drawn, print why. Raises CasstatError."""
     texts = {
-        "results.md": markdown_text(result, state.command),
+        "results.md": markdown_text(result, state.settings.command),
         "results.csv": csv_text(result),
-        "results.json": json_text(result, state.command),
+        "results.json": json_text(result, state.settings.command),
     }
     try:
         for file, text in texts.items():
             replace_file(folder / file, text.encode(errors="replace"))
     except OSError as error:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
-    facts = [f"command: {join(state.command)}", f"objectives: {', '.join(state.objectives)}"]
+    facts = [f"command: {join(state.settings.command)}", f"objectives: {', '.join(state.objectives)}"]
     try:
         run = PlottedRun(name, 1.0, (), {}, footer=facts)
         draw(write(run, folder / PLOTS_FOLDER, plots=capacity_plots(result)))

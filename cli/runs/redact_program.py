@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from re import Pattern
 from typing import Any
@@ -25,11 +25,11 @@ from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import REDACTED
 from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.redacted_run import redacted_run
-from collector.runs.redacted_sweep import knowing_parameters, redacted_sweep
+from collector.runs.redacted_sweep import knowing_parameters, redacted_settings, redacted_sweep
 from collector.runs.run_file import FILE as RUN_FILE
 from collector.runs.run_file import RunFileError, content_of, is_run, run_of
 from collector.runs.sweep_file import FILE as SWEEP_FILE
-from collector.runs.sweep_file import SweepFileError, sweep_content, sweep_of
+from collector.runs.sweep_file import SweepFileError, settings_of_content, sweep_content, sweep_of
 from exporters.gnuplot.gnuplot_process import KINDS, GnuplotError, draw
 
 METADATA_FILES = (RUN_FILE, SWEEP_FILE, STATE_FILE)
@@ -229,7 +229,10 @@ def _redacted_content(name: str, content: Mapping[str, Any], redactor: Redactor)
             return content_of(redacted_run(run_of(content), redactor))
         if name == SWEEP_FILE:
             return sweep_content(redacted_sweep(sweep_of(content), redactor))
-        return {"command": redactor.words(list(map(str, content["command"])))}
+        if "command" in content:
+            # Searches of earlier versions have no settings.
+            return {"command": redactor.words(list(map(str, content["command"])))}
+        return {"settings": asdict(redacted_settings(settings_of_content(content["settings"]), redactor))}
     except (RunFileError, SweepFileError, KeyError, TypeError):
         return None
 

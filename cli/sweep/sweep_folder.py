@@ -4,13 +4,13 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from shlex import join
 
 from cli.errors import CasstatError
 from cli.runs import run_folder
+from cli.runs.common_settings import differences
 from cli.runs.file_lock import try_lock
 from cli.sweep.sweep_settings import SweepOptions
 from collector.printable import one_line
@@ -86,10 +86,10 @@ def _resumed(folder: Path, planned: Sweep) -> Sweep:
     except (OSError, SweepFileError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CasstatError(f"{folder / FILE}: {reason}") from None
-    differences = list(_differences(existing, planned))
-    if differences:
+    found = list(_differences(existing, planned))
+    if found:
         hint = "choose another directory with -o"
-        raise CasstatError(f"{folder}: contains another sweep: {'; '.join(differences)} (hint: {hint})")
+        raise CasstatError(f"{folder}: contains another sweep: {'; '.join(found)} (hint: {hint})")
     runs = tuple(run for run in existing.runs if (folder / run.folder).is_dir())
     return replace(
         existing, repeats=planned.repeats, pause_s=planned.pause_s, items_per_op=planned.items_per_op, runs=runs
@@ -101,31 +101,14 @@ def _differences(existing: Sweep, planned: Sweep) -> Iterator[str]:
     if existing.parameters != planned.parameters:
         before, after = (_parameters_text(sweep.parameters) for sweep in (existing, planned))
         yield f"its parameters are {before} instead of {after}"
-    for field in fields(existing.settings):
-        before, after = (_value_text(getattr(sweep.settings, field.name)) for sweep in (existing, planned))
-        if before != after:
-            yield f"its {_label(field.name)} is {before} instead of {after}"
+    yield from differences(existing.settings, planned.settings)
     if existing.order != planned.order:
         yield f"its order is {existing.order} instead of {planned.order}"
     if existing.repeats > planned.repeats:
         yield f"it has {existing.repeats} repeats, and their number can only be raised"
 
 
-def _label(field: str) -> str:
-    return {"clients": "--client", "client_hosts": "--client-host", "seeds": "--seed"}.get(
-        field, field.removesuffix("_s").replace("_", "-")
-    )
-
-
 def _parameters_text(parameters: Sequence[SweptParameter]) -> str:
     return one_line(" ".join(f"{parameter.name}={','.join(parameter.values)}" for parameter in parameters))[
         :_SHOWN_CHARS
     ]
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"'{one_line(join(value))}'" if value else "absent"
-    if isinstance(value, float):
-        return f"{value:g} s"
-    return f"'{one_line(value)}'" if value else "absent"

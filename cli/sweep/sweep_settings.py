@@ -21,6 +21,7 @@ from cli.parameters.placeholders import (
     placeholders,
     require_match,
 )
+from cli.runs.common_settings import common_settings
 from cli.runs.record_program import RecordSettings, redactor_of, require_valid
 from cli.runs.unfinished_runs import RUNS_SUBFOLDER
 from collector.printable import one_line
@@ -63,22 +64,7 @@ class SweepOptions:
     @property
     def settings(self) -> SweepSettings:
         """The settings on which the results depend, without secrets."""
-        record, redactor = self.record, self.redactor
-        return SweepSettings(
-            redactor.words(record.command),
-            redactor.words(self.before),
-            redactor.words(self.after),
-            record.nodes,
-            record.seeds,
-            record.client_hosts,
-            tuple(map(redactor.text, record.clients)),
-            record.duration,
-            record.warm_up,
-            record.cool_down,
-            ""
-            if record.mark_regex is None
-            else redactor.text(record.mark_regex.pattern.decode(errors="backslashreplace")),
-        )
+        return common_settings(self.record, self.redactor, self.before, self.after)
 
     @property
     def run_count(self) -> int:

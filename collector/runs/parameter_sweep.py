@@ -23,7 +23,7 @@ class SweptParameter:
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """The settings that each run of a sweep has in common, and on which its results depend.
+    """The settings that each run of a sweep or a search has in common, and on which its results depend.
 
     command, before, after  the words of the command, and of the commands that run before and after each run, with
                             placeholders for the parameters; no words if there is no such command.
@@ -33,6 +33,7 @@ class SweepSettings:
     duration_s              the time after which the command is ended; None if there is no limit.
     warm_up_s, cool_down_s  the durations of the warm-up and the cool-down.
     mark_regex              the pattern of marks; "" if there is none.
+    tags                    the tags of all runs, as KEY=VALUE.
     """
 
     command: tuple[str, ...]
@@ -46,6 +47,7 @@ class SweepSettings:
     warm_up_s: float = 0.0
     cool_down_s: float = 0.0
     mark_regex: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_names import is_secret_name
-from collector.runs.parameter_sweep import Sweep, SweptParameter
+from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 
 
 def knowing_parameters(
@@ -44,13 +44,19 @@ def redacted_sweep(sweep: Sweep, redactor: Redactor) -> Sweep:
         sweep,
         name=redactor.text(sweep.name),
         parameters=redacted_parameters(sweep.parameters, redactor),
-        settings=replace(
-            settings,
-            command=redactor.words(settings.command),
-            before=redactor.words(settings.before),
-            after=redactor.words(settings.after),
-            clients=tuple(map(redactor.text, settings.clients)),
-            mark_regex=redactor.text(settings.mark_regex),
-        ),
+        settings=redacted_settings(settings, redactor),
         runs=tuple(replace(run, problem=redactor.text(run.problem)) for run in sweep.runs),
+    )
+
+
+def redacted_settings(settings: SweepSettings, redactor: Redactor) -> SweepSettings:
+    """Return the settings with the secrets in their texts replaced."""
+    return replace(
+        settings,
+        command=redactor.words(settings.command),
+        before=redactor.words(settings.before),
+        after=redactor.words(settings.after),
+        clients=tuple(map(redactor.text, settings.clients)),
+        mark_regex=redactor.text(settings.mark_regex),
+        tags=tuple(map(redactor.text, settings.tags)),
     )

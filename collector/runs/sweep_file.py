@@ -20,7 +20,7 @@ from collector.runs.run_file import is_finite
 FILE = "sweep.json"
 SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
-_TEXT_LISTS = ("command", "before", "after", "nodes", "seeds", "client_hosts", "clients")
+_TEXT_LISTS = ("command", "before", "after", "nodes", "seeds", "client_hosts", "clients", "tags")
 
 
 class SweepFileError(ValueError):
@@ -64,7 +64,7 @@ def sweep_of(content: Any) -> Sweep:
             _number(content["begin_s"]),
             _text(content["casstat"]),
             tuple(map(_parameter, _sequence(content["parameters"]))),
-            _settings(content["settings"]),
+            settings_of_content(content["settings"]),
             _order(content["order"]),
             _count(content["order_seed"], 0),
             _count(content.get("repeats", 1), 1),
@@ -84,7 +84,11 @@ def _parameter(content: Mapping[str, Any]) -> SweptParameter:
     return SweptParameter(_text(content["name"]), values)
 
 
-def _settings(content: Mapping[str, Any]) -> SweepSettings:
+def settings_of_content(content: Mapping[str, Any]) -> SweepSettings:
+    """Return the settings described by the decoded JSON of a sweep's or a search's file.
+
+    Raises KeyError, TypeError and ValueError.
+    """
     texts = {name: tuple(map(_text, _sequence(content.get(name, ())))) for name in _TEXT_LISTS}
     if not texts["command"]:
         raise ValueError("the command has no words")

@@ -207,19 +207,48 @@ def test_a_search_is_stored_without_secrets_and_is_resumed_with_another_password
             capacity(replace(wanted, record=record), laboratory.recording)
         assert laboratory.settings[0].command[3] == f"--password={password}"
         assert not any("geh3im" in path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
-    assert json.loads((folder / "capacity.json").read_text())["command"] == [*COMMAND, "--password=REDACTED"]
+    settings = json.loads((folder / "capacity.json").read_text())["settings"]
+    assert settings["command"] == [*COMMAND, "--password=REDACTED"]
     assert second.settings[0].folder == folder / "runs" / "02-100"
 
 
 def test_a_search_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
     folder = tmp_path / "search"
     capacity(options(folder, OPEN), Laboratory(open_loop).recording)
-    with pytest.raises(CasstatError, match="has other objectives"):
+    with pytest.raises(CasstatError, match="contains another search: its objectives are "):
         capacity(options(folder, CLOSED, resume=True), Laboratory(open_loop).recording)
     with pytest.raises(CasstatError, match="already exists"):
         capacity(options(folder, OPEN), Laboratory(open_loop).recording)
     with pytest.raises(CasstatError, match="No such file"):
         capacity(options(tmp_path / "none", OPEN, resume=True), Laboratory(open_loop).recording)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodes": ("http://b",)}, "its nodes is 'http://a' instead of 'http://b'"),
+        ({"seeds": ("http://c",)}, "its --seed is absent instead of 'http://c'"),
+        ({"client_hosts": ("ssh://gen1",)}, "its --client-host is absent instead of ssh://gen1"),
+        ({"clients": ("other.csv",)}, "its --client is result.csv instead of other.csv"),
+        ({"tags": (("size", "2"),)}, "its --tag is 'size=1' instead of 'size=2'"),
+        ({"command": ("true", "-v", "--rate={rate}", "{duration}")}, "its command is "),
+        ({"warm_up": 5.0}, "its warm-up is 10 s instead of 5 s"),
+    ],
+)
+def test_a_search_on_other_nodes_or_with_other_clients_is_not_resumed(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    folder = tmp_path / "search"
+    wanted = options(folder, OPEN)
+    record = replace(wanted.record, nodes=("http://a",), clients=("result.csv",), tags=(("size", "1"),))
+    capacity(replace(wanted, record=record), Laboratory(open_loop).recording)
+    other = replace(record, **changes)  # type: ignore[arg-type]
+    resumed = Laboratory(open_loop)
+    with pytest.raises(CasstatError) as raised:
+        capacity(replace(wanted, record=other, resume=True), resumed.recording)
+    assert message.replace("'", "") in str(raised.value).replace("'", "")
+    assert resumed.settings == []
+    assert capacity(replace(wanted, record=record, resume=True), resumed.recording) == 0
 
 
 def test_no_step_begins_that_would_end_after_the_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,11 +134,14 @@ def test_the_runs_of_a_sweep_get_other_names(tmp_path: Path, capfd: pytest.Captu
     assert redacted.settings.before == ("sh", "-c", ": token=REDACTED")
 
 
-def test_a_search_is_redacted(tmp_path: Path) -> None:
-    (tmp_path / "capacity.json").write_text(
-        json.dumps({"schema_version": 1, "command": ["load", "-pw", SECRET, "{rate}"]})
-    )
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_search_is_redacted(tmp_path: Path, version: int) -> None:
+    fields: dict[str, object] = {"command": ["load", "-pw", SECRET, "{rate}"]}
+    if version > 1:
+        fields = {"settings": {**fields, "tags": [f"password={SECRET}"]}}
+    (tmp_path / "capacity.json").write_text(json.dumps({"schema_version": version, **fields}))
     (tmp_path / "results.md").write_text(f"command: load -pw '{SECRET}'\n")
     assert main(["runs", "redact", str(tmp_path)]) == 0
-    assert json.loads((tmp_path / "capacity.json").read_text())["command"] == ["load", "-pw", "REDACTED", "{rate}"]
+    content = json.loads((tmp_path / "capacity.json").read_text())
+    assert content.get("settings", content)["command"] == ["load", "-pw", "REDACTED", "{rate}"]
     assert SECRET not in contents(tmp_path)
