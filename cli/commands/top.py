@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from exporters.line.columns import Column
 
 FILE = click.Path(path_type=Path)
-SETS = ("requests", "latency", "compaction", "jvm", "disk", "network", "tables")
+SETS = ("requests", "latency", "compaction", "jvm", "disk", "network", "tables", "operations")
 
 
 def _columns() -> "Sequence[Column]":

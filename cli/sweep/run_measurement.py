@@ -17,9 +17,9 @@ from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.runs.phases import WARM_UP
 from collector.runs.run import Run
 from collector.runs.run_file import RunFileError, read_run
-from exporters.files.merged_rows import OPERATIONS, table_of
+from exporters.files.merged_rows import table_of
 from exporters.summary.phase_summary import NEEDS, phase_values
-from exporters.sweep.run_values import SERVER, RunValues, client_run_values, server_run_values
+from exporters.sweep.run_values import MERGED, SERVER, RunValues, client_run_values, server_run_values
 from exporters.sweep.run_values_json import content_of_values, values_of_content
 
 VALUES_FILE = "sweep-values.json"
@@ -90,7 +90,7 @@ def _server_values(
     operations = table_of(choice).view.operations
     return server_run_values(
         phase_values(choice, main, nodes),
-        [operations.buckets(main.sample, operation) for operation, _ in OPERATIONS],
+        [operations.buckets(main.sample, operation.scope) for operation in MERGED],
         None
         if before is None or warm_up is None
         else (phase_values(choice, before, nodes), warm_up[1] - warm_up[0], measured[1] - measured[0]),

@@ -1,10 +1,12 @@
-"""The column sets that the keys 1 to 7 select, and the columns that are always read."""
+"""The column sets that the keys 1 to 8 select, and the columns that are always read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cli.top.view_state import ViewState
+from collector.cassandra.requests import OPERATIONS
 from exporters.line.columns import Column
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.live.frame import ALL
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 from exporters.live.live_frames import Wanted
@@ -37,7 +39,13 @@ _FAULTS = (
     "dropped_mutations_per_s",
     "peers_unreachable",
 )
-BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS)
+_OTHERS = tuple(
+    name
+    for operation in OPERATIONS
+    if not operation.is_usual
+    for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")
+)
+BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS, TOTAL_RATE, *_OTHERS)
 """Columns that are always read, because the lines above the table and the node severities need them."""
 
 SETS = (
@@ -117,6 +125,15 @@ SETS = (
         ("tcp_retransmits_per_s", "net_rx_dropped_per_s", "net_tx_dropped_per_s"),
     ),
     ColumnSet("tables", (), _TAILS),
+    ColumnSet(
+        "operations",
+        (
+            *(TOTAL_RATE, "reads_per_s", "writes_per_s", *_OTHERS),
+            *(f"{operation.word}_errors_per_s" for operation in OPERATIONS),
+            *("cas_write_conditions_not_met_per_s", "cas_write_contended_per_s"),
+        ),
+        tuple(f"{operation.word}_p99_ms" for operation in OPERATIONS),
+    ),
 )
 
 

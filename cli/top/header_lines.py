@@ -1,14 +1,18 @@
 """The lines above the table (the title, then the cluster's values with their trends) and the footer."""
 
+from collections.abc import Sequence
+
 from cli.top.column_sets import set_of
 from cli.top.groups import are_shown
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.severity import LEVEL_STYLES, cluster_level, level, worst
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
+from collector.cassandra.requests import Operation
 from collector.cluster.live.cluster_interval import State
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.live.frame import Frame
-from exporters.live.live_columns import value
+from exporters.live.live_columns import other_operations, value
 
 
 def title(context: RenderContext) -> Line:
@@ -47,12 +51,23 @@ def _when(context: RenderContext, frame: Frame) -> str:
 
 
 def summary(context: RenderContext, lines: int) -> list[Line]:
-    """Return the cluster's values in at most `lines` lines: reads, writes, and all others."""
+    """Return the cluster's values in at most `lines` lines: reads, writes, other operations, and all other values."""
     frame = context.frame
     if frame is None:
         return [cut((), context.width)] * lines
     made = [_operations(context, frame, "reads", "read"), _operations(context, frame, "writes", "write")]
+    if others := other_operations(frame.cluster):
+        made.append(_other_operations(context, frame, others))
     return [*made, _others(context, frame)][:lines]
+
+
+def _other_operations(context: RenderContext, frame: Frame, others: Sequence[Operation]) -> Line:
+    spans = [Span(" all    ", "bold"), Span(f"{number(value(frame.cluster, TOTAL_RATE), 0):>7}/s ")]
+    for operation in others:
+        rate, p99 = (value(frame.cluster, f"{operation.word}{end}") for end in ("s_per_s", "_p99_ms"))
+        spans += [Span(f" {operation.title} ", "dim"), Span(f"{number(rate, 0)}/s")]
+        spans += [Span(" p99 ", "dim"), Span(f"{number(p99, 2)} ms ")]
+    return cut(tuple(spans), context.width)
 
 
 def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> Line:
@@ -118,7 +133,7 @@ def footer(context: RenderContext) -> Line:
     if view.message:
         return cut((Span(f" {view.message}", "warn"),), context.width)
     spans: list[Span] = []
-    keys = [("?", "help"), ("q", "quit"), ("1-7", set_of(view).name)]
+    keys = [("?", "help"), ("q", "quit"), ("1-8", set_of(view).name)]
     keys += [("/", f"{'not ' * view.inverse}{clean(view.filter, context.marks)}" if view.filter else "filter")]
     keys += [("f", "FAULTS ONLY" if view.faults else "faults"), ("s<>", view.sort or "worst first")]
     keys += [("space", "play" if view.at_s is not None and not view.playing else "pause"), ("[]", "step")]

@@ -8,7 +8,7 @@ from cli.top.styled_text import Line, Span, cut
 from collector.cluster.live.cluster_interval import State
 
 KEYS = (
-    ("1 to 7", " ".join(f"{number}: {column_set.name}" for number, column_set in enumerate(SETS, 1))),
+    ("1 to 8", " ".join(f"{number}: {column_set.name}" for number, column_set in enumerate(SETS, 1))),
     ("up down pgup pgdn home end", "move; j and k too"),
     ("enter, esc", "open a node with all its values and tables; back"),
     ("g", "data centres and racks, or all nodes; enter opens a group, esc closes it"),

@@ -29,7 +29,7 @@ def pressed(context: RenderContext, key: str, letter: str) -> ViewState | None:
     if view.help and key not in _MOVES:
         # Any key that is not handled above, except the movement keys, closes the help page.
         return replace(view, help=False, first=0)
-    if letter in "1234567" and letter:
+    if letter in "12345678" and letter:
         return replace(
             view, chosen=int(letter) - 1, picked=(), sort="", cursor=None, first=0, node=None, transposed=False
         )

@@ -9,7 +9,7 @@ from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number
 from collector.cluster.live.cluster_interval import State
 from exporters.live.frame import NodeFrame
-from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, value
+from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, other_operations, value
 
 CELL, TREND = 40, 12
 
@@ -47,7 +47,8 @@ def _values(context: RenderContext, node: int, row: NodeFrame) -> list[Line]:
     per_line = max(context.width // CELL, 1)
     lines: list[Line] = []
     shown: set[str] = set()
-    for column_set in SETS:
+    sets = SETS if other_operations(row.cells) else SETS[:-1]
+    for column_set in sets:
         names = [name for name in column_set.columns if name not in shown and value(row.cells, name) is not None]
         shown.update(names)
         if names:

@@ -1,6 +1,7 @@
 """The number of lines in each part of the screen."""
 
 from cli.top.render_context import RenderContext
+from exporters.live.live_columns import other_operations
 
 # Pairs of a minimum screen height and the number of lines for events, including their heading.
 EVENTS = ((60, 10), (40, 7), (24, 4), (20, 3), (12, 1))
@@ -11,8 +12,10 @@ TABLE_HEAD = 2
 
 
 def summary_lines(context: RenderContext) -> int:
-    """Return the number of lines for the cluster's values."""
-    return _of(SUMMARY, context.height)
+    """Return the number of lines for the cluster's values, including one for operations other than reads and writes."""
+    lines = _of(SUMMARY, context.height)
+    has_others = context.frame is not None and bool(other_operations(context.frame.cluster))
+    return lines + (has_others and lines == SUMMARY[0][1])
 
 
 def event_lines(context: RenderContext) -> int:

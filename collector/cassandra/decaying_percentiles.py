@@ -6,7 +6,7 @@ nodetool is present. They are never mixed with interval percentiles.
 
 from collections.abc import Mapping, Sequence
 
-from collector.cassandra.requests import OPERATIONS
+from collector.cassandra.requests import SCOPES
 from collector.cassandra.tables import LOCAL
 from collector.jolokia.mbean import METRICS, MBean
 from collector.model.metric import Aggregation, Kind, Metric
@@ -37,7 +37,7 @@ BEANS = (
         "duration of client requests",
         METRICS + "type=ClientRequest,scope={operation},name=Latency",
         ("operation",),
-        OPERATIONS,
+        SCOPES,
     ),
     *_decayed(
         "keyspace_operation",

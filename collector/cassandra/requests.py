@@ -1,18 +1,91 @@
-"""Client requests that the node coordinates, by operation."""
+"""Client requests that the node coordinates, by operation.
 
-from collector.jolokia.mbean import METRICS, counter, histogram
-from collector.model.metric import WideColumn
+What Cassandra counts, as measured on 5.0.8 with known numbers of statements (tests/real/test_truth.py):
 
-OPERATIONS = {"operation": ("Read", "Write", "RangeSlice", "CASRead", "CASWrite", "ViewWrite")}
+- A statement is one or more operations: `IN` with three partition keys is three reads, and each page of a scan, of an
+  index query or of a `count(*)` is a range read.
+- Counter updates and batches, logged or not, are one write each.
+- A serial read is a CASRead and also a Read, with its errors.
+- A conditional write is a CASWrite, never a Write. With Paxos v1, the default, its own read is also a Read; with v2, it
+  is not.
+- A ViewWrite is a write that a node sends to a view's replicas because of a Write.
+- A failed request counts as an operation, too.
+"""
+
+from dataclasses import dataclass
+
+from collector.jolokia.mbean import METRICS, counter, gauge, histogram
+from collector.model.metric import Aggregation, WideColumn
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A kind of operation.
+
+    scope     its name in the metrics of coordinators (the label `operation`).
+    local     its name in the metrics of keyspaces and tables; "" if they do not have it.
+    word      the beginning of the names of its columns, as in `range_read_p99_ms` and `range_reads_per_s`.
+    title     its name in texts, in the plural.
+    short     the beginning of its headers.
+    is_usual  whether it is always shown; others are shown where they occur.
+    adds      whether it counts in the total, because none of the others that do contains it.
+    """
+
+    scope: str
+    local: str
+    word: str
+    title: str
+    short: str
+    is_usual: bool = False
+    adds: bool = True
+
+    @property
+    def plural(self) -> str:
+        """The name of the column with the number of these operations."""
+        return f"{self.word}s"
+
+
+OPERATIONS = (
+    Operation("Read", "Read", "read", "reads", "Rd", is_usual=True),
+    Operation("Write", "Write", "write", "writes", "Wrt", is_usual=True),
+    Operation("RangeSlice", "Range", "range_read", "range reads", "Rng"),
+    Operation("CASRead", "", "cas_read", "serial reads", "CasRd", adds=False),
+    Operation("CASWrite", "", "cas_write", "conditional writes", "CasWr", adds=False),
+    Operation("ViewWrite", "", "view_write", "view writes", "View", adds=False),
+    # Cassandra 6.0 and later.
+    Operation("AccordRead", "", "accord_read", "Accord reads", "AccRd"),
+    Operation("AccordWrite", "", "accord_write", "Accord writes", "AccWr"),
+)
+"""All kinds of operations, in the order of output."""
+CONDITIONAL_WRITE = "CASWrite"
+PAXOS_V2 = gauge(
+    "cassandra_paxos_v2",
+    "1 if Paxos v2 is used, with which reads of conditional writes are no client requests; 0 for v1 (4.1 and later).",
+    "org.apache.cassandra.db:type=StorageProxy",
+    "PaxosVariant",
+    across=Aggregation.MIN,
+    # There are variants of both, such as v2_without_linearizable_reads.
+    many=lambda variant: [((), {"v1": 0, "v2": 1}[variant[:2]])],
+)
+
+SCOPES = {"operation": tuple(operation.scope for operation in OPERATIONS)}
+_CONDITIONAL = {"operation": ("CASRead", "CASWrite")}
 READ_WRITE = {"operation": ("Read", "Write")}
 _BEAN = METRICS + "type=ClientRequest,scope={operation},name="
+
+ERRORS = {
+    "timeouts": "cassandra_client_request_timeouts_total",
+    "unavailables": "cassandra_client_request_unavailables_total",
+    "failures": "cassandra_client_request_failures_total",
+}
+"""The metrics that count failed requests, by the end of the names of their columns."""
 
 BEANS = (
     counter(
         "cassandra_client_requests_total",
         "Number of client requests coordinated by this node.",
         _BEAN + "Latency",
-        only=OPERATIONS,
+        only=SCOPES,
     ),
     counter(
         "cassandra_client_request_seconds_total",
@@ -20,7 +93,7 @@ BEANS = (
         _BEAN + "TotalLatency",
         unit="seconds",
         scale=1e-6,
-        only=OPERATIONS,
+        only=SCOPES,
     ),
     histogram(
         "cassandra_client_request_duration_seconds",
@@ -28,13 +101,13 @@ BEANS = (
         _BEAN + "Latency",
         count="cassandra_client_requests_total",
         total="cassandra_client_request_seconds_total",
-        only=OPERATIONS,
+        only=SCOPES,
     ),
     counter(
         "cassandra_client_request_timeouts_total",
         "Number of client requests that timed out on the coordinator.",
         _BEAN + "Timeouts",
-        only=OPERATIONS,
+        only=SCOPES,
         columns=(
             WideColumn(
                 "read_timeouts_per_s",
@@ -56,19 +129,19 @@ BEANS = (
         "cassandra_client_request_unavailables_total",
         "Number of client requests rejected because too few replicas were up.",
         _BEAN + "Unavailables",
-        only=OPERATIONS,
+        only=SCOPES,
     ),
     counter(
         "cassandra_client_request_failures_total",
         "Number of client requests that failed on a replica.",
         _BEAN + "Failures",
-        only=OPERATIONS,
+        only=SCOPES,
     ),
     counter(
         "cassandra_client_request_aborts_total",
         "Number of client requests aborted by a guardrail or limit (4.1 and later).",
         _BEAN + "Aborts",
-        only=OPERATIONS,
+        only=SCOPES,
     ),
     counter(
         "cassandra_client_requests_local_total",
@@ -82,4 +155,41 @@ BEANS = (
         _BEAN + "RemoteRequests",
         only=READ_WRITE,
     ),
+    counter(
+        "cassandra_client_request_conditions_not_met_total",
+        "Number of conditional writes whose condition was not met.",
+        _BEAN + "ConditionNotMet",
+        only={"operation": (CONDITIONAL_WRITE,)},
+        columns=(
+            WideColumn(
+                "cas_write_conditions_not_met_per_s",
+                "CasNot",
+                "Conditional writes per second whose condition was not met",
+                (CONDITIONAL_WRITE,),
+                digits=1,
+            ),
+        ),
+    ),
+    counter(
+        "cassandra_client_request_unfinished_commits_total",
+        "Number of serial reads and conditional writes that first completed another one's commit.",
+        _BEAN + "UnfinishedCommit",
+        only=_CONDITIONAL,
+    ),
+    counter(
+        "cassandra_client_request_contended_total",
+        "Number of serial reads and conditional writes that were repeated because of others on the same partition.",
+        _BEAN + "ContentionHistogram",
+        only=_CONDITIONAL,
+        columns=(
+            WideColumn(
+                "cas_write_contended_per_s",
+                "CasCtn",
+                "Conditional writes per second that were repeated because of others on the same partition",
+                (CONDITIONAL_WRITE,),
+                digits=1,
+            ),
+        ),
+    ),
+    PAXOS_V2,
 )

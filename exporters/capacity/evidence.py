@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collector.cassandra.requests import OPERATIONS
 from collector.model.histogram import Buckets
 from exporters.comparison.client_amounts import ClientBins, Counts
 from exporters.comparison.resampling import Array
 from exporters.comparison.server_amounts import ServerInterval, row_ratios
-from exporters.files.merged_rows import OPERATIONS
 from exporters.line.columns import MS
 from exporters.line.formulas import Cell
 from exporters.summary.client_values import PERCENTILES
@@ -108,9 +108,9 @@ def _of_server(objective: Condition, value: float, intervals: Sequence[ServerInt
     for ratio in row_ratios():
         if ratio.column == objective.column:
             return Evidence(value, ratio.amounts(intervals), objective.operator, objective.limit)
-    for operation, _ in OPERATIONS:
+    for operation in (operation.word for operation in OPERATIONS):
         for name, percentage in PERCENTILES.items():
-            if objective.column == f"{operation.lower()}_{name}_ms":
+            if objective.column == f"{operation}_{name}_ms":
                 rows = [
                     (_above(buckets, objective.limit / MS), buckets.total)
                     for interval in intervals

@@ -3,15 +3,21 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from collector.cassandra.requests import OPERATIONS
 from collector.runs.phases import TOTAL
 from exporters.comparison.client_amounts import ALL, KINDS, ClientBins, ClientColumn, client_columns
 from exporters.comparison.inference import LEVEL, Difference, RunAmounts, difference
 from exporters.comparison.quantities import Ratio
 from exporters.comparison.server_amounts import Bound, RowRatio, ServerInterval, bounds, row_ratios
 from exporters.line.formulas import Cell
+from exporters.line.operation_columns import TOTAL_RATE
+from exporters.summary.phase_summary import occurring
 
 # The columns of throughput: of the clients, or of the cluster if there are no client results.
-THROUGHPUT = (frozenset({"client_ops_per_s"}), frozenset({"reads_per_s", "writes_per_s"}))
+THROUGHPUT = (
+    frozenset({"client_ops_per_s"}),
+    frozenset({TOTAL_RATE, *(f"{operation.plural}_per_s" for operation in OPERATIONS)}),
+)
 
 
 @dataclass(frozen=True)
@@ -167,8 +173,8 @@ def _server(a: Sequence[ComparedRun], b: Sequence[ComparedRun], phases: Sequence
     def amounts(side: Sequence[ComparedRun], column: RowRatio | Bound) -> list[RunAmounts]:
         return [[column.amounts(run.phases[phase].server) for phase in phases] for run in side]
 
-    for column in row_ratios():
-        yield column.column, difference(Ratio(), amounts(a, column), amounts(b, column)), ""
     pooled = [interval for run in (*a, *b) for phase in phases for interval in run.phases[phase].server]
+    for column in row_ratios(occurring(interval.row for interval in pooled)):
+        yield column.column, difference(Ratio(), amounts(a, column), amounts(b, column)), ""
     for bound in bounds(pooled):
         yield bound.column, difference(Ratio(), amounts(a, bound), amounts(b, bound)), bound.text

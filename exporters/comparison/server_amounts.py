@@ -6,13 +6,15 @@ from math import inf, log
 
 import numpy as np
 
+from collector.cassandra.requests import ERRORS, OPERATIONS, Operation
 from collector.cluster.cluster_sample import ClusterSample
 from collector.model import histogram
 from collector.model.histogram import GROWTH, Buckets
 from exporters.comparison.resampling import Array
-from exporters.files.merged_rows import OPERATIONS, Choice, Row, table_of
+from exporters.files.merged_rows import Choice, Row, table_of
 from exporters.line.columns import MS
-from exporters.summary.phase_summary import ERRORS, phase_values
+from exporters.line.operation_columns import TOTAL_RATE
+from exporters.summary.phase_summary import phase_values
 
 RESOURCES = ("cpu_busy_pct", "gc_pct", "disk_util_pct", "net_rx_kbit_per_s", "net_tx_kbit_per_s")
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -21,7 +23,7 @@ SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 @dataclass(frozen=True)
 class ServerInterval:
-    """The cluster's row in an interval, and its latency histograms by operation."""
+    """The cluster's row in an interval, and its latency histograms by `Operation.word`."""
 
     row: Row
     buckets: dict[str, Buckets]
@@ -35,9 +37,9 @@ def server_intervals(choice: Choice, samples: Sequence[ClusterSample], nodes: in
         ServerInterval(
             phase_values(choice, sample, nodes),
             {
-                name: buckets
-                for name, _ in OPERATIONS
-                if (buckets := operations.buckets(sample.sample, name)) is not None
+                operation.word: buckets
+                for operation in OPERATIONS
+                if (buckets := operations.buckets(sample.sample, operation.scope)) is not None
             },
         )
         for sample in samples
@@ -76,22 +78,29 @@ def _number(row: Row, name: str) -> float | None:
     return float(cell) if isinstance(cell, int | float) else None
 
 
-def row_ratios() -> Iterator[RowRatio]:
-    """Yield the columns other than latency percentiles, in the order of output."""
-    words = [(name.lower(), plural) for name, plural in OPERATIONS]
-    for _, plural in words:
-        yield RowRatio(f"{plural}_per_s", (f"{plural}_per_s",), "interval_s", True)
-    for word, plural in words:
-        yield RowRatio(f"{word}_error_share", tuple(f"{word}_{error}" for error in ERRORS), plural, False)
-    for word, plural in words:
-        yield RowRatio(f"{word}_mean_ms", (f"{word}_mean_ms",), plural, True)
+def row_ratios(operations: Sequence[Operation] = OPERATIONS) -> Iterator[RowRatio]:
+    """Yield the columns of these operations and of resources, other than percentiles, in the order of output.
+
+    If there are operations other than reads and writes, the rate of all operations comes first.
+    """
+    totals = [] if all(operation.is_usual for operation in operations) else [TOTAL_RATE]
+    for name in (*totals, *(f"{operation.plural}_per_s" for operation in operations)):
+        yield RowRatio(name, (name,), "interval_s", True)
+    for operation in operations:
+        errors = tuple(f"{operation.word}_{error}" for error in ERRORS)
+        yield RowRatio(f"{operation.word}_error_share", errors, operation.plural, False)
+    for operation in operations:
+        yield RowRatio(f"{operation.word}_mean_ms", (f"{operation.word}_mean_ms",), operation.plural, True)
     for name in RESOURCES:
         yield RowRatio(name, (name,), "interval_s", True)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bucket bound that separates fast requests from slow ones, and the column with the share of slow requests."""
+    """A bucket bound that separates fast requests from slow ones, and the column with the share of slow requests.
+
+    operation  the operation's `Operation.word`.
+    """
 
     operation: str
     column: str
@@ -113,7 +122,7 @@ class Bound:
 
 def bounds(intervals: Sequence[ServerInterval]) -> Iterator[Bound]:
     """Yield the bound nearest to each pooled percentile, unless no bound that all intervals share is near it."""
-    for operation, _ in OPERATIONS:
+    for operation in (operation.word for operation in OPERATIONS):
         parts = [buckets for interval in intervals if (buckets := interval.buckets.get(operation)) is not None]
         if not sum(part.total for part in parts):
             continue
@@ -125,4 +134,4 @@ def bounds(intervals: Sequence[ServerInterval]) -> Iterator[Bound]:
             near = [bound for bound in common if quantile_s / GROWTH <= bound <= quantile_s * GROWTH]
             if near:
                 bound_s = min(near, key=lambda bound: abs(log(bound / quantile_s)))
-                yield Bound(operation, f"{operation.lower()}_above_{name}_share", bound_s)
+                yield Bound(operation, f"{operation}_above_{name}_share", bound_s)

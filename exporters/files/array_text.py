@@ -6,11 +6,12 @@ from itertools import groupby
 import numpy as np
 import orjson
 
+from collector.cassandra.requests import OPERATIONS
 from collector.cluster.arrays import Floats
 from collector.cluster.merge_job import NodeRun
 from collector.cluster.node_columns import NodeColumns
 from exporters.files.column_arrays import ColumnArrays, NoArrayError
-from exporters.files.merged_rows import OPERATIONS, Row, Table, first_cells, last_cells
+from exporters.files.merged_rows import TOTAL, Row, Table, first_cells, last_cells
 from exporters.files.tsv_csv import CSV_LINE_END, Text, cells_texts
 from exporters.line.cells import DIGITS, rounded
 from exporters.line.columns import DISK, INTERFACE
@@ -42,7 +43,8 @@ def array_text(table: Table, node: NodeRun, columns: NodeColumns) -> Text:
 def _numbers(table: Table, node: NodeColumns) -> dict[str, Floats]:
     """Return the arrays of the numeric columns, by name. Raises NoArrayError."""
     arrays = ColumnArrays(node, table.view.operations)
-    numbers = {word: arrays.increase(operation) for operation, word in OPERATIONS}
+    numbers = {operation.plural: arrays.increase(operation.scope) for operation in OPERATIONS}
+    numbers[TOTAL] = arrays.total_increase()
     for column in table.view.columns:
         numbers[column.name] = arrays.column(column.of)
         if column.is_gauge:

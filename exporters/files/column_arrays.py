@@ -4,13 +4,14 @@ The numbers are the same as those of the formulas, but for all of a node's inter
 value.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce, singledispatchmethod
 
 import numpy as np
 
 from collector.cassandra.decaying_percentiles import DECAYED
+from collector.cassandra.requests import PAXOS_V2
 from collector.cluster.arrays import Bools, Floats, Ints
 from collector.cluster.node_columns import NodeColumns
 from collector.model import histogram
@@ -24,6 +25,8 @@ from exporters.line.operation_columns import (
     MeanLatency,
     OperationRate,
     Operations,
+    TotalRate,
+    added,
 )
 
 Counter = tuple[Floats, Floats]
@@ -154,15 +157,30 @@ class ColumnArrays:
         from_gauges = 100 * total / np.where(interval != 0, interval, np.nan)
         return np.where(np.isnan(rates), from_gauges, 100 * rates)
 
+    def total_increase(self) -> Floats:
+        """Return the number of all operations."""
+        return self._total(self.increase)
+
+    def _total(self, amount: Callable[[str], Floats]) -> Floats:
+        v1, v2 = (self._sum_of_known(map(amount, added(paxos_v2))) for paxos_v2 in (0, 1))
+        return np.where(self.column(Gauge((PAXOS_V2.metric.name,))) == 1, v2, v1)
+
     def _sum_of_rates(self, series: Iterable[Series]) -> Floats:
         """Return the sum of the known rates per second; NaN if none is known."""
-        rates = [self.column(PerSecond(key)) for key in series]
+        return self._sum_of_known(self.column(PerSecond(key)) for key in series)
+
+    def _sum_of_known(self, values: Iterable[Floats]) -> Floats:
+        rates = list(values)
         unknown = reduce(np.logical_and, map(np.isnan, rates), np.ones(len(self.absent), bool))
         return np.where(unknown, np.nan, _sum(np.where(np.isnan(rate), 0.0, rate) for rate in rates))
 
     @column.register
     def _(self, formula: OperationRate) -> Floats:
         return self.column(PerSecond(self._operations.series(self._operations.count, formula.operation)))
+
+    @column.register
+    def _(self, formula: TotalRate) -> Floats:
+        return self._total(lambda operation: self.column(OperationRate(formula.operations, operation)))
 
     @column.register
     def _(self, formula: MeanLatency) -> Floats:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from collector.cassandra.requests import OPERATIONS
 from collector.cluster.aggregation import NAME, WATCHED
 from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.merge_job import NodeRun
@@ -16,8 +17,9 @@ from exporters.line.formulas import Cell
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View, events_text, interval_s
 
-OPERATIONS = (("Read", "reads"), ("Write", "writes"))
 TEXT_COLUMNS = ("node", DISK, INTERFACE, "percentiles", "events")
+TOTAL = "operations"
+"""The column with the number of all operations."""
 INTEGER_COLUMNS = ("nodes", "nodes_missing")
 """Columns whose cells are always integers; the cells of other columns are numbers."""
 Row = dict[str, Cell]
@@ -64,10 +66,20 @@ class Table:
     def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
         """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""
         operations = self.view.operations
+        usual, others = (
+            {
+                operation.plural: rounded(operations.increase(sample, operation.scope))
+                for operation in OPERATIONS
+                if operation.is_usual is is_usual
+            }
+            for is_usual in (True, False)
+        )
         return {
             **first_cells(name, sample, answered, missing),
-            **{word: rounded(operations.increase(sample, operation)) for operation, word in OPERATIONS},
+            **usual,
             **cells_with_ends(self.view.columns, sample, dict(zip((DISK, INTERFACE), devices, strict=True))),
+            **others,
+            TOTAL: rounded(operations.total_of(sample, operations.increase)),
             **last_cells(sample, is_decayed=operations.is_decayed(sample)),
         }
 

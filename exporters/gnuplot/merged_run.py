@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from collector.cassandra.requests import OPERATIONS
 from collector.cluster.aggregation import NAME
 from collector.cluster.merge_job import Merged, NodeRun
 from collector.cluster.node_settings import NodeSettings, settings_of
@@ -18,7 +19,7 @@ from exporters.line.view import logged
 
 # Only these columns are kept for each node, because a run may have hundreds of nodes.
 SHOWN = ("time", "interval_s", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
-OPERATIONS = ("read", "write")
+_SCOPES = {operation.word: operation.scope for operation in OPERATIONS}
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}
 
@@ -53,7 +54,7 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
     """Return the run that the plots show; the first `warm_up_s` seconds are its warm-up."""
     table, grid, indices = table_of(choice), merged.grid, merged.indices
     cluster: list[Row | None] = []
-    buckets: dict[str, list[Buckets | None]] = {operation: [] for operation in OPERATIONS}
+    buckets: dict[str, list[Buckets | None]] = {word: [] for word in _SCOPES}
     for index in indices:
         cluster_sample = merged.cluster.get(index)
         cluster.append(None if cluster_sample is None else table.cluster_row(cluster_sample, len(merged.nodes)))
@@ -77,8 +78,8 @@ def run_of(merged: Merged[NodeRows], choice: Choice, name: str, warm_up_s: float
 
 
 def operation_buckets(choice: Choice, sample: Sample, operation: str) -> Buckets | None:
-    """Return the merged latency histogram of an operation, which is one of OPERATIONS."""
-    return table_of(choice).view.operations.buckets(sample, operation.title())
+    """Return the merged latency histogram of an operation, given its `Operation.word`."""
+    return table_of(choice).view.operations.buckets(sample, _SCOPES[operation])
 
 
 def footer(merged: Merged[NodeRows]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from collector.cassandra.requests import OPERATIONS
+
 
 @dataclass(frozen=True)
 class Theme:
@@ -61,3 +63,12 @@ THEMES = {
         dark=True,
     ),
 }
+
+OTHER_COLOURS = ("green", "orange", "sky", "yellow", "ink", "faint")
+"""The colours of operations other than reads and writes, in their order."""
+_POINTS = (7, 9, 5, 13, 11, 7, 5, 9)
+OPERATION_STYLES = {
+    operation.word: style
+    for operation, style in zip(OPERATIONS, zip(("reads", "writes", *OTHER_COLOURS), _POINTS, strict=True), strict=True)
+}
+"""The colour and the points of each operation."""

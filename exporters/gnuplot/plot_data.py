@@ -56,7 +56,7 @@ class Run:
     name      the run's name, which is also the title of its plots.
     times     the end of each interval of the grid, in seconds since the epoch, ascending and `interval_s` apart.
     rows      keyed by node, including CLUSTER: one row for each time, None where the node has no data.
-    buckets   keyed by operation ("read", "write"): each interval's merged latency histogram, None where unknown.
+    buckets   keyed by `Operation.word`, such as "read": each interval's merged latency histogram, None where unknown.
     marks     events to mark along the time axis.
     phases    named parts of the run, which do not overlap.
     zone_s    offset of local time from UTC, in seconds.

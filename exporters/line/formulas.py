@@ -4,7 +4,7 @@ They are data rather than functions, so that `exporters.files.column_arrays` can
 node's intervals at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -88,8 +88,7 @@ class SumOfRates:
     series: tuple[Series, ...]
 
     def __call__(self, sample: Sample) -> float | None:
-        rates = [rate for series in self.series if (rate := per_s(sample, series)) is not None]
-        return sum(rates) if rates else None
+        return sum_of_known(per_s(sample, series) for series in self.series)
 
 
 @dataclass(frozen=True)
@@ -135,6 +134,12 @@ def ratio(sample: Sample, numerator: Series, denominator: Series) -> float | Non
     if above.elapsed_s != below.elapsed_s:
         return None
     return above.increase / below.increase
+
+
+def sum_of_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the values that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def times(factor: float, value: float | None) -> float | None:

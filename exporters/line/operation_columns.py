@@ -1,19 +1,22 @@
-"""The reads and writes of a node, of keyspaces or of tables, and the columns that show them."""
+"""The operations of a node, of keyspaces or of tables, and the columns that show them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
 from collector.cassandra.decaying_percentiles import DECAYED
+from collector.cassandra.requests import CONDITIONAL_WRITE, ERRORS, OPERATIONS, PAXOS_V2, Operation
 from collector.jolokia.table_budget import OTHERS
 from collector.model import histogram
 from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from exporters.line.columns import MS, Column
-from exporters.line.formulas import JointFormula, number, per_s, ratio, times
+from exporters.line.formulas import JointFormula, SumOfRates, number, per_s, ratio, sum_of_known, times
 
+TOTAL_RATE = "operations_per_s"
+"""The column with the rate of all operations."""
 DECAYED_MEAN = "cassandra_table_operation_decayed_mean_seconds"
 
 
@@ -52,10 +55,11 @@ class Operations:
         return (self.count, self.total, self.duration, self.decayed, *((DECAYED_MEAN,) if self.table else ()))
 
     def series(self, metric: str, operation: str) -> Series:
-        """Return the series of `metric` for an operation such as Read; its labels may contain patterns."""
+        """Return the series of `metric` for an `Operation.scope` such as Read; its labels may contain patterns."""
         if not self.keyspace:
             return (metric, operation)
-        return (metric, *(label for label in (self.keyspace, self.table) if label), operation)
+        local = _LOCAL_NAMES.get(operation, operation)
+        return (metric, *(label for label in (self.keyspace, self.table) if label), local)
 
     def per_s(self, sample: Sample, operation: str) -> float | None:
         """Return operations per second: the sum of the rates, each over the time that its own counter covers."""
@@ -68,6 +72,10 @@ class Operations:
         """Return the number of operations in the interval."""
         rates = self._rates(sample, self.count, operation).values()
         return sum(rate.increase for rate in rates) if rates else None
+
+    def total_of(self, sample: Sample, amount: Callable[[Sample, str], float | None]) -> float | None:
+        """Return the sum of an amount, such as `per_s`, over the known operations, none counted twice."""
+        return sum_of_known(amount(sample, operation) for operation in added(number(sample, (PAXOS_V2.metric.name,))))
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
         """Return the interval's mean latency, or a table's decaying mean if only that is known; None if neither is.
@@ -127,6 +135,13 @@ class Operations:
         }
 
 
+def added(paxos_v2: float | None) -> list[str]:
+    """Return the operations that add up to the total; `paxos_v2` is the value of that gauge."""
+    conditional = [CONDITIONAL_WRITE] if paxos_v2 == 1 else []
+    return [*(operation.scope for operation in OPERATIONS if operation.adds), *conditional]
+
+
+_LOCAL_NAMES = {operation.scope: operation.local for operation in OPERATIONS if operation.local}
 _COORDINATED = (
     "cassandra_client_requests_total",
     "cassandra_client_request_seconds_total",
@@ -201,48 +216,94 @@ class HighestLatency:
         return times(MS, histogram.highest(buckets)) if buckets else None
 
 
-def operation_columns(operations: Operations, operation: str, short: str) -> list[Column]:
-    """Return the columns for reads or writes: their rate, and their mean, percentile and maximum latencies."""
-    word = operation.lower()
+@dataclass(frozen=True)
+class TotalRate:
+    """All operations per second (see `Operations.total_of`)."""
+
+    operations: Operations
+
+    def __call__(self, sample: Sample) -> float | None:
+        return self.operations.total_of(sample, self.operations.per_s)
+
+
+def operation_columns(operations: Operations, operation: Operation) -> list[Column]:
+    """Return the columns for an operation: its rate, and its mean, percentile and maximum latencies."""
+    word, scope, short = operation.word, operation.scope, operation.short
+    text = word.replace("_", " ") if operation.is_usual else operation.title.removesuffix("s")
     rates, tails = frozenset((*operations.metrics[:2], *operations.metrics[4:])), frozenset(operations.metrics)
+    # Columns of other operations are the first to be hidden.
+    keeps = {"rate": 9, "mean": 9, 50: 2, 95: 6, 99: 8, "max": 3} if operation.is_usual else {}
     return [
         Column(
             f"{word}s_per_s",
-            f"{short}s/s",
-            OperationRate(operations, operation),
+            f"{short}s/s" if operation.is_usual else f"{short}/s",
+            OperationRate(operations, scope),
             rates,
             1,
-            9,
-            help=f"{operation}s per second",
+            keeps.get("rate", 1),
+            help=f"{operation.title[0].upper()}{operation.title[1:]} per second",
         ),
         Column(
             f"{word}_mean_ms",
             f"{short}Lat",
-            MeanLatency(operations, operation),
+            MeanLatency(operations, scope),
             rates,
             3,
-            9,
-            help=f"Mean {word} latency, ms",
+            keeps.get("mean", 1),
+            help=f"Mean {text} latency, ms",
         ),
         *(
             Column(
                 f"{word}_p{q}_ms",
                 f"{short}{q}th",
-                LatencyQuantile(operations, operation, q / 100),
+                LatencyQuantile(operations, scope, q / 100),
                 tails,
                 3,
-                keep,
-                help=f"{q}th percentile of {word} latency, ms",
+                keeps.get(q, 1),
+                help=f"{q}th percentile of {text} latency, ms",
             )
-            for q, keep in ((50, 2), (95, 6), (99, 8))
+            for q in (50, 95, 99)
         ),
         Column(
             f"{word}_max_ms",
             f"{short}Max",
-            HighestLatency(operations, operation),
+            HighestLatency(operations, scope),
             tails,
             3,
-            3,
-            help=f"Highest {word} latency, ms",
+            keeps.get("max", 1),
+            help=f"Highest {text} latency, ms",
         ),
     ]
+
+
+def more_operation_columns(operations: Operations) -> list[Column]:
+    """Return the rate of all operations, the columns of those that are not usual, and the errors of each operation."""
+    total = Column(
+        TOTAL_RATE,
+        "Ops/s",
+        TotalRate(operations),
+        frozenset((operations.count, PAXOS_V2.metric.name)),
+        1,
+        1,
+        help="All operations per second, none counted twice",
+    )
+    others = [operation for operation in OPERATIONS if not operation.is_usual]
+    return [
+        total,
+        *(column for operation in others for column in operation_columns(operations, operation)),
+        *(_errors(operations, operation) for operation in OPERATIONS),
+    ]
+
+
+def _errors(operations: Operations, operation: Operation) -> Column:
+    # Errors are counted by coordinators, not for keyspaces.
+    series = () if operations.keyspace else tuple((metric, operation.scope) for metric in ERRORS.values())
+    return Column(
+        f"{operation.word}_errors_per_s",
+        f"{operation.short}Err",
+        SumOfRates(series),
+        frozenset(name for name, *_ in series),
+        1,
+        1,
+        help=f"Failed {operation.title} per second: timeouts, unavailables and failures",
+    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from collector.cassandra.requests import OPERATIONS
 from collector.catalogue import CATALOGUE
 from collector.model.sample import Sample
 from collector.model.snapshot import Event
@@ -22,7 +23,7 @@ from exporters.line.columns import (
     shown_columns,
 )
 from exporters.line.formulas import number
-from exporters.line.operation_columns import Operations, operation_columns
+from exporters.line.operation_columns import Operations, more_operation_columns, operation_columns
 from exporters.line.table_rows import NEEDS as TABLE_METRICS
 
 DECAYED_MARK = "~"
@@ -74,6 +75,7 @@ class View:
         """The columns after the stable ones; new columns go here, so that the stable ones keep their places in CSV."""
         known = {column.name for column in self.promised}
         wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
+        wanted |= {column.name for column in more_operation_columns(self.operations)} if not self.picked else set()
         return [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
 
     @property
@@ -120,8 +122,12 @@ class View:
     def promised(self) -> list[Column]:
         """The columns whose names and order are stable."""
         return [
-            *operation_columns(self.operations, "Read", "Rd"),
-            *operation_columns(self.operations, "Write", "Wrt"),
+            *(
+                column
+                for operation in OPERATIONS
+                if operation.is_usual
+                for column in operation_columns(self.operations, operation)
+            ),
             *(column for column in cpu_columns() if column.name != _NICE),
             *disk_columns(self.disk)[:4],
             *network_columns(self.interface)[:2],
@@ -134,6 +140,7 @@ class View:
         yield from network_columns(self.interface)
         yield from derived_columns()
         yield from shown_columns(CATALOGUE.values())
+        yield from more_operation_columns(self.operations)
 
 
 _PENDING = replace(*shown_columns([CATALOGUE[PENDING[0]]]), keep=4)

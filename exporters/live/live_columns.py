@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, isnan, nan
 
+from collector.cassandra.requests import ERRORS, OPERATIONS, Operation
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, is_summed_over_nodes
 from collector.cluster.live.sanitise import OPERATION_MODE
@@ -170,7 +171,15 @@ def _labels() -> dict[str, list[list[str]]]:
         if len(column.alone) > 1 and column.alone[0] not in several:
             labels.setdefault(column.alone[0], []).append(list(column.alone[1:]))
     operations = {need for name in ("reads_per_s", "read_p99_ms") for need in COLUMNS[COLUMN_INDEX[name]].needs}
-    return labels | {metric: [["Read"], ["Write"]] for metric in {*operations, _UNAVAILABLES} - {_DECAYED}}
+    scopes = [[operation.scope] for operation in OPERATIONS]
+    return labels | dict.fromkeys({*operations, *ERRORS.values()} - {_DECAYED}, scopes)
+
+
+def other_operations(cells: Cells) -> list[Operation]:
+    """Return the operations other than reads and writes that occur in a row."""
+    return [
+        operation for operation in OPERATIONS if not operation.is_usual and value(cells, f"{operation.plural}_per_s")
+    ]
 
 
 def is_whole(cells: Cells) -> bool:

@@ -1,6 +1,6 @@
 """The style sheet of a report: light and dark, for narrow screens and for print."""
 
-from exporters.gnuplot.plot_colours import THEMES
+from exporters.gnuplot.plot_colours import OTHER_COLOURS, THEMES
 from exporters.gnuplot.plots.heatmap import VIRIDIS
 from exporters.report.charts.latency_heat_map import LEVELS
 
@@ -80,8 +80,9 @@ def style_sheet() -> str:
 def _colours(theme: str) -> str:
     colours = THEMES[theme].colours
     names = ("background", "ink", "faint", "mark", "grid", "shade", "alarm", "reads", "writes")
-    variables = {name: colours[name] for name in names} | {"client": colours["green"]}
+    variables = {name: colours[name] for name in dict.fromkeys((*names, *OTHER_COLOURS))} | {"client": colours["green"]}
+    strokes = "".join(f".{name}{{stroke:var(--{name})}}" for name in OTHER_COLOURS)
     root = "".join(f"--{name}:{colour};" for name, colour in variables.items())
     shown = VIRIDIS[2:] if THEMES[theme].dark else VIRIDIS
     steps = [shown[round(level * (len(shown) - 1) / (LEVELS - 1))] for level in range(LEVELS)]
-    return f":root{{{root}}}{''.join(f'.c{level}{{fill:{colour}}}' for level, colour in enumerate(steps))}"
+    return f":root{{{root}}}{strokes}{''.join(f'.c{level}{{fill:{colour}}}' for level, colour in enumerate(steps))}"

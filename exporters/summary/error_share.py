@@ -1,11 +1,12 @@
 """The share of failed operations in a phase, in one column for runs with and without client results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from exporters.files.merged_rows import OPERATIONS
+from collector.cassandra.requests import CONDITIONAL_WRITE, ERRORS, OPERATIONS
+from exporters.files.merged_rows import TOTAL
 from exporters.line.formulas import Cell
-from exporters.summary.phase_summary import ERRORS, PhaseSummary
+from exporters.summary.phase_summary import PhaseSummary
 
 ERROR_SHARE = "error_share"
 CLIENT_ERROR_SHARE = f"client_{ERROR_SHARE}"
@@ -19,12 +20,20 @@ def with_error_share(summaries: Sequence[PhaseSummary]) -> list[PhaseSummary]:
 def _share(summary: PhaseSummary) -> Cell:
     if "client_ops_per_s" in summary.values:
         return summary.values.get(CLIENT_ERROR_SHARE)
-    requests, errors = 0.0, 0.0
-    for operation, plural in OPERATIONS:
-        counts = [summary.values.get(name) for name in (plural, *(f"{operation.lower()}_{error}" for error in ERRORS))]
+    requests, errors = summary.values.get(TOTAL), failed(summary.values)
+    return errors / requests if isinstance(requests, int | float) and requests and errors is not None else None
+
+
+def failed(values: Mapping[str, Cell]) -> float | None:
+    """Return the number of failed operations in a row of a summary, none counted twice; None if it is unknown."""
+    total = 0.0
+    for operation in OPERATIONS:
+        # Those of a serial read are also those of a read, and a view write is part of a write.
+        if not operation.adds and operation.scope != CONDITIONAL_WRITE:
+            continue
+        counts = [values.get(f"{operation.word}_{error}") for error in ERRORS]
         numbers = [count for count in counts if isinstance(count, int | float)]
-        if len(numbers) < len(counts):
+        if operation.is_usual and len(numbers) < len(counts):
             return None
-        requests += numbers[0]
-        errors += sum(numbers[1:])
-    return errors / requests if requests else None
+        total += sum(numbers)
+    return total

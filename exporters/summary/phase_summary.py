@@ -4,21 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
+from collector.cassandra.requests import ERRORS, OPERATIONS, Operation
 from collector.cluster.cluster_sample import ClusterSample
 from collector.cluster.merge_job import NodeRun
 from collector.model import histogram
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
-from exporters.files.merged_rows import OPERATIONS, Choice, Row, table_of
+from exporters.files.merged_rows import Choice, Row, table_of
 from exporters.line.cells import rounded
 from exporters.line.columns import MS
 from exporters.line.formulas import Cell, times
 
-ERRORS: Mapping[str, str] = {
-    "timeouts": "cassandra_client_request_timeouts_total",
-    "unavailables": "cassandra_client_request_unavailables_total",
-    "failures": "cassandra_client_request_failures_total",
-}
 DISCARDED = "cassandra_native_discarded_total"
 NEEDS: frozenset[str | Series] = frozenset((*ERRORS.values(), DISCARDED))
 """The metrics that a summary needs in addition to those of a merged row."""
@@ -47,9 +43,9 @@ class Peak:
 class PhaseSummary:
     """A summary of the ticks in a time range.
 
-    values        the columns of the cluster's merged row, with the whole phase as one interval; also `read_p999_ms`,
-                  `write_p999_ms`, the number of errors of each kind for reads and for writes, the number of requests
-                  that nodes discarded because of overload, and the columns of `client_values`.
+    values        the columns of the cluster's merged row, with the whole phase as one interval; also, for each
+                  operation, its 99.9th percentile, as in `read_p999_ms`, and the number of its errors of each kind; the
+                  number of requests that nodes discarded because of overload, and the columns of `client_values`.
     peaks         the highest values over all nodes.
     client_peaks  the highest values over all client hosts.
     client_notes  what a reader of the client results should know, each as one line.
@@ -68,14 +64,22 @@ def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:
     """Return the values of a phase from the cluster's sample for it; `nodes` is the number of nodes in the run."""
     table = table_of(choice)
     row = table.cluster_row(cluster, nodes)
-    for operation, word in OPERATIONS:
-        buckets = table.view.operations.buckets(cluster.sample, operation)
+    for operation in OPERATIONS:
+        buckets = table.view.operations.buckets(cluster.sample, operation.scope)
         p999_s = histogram.quantile(buckets, 0.999) if buckets else None
-        row[f"{word.removesuffix('s')}_p999_ms"] = rounded(times(MS, p999_s))
+        row[f"{operation.word}_p999_ms"] = rounded(times(MS, p999_s))
         for name, metric in ERRORS.items():
-            row[f"{word.removesuffix('s')}_{name}"] = rounded(_increase(cluster.sample, (metric, operation)))
+            row[f"{operation.word}_{name}"] = rounded(_increase(cluster.sample, (metric, operation.scope)))
     row["requests_discarded"] = rounded(_increase(cluster.sample, (DISCARDED,)))
     return row
+
+
+def occurring(rows: Iterable[Mapping[str, Cell]]) -> list[Operation]:
+    """Return the usual operations, and the others that occur in at least one of these rows of a merge or summary."""
+    rows = list(rows)
+    return [
+        operation for operation in OPERATIONS if operation.is_usual or any(row.get(operation.plural) for row in rows)
+    ]
 
 
 def _increase(sample: Sample, series: Series) -> float | None:

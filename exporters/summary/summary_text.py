@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from collector.cassandra.requests import ERRORS
 from collector.printable import count_text, local_time, one_line
 from exporters.line.formulas import Cell
-from exporters.summary.phase_summary import CLIENT_PEAKS, ERRORS, PEAKS, PROCESS_CPU, Peak, PhaseSummary
+from exporters.line.operation_columns import TOTAL_RATE
+from exporters.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
 
 OPERATION_COLUMNS = (
     ("s_per_s", "ops/s", 0),
@@ -47,25 +49,36 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
         return ["no phase is long enough to contain a complete interval"]
     rows = [["phase", "time", "", *(header for _, header, _ in OPERATION_COLUMNS), *ERRORS]]
     for summary in summaries:
-        for number, operation in enumerate(("read", "write")):
-            rows.append(
-                [
-                    summary.name if number == 0 else "",
-                    f"{summary.end_s - summary.begin_s:.0f} s" if number == 0 else "",
-                    f"{operation}s",
-                    *(
-                        number_text(summary.values.get(operation + name), digits)
-                        for name, _, digits in OPERATION_COLUMNS
-                    ),
-                    *(number_text(summary.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
-                ]
-            )
+        for number, cells in enumerate(operation_rows(summary, summaries)):
+            time = f"{summary.end_s - summary.begin_s:.0f} s"
+            rows.append([*((summary.name, time) if number == 0 else ("", "")), *cells])
     lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, _TEXTS)]
     lines += [*missing_nodes(summaries), *_client_lines(summaries)]
     last = summaries[-1]
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
     return [*lines, "", *peaks] if peaks else lines
+
+
+def operation_rows(summary: PhaseSummary, summaries: Sequence[PhaseSummary]) -> list[list[str]]:
+    """Return a row for each operation that occurs in one of the summaries: its name, and its cells in this summary.
+
+    If there are others than reads and writes, a last row has the rate of all of them.
+    """
+    values = summary.values
+    shown = occurring(other.values for other in summaries)
+    rows = [
+        [
+            operation.title,
+            *(number_text(values.get(operation.word + name), digits) for name, _, digits in OPERATION_COLUMNS),
+            *(number_text(values.get(f"{operation.word}_{name}"), 0) for name in ERRORS),
+        ]
+        for operation in shown
+    ]
+    if not all(operation.is_usual for operation in shown):
+        rate = number_text(values.get(TOTAL_RATE), 0)
+        rows.append(["all operations", rate, *("" for _ in (*OPERATION_COLUMNS[1:], *ERRORS))])
+    return rows
 
 
 def missing_nodes(summaries: Sequence[PhaseSummary]) -> list[str]:

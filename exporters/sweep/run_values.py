@@ -1,20 +1,24 @@
 """Throughput, errors and latency of one run of a sweep, as the clients or the servers measured them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from collector.cassandra.requests import CONDITIONAL_WRITE, OPERATIONS
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientResult
 from collector.model import histogram
 from collector.model.histogram import Buckets
+from exporters.files.merged_rows import TOTAL
 from exporters.line.columns import MS
 from exporters.line.formulas import Cell
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.summary.client_values import combined_latency, phase_operations, rate_of
-from exporters.summary.phase_summary import ERRORS
+from exporters.summary.error_share import failed
 
 CLIENT, SERVER = "client", "server"
-"""Where values come from: the results of the load generators, or the servers' reads and writes."""
-_OPERATIONS = ("read", "write")
+"""Where values come from: the results of the load generators, or the servers' operations."""
+MERGED = tuple(operation for operation in OPERATIONS if operation.adds or operation.scope == CONDITIONAL_WRITE)
+"""The operations whose latencies are merged; with Paxos v1, the reads of conditional writes are among the reads."""
 
 
 @dataclass(frozen=True)
@@ -74,29 +78,33 @@ def server_run_values(
     """Return the values that servers measured.
 
     `measured` has the columns of the cluster for the measured phases (see `phase_values`), and `buckets` the histograms
-    of its reads and writes. `warm_up` has the columns for the warm-up, its length and that of the measured phases, in
-    seconds. As Cassandra does, this counts failed operations as operations.
+    of its operations in MERGED. `warm_up` has the columns for the warm-up, its length and that of the measured phases,
+    in seconds. As Cassandra does, this counts failed operations as operations.
     """
-    rate = _sum(measured, (f"{word}s_per_s" for word in _OPERATIONS))
+    rate = _total(measured, TOTAL_RATE, "_per_s")
     whole = None
     if warm_up is not None and rate is not None:
         columns, warm_up_s, measured_s = warm_up
-        before = _sum(columns, (f"{word}s_per_s" for word in _OPERATIONS))
+        before = _total(columns, TOTAL_RATE, "_per_s")
         whole = None if before is None else (before * warm_up_s + rate * measured_s) / (warm_up_s + measured_s)
-    counts = {word: _number(measured.get(f"{word}s")) for word in _OPERATIONS}
-    operations = _sum(measured, (f"{word}s" for word in _OPERATIONS))
-    means = [(count, _number(measured.get(f"{word}_mean_ms"))) for word, count in counts.items() if count]
-    known = [part for part in buckets if part is not None]
+    operations = _total(measured, TOTAL)
+    means = [
+        (count, _number(measured.get(f"{operation.word}_mean_ms")))
+        for operation in MERGED
+        if (count := _number(measured.get(operation.plural)))
+    ]
+    occurred = [operation.is_usual or bool(measured.get(operation.plural)) for operation in MERGED]
+    known = [part for part, is_needed in zip(buckets, occurred, strict=True) if part is not None and is_needed]
     return RunValues(
         SERVER,
         rate,
         whole,
         operations or 0.0,
         operations,
-        _sum(measured, (f"{word}_{name}" for word in _OPERATIONS for name in ERRORS)),
+        failed(measured),
         weighted_mean(means),
         SERVER if known else "",
-        buckets=histogram.merge(known) if len(known) == len(_OPERATIONS) else None,
+        buckets=histogram.merge(known) if len(known) == sum(occurred) else None,
     )
 
 
@@ -108,10 +116,10 @@ def weighted_mean(pairs: Sequence[tuple[float, float | None]]) -> float | None:
     return sum(weight * value for weight, value in pairs if value is not None) / weight
 
 
-def _sum(columns: Mapping[str, Cell], names: Iterable[str]) -> float | None:
-    """Return the sum of columns; None if one of them is unknown."""
-    values = [_number(columns.get(name)) for name in names]
-    return None if any(value is None for value in values) else sum(value for value in values if value is not None)
+def _total(columns: Mapping[str, Cell], name: str, end: str = "") -> float | None:
+    """Return a total over operations; None if the part of reads or of writes, `reads` plus `end`, is unknown."""
+    parts = [_number(columns.get(f"{operation.plural}{end}")) for operation in OPERATIONS if operation.is_usual]
+    return None if None in parts else _number(columns.get(name))
 
 
 def _number(cell: Cell) -> float | None:

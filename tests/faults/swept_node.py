@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from collector.cassandra.requests import ERRORS
 from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
-from exporters.summary.phase_summary import ERRORS
 from tests.collector.cluster.recorded_nodes import METRICS, busy, record
 from tests.faults.recording_agent import Node, serving
 

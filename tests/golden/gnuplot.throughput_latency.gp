@@ -57,7 +57,7 @@ set tmargin at screen 0.9086; set bmargin at screen 0.1171
 unset logscale x
 set xrange [0:2000]
 set xtics ('0' 0, '500' 500, '1000' 1000, '1500' 1500, '2000' 2000)
-set xlabel 'cluster reads and writes, operations/s' tc rgb ink
+set xlabel 'operations/s of the cluster' tc rgb ink
 set label 9001 'read latency, ms' at screen 0.0133, screen 0.5129 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y
@@ -77,7 +77,7 @@ set tmargin at screen 0.9086; set bmargin at screen 0.1171
 unset logscale x
 set xrange [0:2000]
 set xtics ('0' 0, '500' 500, '1000' 1000, '1500' 1500, '2000' 2000)
-set xlabel 'cluster reads and writes, operations/s' tc rgb ink
+set xlabel 'operations/s of the cluster' tc rgb ink
 set label 9001 'write latency, ms' at screen 0.4450, screen 0.5129 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cli.runs.command.output_observer import OutputObserver
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.live.frame import Frame
 from exporters.live.history import History
-from exporters.live.live_columns import value
+from exporters.live.live_columns import other_operations, value
 
 ERRORS = ("read_timeouts_per_s", "write_timeouts_per_s", "unavailables_per_s")
-COLUMNS = frozenset({"reads_per_s", "read_p99_ms", "writes_per_s", "write_p99_ms", *ERRORS})
+COLUMNS = frozenset({"reads_per_s", "read_p99_ms", "writes_per_s", "write_p99_ms", TOTAL_RATE, *ERRORS})
 # Minimum time between redraws: while the line is visible, and after output has erased it.
 REDRAW_S, AFTER_OUTPUT_S = 0.5, 0.1
 ERASE = "\r\x1b[K"
@@ -94,9 +95,11 @@ def status_text(frame: Frame | None, elapsed_s: float) -> str:
         return "-" if cell is None else f"{cell:,.{digits}f}"
 
     errors = [cell for name in ERRORS if (cell := value(frame.cluster, name)) is not None]
+    all_operations = [f"all operations {number(TOTAL_RATE)}/s"] if other_operations(frame.cluster) else []
     return "  ".join(
         (
             time_text,
+            *all_operations,
             f"reads {number('reads_per_s')}/s p99 {number('read_p99_ms', 2)} ms",
             f"writes {number('writes_per_s')}/s p99 {number('write_p99_ms', 2)} ms",
             f"errors {f'{sum(errors):,.0f}' if errors else '-'}/s",

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from collector.cassandra.requests import OPERATIONS
 from collector.clients.client_result import ClientResult
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import Merged
 from collector.model.histogram import Buckets
 from collector.runs.run import RunPhase
 from exporters.files.merged_rows import Choice, table_of
-from exporters.gnuplot.merged_run import OPERATIONS, NodeRows, operation_buckets
+from exporters.gnuplot.merged_run import NodeRows, operation_buckets
 from exporters.gnuplot.overlay.aligned_runs import PhaseRows
 from exporters.gnuplot.overlay.client_phases import phase_client
 from exporters.gnuplot.plot_data import Row
@@ -23,11 +24,11 @@ def merged_phases(
 ) -> list[PhaseRows]:
     """Return the rows and the client results of each phase; the spans of `grid` are the phases."""
     rows: list[dict[int, Row]] = [{} for _ in phases]
-    buckets: list[dict[str, dict[int, Buckets]]] = [{name: {} for name in OPERATIONS} for _ in phases]
+    buckets: list[dict[str, dict[int, Buckets]]] = [{operation.word: {} for operation in OPERATIONS} for _ in phases]
     for index, sample in merged.cluster.items():
         phase, number = grid.span_of(index), grid.number_in_span(index)
         rows[phase][number] = table_of(choice).cluster_row(sample, len(merged.nodes))
-        for operation in OPERATIONS:
+        for operation in (operation.word for operation in OPERATIONS):
             histogram = operation_buckets(choice, sample.sample, operation)
             if histogram is not None:
                 buckets[phase][operation][number] = histogram

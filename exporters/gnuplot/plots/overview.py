@@ -1,6 +1,10 @@
 """Plots the cluster's operations, latency, GC, compactions, CPU, disk and network on one time axis."""
 
+from collections.abc import Sequence
+
+from collector.cassandra.requests import OPERATIONS, Operation
 from exporters.gnuplot.data_files import Columns, Values, has_isolated, present, series, thinned
+from exporters.gnuplot.plot_colours import OPERATION_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.gnuplot.plot_panel import Line, LineStyle, axis, column, legend, lines_panel, plot, stack
@@ -23,6 +27,7 @@ _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait
 _DISK = ("disk_read_mb_per_s", "disk_write_mb_per_s")
 _NETWORK = ("net_rx_kbit_per_s", "net_tx_kbit_per_s")
 _OPERATIONS = ("reads_per_s", "writes_per_s")
+_OTHERS = [operation for operation in OPERATIONS if not operation.is_usual]
 _COLUMNS = (
     *("nodes", *_OPERATIONS),
     *(f"{word}_{statistic}_ms" for word in ("read", "write") for statistic, _ in _LATENCY),
@@ -32,9 +37,9 @@ _COLUMNS = (
 )
 
 
-def size(_: Run) -> tuple[int, int]:
+def size(run: Run) -> tuple[int, int]:
     """Return the default width and height in pixels."""
-    return 1200, 1500
+    return 1200, 1700 if _others(run) else 1500
 
 
 def draw(page: Page) -> Drawing:
@@ -43,15 +48,18 @@ def draw(page: Page) -> Drawing:
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
     timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     top = inside.top + timeline.height
-    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), PANELS)
+    others = _others(run)
+    area = Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    boxes = iter(stack(area, PANELS + bool(others)))
     panels = [
-        ("Operations; the sum over all nodes is bold.", _operations(page, boxes[0], data)),
-        ("Read latency across all nodes.", _latency(page, boxes[1], data, "read")),
-        ("Write latency across all nodes.", _latency(page, boxes[2], data, "write")),
-        ("Garbage collection and pending compactions.", _upkeep(page, boxes[3], data)),
-        ("CPU, stacked.", _cpu(page, boxes[4], data)),
-        ("Disk.", _machine(page, boxes[5], data, "disk, MiB/s", _DISK, ("read", "written"))),
-        ("Network.", _machine(page, boxes[6], data, "network, Mbit/s", _NETWORK, ("received", "sent"))),
+        ("Operations; the sum over all nodes is bold.", _operations(page, next(boxes), data, others)),
+        ("Read latency across all nodes.", _latency(page, next(boxes), data, "read")),
+        ("Write latency across all nodes.", _latency(page, next(boxes), data, "write")),
+        *([("p99 of other operations across all nodes.", _tails(page, next(boxes), data, others))] if others else []),
+        ("Garbage collection and pending compactions.", _upkeep(page, next(boxes), data)),
+        ("CPU, stacked.", _cpu(page, next(boxes), data)),
+        ("Disk.", _machine(page, next(boxes), data, "disk, MiB/s", _DISK, ("read", "written"))),
+        ("Network.", _machine(page, next(boxes), data, "network, Mbit/s", _NETWORK, ("received", "sent"))),
     ]
     commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines(), *x_axis.commands(labels=False)]
     for index, (about, panel) in enumerate(panels):
@@ -68,7 +76,8 @@ def draw(page: Page) -> Drawing:
 
 def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
-    columns |= {name: series(run, CLUSTER, name) for name in _COLUMNS}
+    others = [name for operation in _others(run) for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")]
+    columns |= {name: series(run, CLUSTER, name) for name in (*_COLUMNS, *others)}
     if 1 < len(run.nodes) <= MAX_NODES:
         for name in _OPERATIONS:
             for number, node in enumerate(run.nodes, 1):
@@ -76,17 +85,36 @@ def _data(run: Run, limit: int) -> Columns:
     return thinned(columns, limit, [f"cpu_{part}_pct" for part, _ in _CPU])
 
 
-def _operations(page: Page, box: Box, data: Columns) -> list[str]:
-    node_items = list(data.items())[1 + len(_COLUMNS) :]
+def _others(run: Run) -> list[Operation]:
+    """Return the operations other than reads and writes that occur."""
+    return [operation for operation in _OTHERS if any(present(series(run, CLUSTER, f"{operation.plural}_per_s")))]
+
+
+def _other_style(operation: Operation) -> LineStyle:
+    return LineStyle(*OPERATION_STYLES[operation.word])
+
+
+def _tails(page: Page, box: Box, data: Columns, others: Sequence[Operation]) -> list[str]:
+    names = {operation: f"{operation.word}_p99_ms" for operation in others}
+    lines = [Line(op.title, column(name), data[name], _other_style(op)) for op, name in names.items()]
+    return lines_panel(page, box, "p99, ms", lines, log=True)
+
+
+def _operations(page: Page, box: Box, data: Columns, others: Sequence[Operation]) -> list[str]:
+    first = 1 + len(_COLUMNS) + 2 * len(others)
+    node_items = list(data.items())[first:]
     lines = []
     for number, (_, values) in enumerate(node_items):
         word = "reads" if 2 * number < len(node_items) else "writes"
         title = f"{word}, each node" if 2 * number in (0, len(node_items)) else ""
         style = LineStyle(word, dash="solid" if word == "reads" else "'-'", width=0.7)
-        lines.append(Line(title, f"column({2 + len(_COLUMNS) + number})", values, style))
+        lines.append(Line(title, f"column({1 + first + number})", values, style))
     for name, point in zip(_OPERATIONS, (7, 9), strict=True):
         word = name.partition("_")[0]
         lines.append(Line(f"{word}, sum", column(name), data[name], LineStyle(word, point, width=2.4)))
+    for operation in others:
+        name = f"{operation.plural}_per_s"
+        lines.append(Line(f"{operation.title}, sum", column(name), data[name], _other_style(operation)))
     return lines_panel(page, box, "operations/s", lines)
 
 

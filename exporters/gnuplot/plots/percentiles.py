@@ -3,9 +3,11 @@
 from collections.abc import Collection
 from math import floor, log10
 
+from collector.cassandra.requests import OPERATIONS
 from collector.model.histogram import Buckets, highest, merge, quantile
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns, present
+from exporters.gnuplot.plot_colours import OPERATION_STYLES
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, duration_text, span_text
 from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot
@@ -14,7 +16,7 @@ from exporters.gnuplot.text_escaping import quoted
 _STEPS = 20
 # Maximum length of the axis, in decades: nine decades end at 99.9999999% (all but one of a billion operations).
 _MAX_DECADES = 9.0
-_WORDS = (("read", "reads", 7), ("write", "writes", 9))
+_TITLES = {operation.word: operation.title for operation in OPERATIONS}
 _NAMED = (0.0, 50.0, 90.0, 95.0)
 _MS = 1000.0
 
@@ -27,22 +29,25 @@ def size(_: Run) -> tuple[int, int]:
 def draw(page: Page) -> Drawing:
     run, inside = page.run, page.inside
     box = Box(LEFT_PX, inside.top + 12, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
-    merged = {word: total_buckets(run, word) for word, _, _ in _WORDS}
+    totals = {operation.word: total_buckets(run, operation.word) for operation in OPERATIONS}
+    operations = [operation for operation in OPERATIONS if operation.is_usual or totals[operation.word]]
+    merged = {operation.word: totals[operation.word] for operation in operations}
     data = curves(merged)
     values = [value for word in merged for value in present(data[f"{word}_ms"])]
     last = max((decades(buckets) for buckets in merged.values() if buckets), default=2.0)
     parts = [
         f"{page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms')) with linespoints"
-        f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {_STEPS // 2} title {quoted(_title(colour, buckets))}"
-        for word, colour, point in _WORDS
-        if (buckets := merged[word])
+        f" lc rgb {colour} lw 2 pt {point} ps 0.9*dot pi {_STEPS // 2} title {quoted(_title(operation.title, buckets))}"
+        for operation in operations
+        if (buckets := merged[word := operation.word])
+        for colour, point in [OPERATION_STYLES[word]]
     ]
     parts += [
         f"for [i=1:hover] {page.data} using (-log10(1 - column('percentile')/100)):(column('{word}_ms'))"
-        rf":(sprintf('%.7g%% of {words}:\n%.4g ms or less', column('percentile'), column('{word}_ms')))"
+        rf":(sprintf('%.7g%% of {operation.title}:\n%.4g ms or less', column('percentile'), column('{word}_ms')))"
         f" with labels {HOVER} notitle"
-        for word, words, _ in _WORDS
-        if merged[word]
+        for operation in operations
+        if merged[word := operation.word]
     ]
     commands = [
         *page.labels(f"{span_text(run)}; {_warm_up_text(run)}{_longest(merged)}"),
@@ -82,7 +87,7 @@ def _warm_up_text(run: Run) -> str:
 
 def _longest(merged: dict[str, Buckets | None]) -> str:
     counted = [
-        f"{word}s {value_axis.short(longest * _MS)} ms"
+        f"{_TITLES[word]} {value_axis.short(longest * _MS)} ms"
         for word, buckets in merged.items()
         if buckets and (longest := highest(buckets)) is not None
     ]

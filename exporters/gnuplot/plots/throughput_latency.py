@@ -9,6 +9,7 @@ from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot, side_by_side
 from exporters.gnuplot.plots.percentiles import in_warm_up
+from exporters.line.operation_columns import TOTAL_RATE
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
 _QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
@@ -38,7 +39,7 @@ def draw(page: Page) -> Drawing:
             f"# {word.capitalize()}s.",
             *page.margins(box),
             *x_axis.commands("x"),
-            "set xlabel 'cluster reads and writes, operations/s' tc rgb ink",
+            "set xlabel 'operations/s of the cluster' tc rgb ink",
             *axis(page, box, f"{word} latency, ms", scale),
             *(legend(page, box) if word == "write" else ["unset key"]),
             *plot(_plots(page, data, word)),
@@ -49,13 +50,12 @@ def draw(page: Page) -> Drawing:
 
 def _data(page: Page) -> Columns:
     run = page.run
-    reads, writes = (series(run, CLUSTER, name) for name in ("reads_per_s", "writes_per_s"))
     fewer = page.missing.incomplete
     state = [
         _INCOMPLETE if fewer[index] else _WARM_UP if in_warm_up(run, time_s) else _COUNTED
         for index, time_s in enumerate(run.times)
     ]
-    columns: dict[str, Values] = {"time": list(run.times), "state": state, "operations_per_s": sums(reads, writes)}
+    columns: dict[str, Values] = {"time": list(run.times), "state": state, TOTAL_RATE: series(run, CLUSTER, TOTAL_RATE)}
     for word in ("read", "write"):
         for q, _, _ in _QUANTILES:
             columns[f"{word}_{q}_ms"] = series(run, CLUSTER, f"{word}_{q}_ms")
@@ -80,14 +80,6 @@ def _visible(columns: Columns) -> Columns:
             covered |= points
             kept.append(row)
     return dict(zip(columns, map(list, zip(*kept, strict=True)), strict=True)) if kept else columns
-
-
-def sums(reads: Values, writes: Values) -> list[float | None]:
-    """Return the sums of reads and writes; if one of the two has no values at all, return the other."""
-    pairs = zip(reads, writes, strict=True)
-    if present(reads) and present(writes):
-        return [read + write if read is not None and write is not None else None for read, write in pairs]
-    return [write if read is None else read for read, write in pairs]
 
 
 def _plots(page: Page, data: Columns, word: str) -> Sequence[str]:

@@ -5,7 +5,7 @@ from exporters.gnuplot.data_files import Values, present, series
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plots.percentiles import in_warm_up
-from exporters.gnuplot.plots.throughput_latency import sums
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.charts.svg_shapes import dots
 from exporters.report.charts.time_chart import MS
@@ -21,8 +21,7 @@ def scatter_chart(run: Run) -> Chart | None:
     Intervals outside measured phases, and those in which a node is missing, are left out.
     """
     incomplete = missing(run).incomplete
-    reads, writes = (series(run, CLUSTER, name) for name in ("reads_per_s", "writes_per_s"))
-    rates = sums(reads, writes)
+    rates = series(run, CLUSTER, TOTAL_RATE)
     kept = sorted(
         (rate, index)
         for index, (rate, time_s) in enumerate(zip(rates, run.times, strict=True))
@@ -43,7 +42,7 @@ def scatter_chart(run: Run) -> Chart | None:
     return Chart(
         "scatter",
         "Latency against throughput",
-        f"cluster reads and writes, operations/s; a dot covers {run.interval_s:g} s",
+        f"operations/s of the cluster; a dot covers {run.interval_s:g} s",
         [panel for word in ("read", "write") for panel in _panels(word, lines, x)],
         [
             Tic(WIDTH * (tic - x_scale.low) / width, value_axis.short(tic), index % 2 == 1)

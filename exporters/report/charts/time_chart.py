@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
+from collector.cassandra.requests import OPERATIONS
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Values, present, series
 from exporters.gnuplot.event_marks import groups
 from exporters.gnuplot.missing_nodes import Gap
-from exporters.gnuplot.plot_data import Mark, Run
+from exporters.gnuplot.plot_colours import OPERATION_STYLES
+from exporters.gnuplot.plot_data import CLUSTER, Mark, Run
 from exporters.gnuplot.time_axis import TimeAxis, time_axis
 from exporters.gnuplot.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
@@ -63,6 +65,20 @@ def node_lines(run: Run, node: str) -> list[TimeLine]:
         TimeLine(NAMES[name], unit, NAMES[name].split()[0].removesuffix("s") + "s", run.times, series(run, node, name))
         for name, unit in COLUMNS.items()
     ]
+
+
+def other_lines(run: Run) -> tuple[list[TimeLine], list[TimeLine]]:
+    """Return the lines of the rates and of the p99 of the cluster's operations other than reads and writes."""
+    rates, tails = [], []
+    for operation in OPERATIONS:
+        per_s = series(run, CLUSTER, f"{operation.plural}_per_s")
+        if operation.is_usual or not any(per_s):
+            continue
+        style, title = OPERATION_STYLES[operation.word][0], operation.title
+        p99_ms = series(run, CLUSTER, f"{operation.word}_p99_ms")
+        rates.append(TimeLine(title, OPERATIONS_PER_S, style, run.times, per_s))
+        tails.append(TimeLine(f"{title} p99", MS, style, run.times, p99_ms))
+    return rates, tails
 
 
 def time_chart(

@@ -3,7 +3,7 @@
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.plot_data import CLUSTER, Mark
 from exporters.report.charts.client_lines import client_lines
-from exporters.report.charts.time_chart import Annotations, TimePanel, node_lines, time_chart
+from exporters.report.charts.time_chart import Annotations, TimePanel, node_lines, other_lines, time_chart
 from exporters.report.report_blocks import Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text, shown
@@ -19,14 +19,14 @@ def over_time(data: ReportData) -> Section:
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else 0.0
     client = client_lines(data.results, begin_s, end_s, run.interval_s)
-    server = node_lines(run, CLUSTER)
+    server, (other_rates, other_tails) = node_lines(run, CLUSTER), other_lines(run)
     missing_nodes = missing(run)
     gaps = missing_nodes.gaps
     panels = [
         TimePanel("client throughput, operations/s", client[:1]),
         TimePanel("client p99, ms", client[1:], log=True),
-        TimePanel("server throughput, operations/s", server[:2]),
-        TimePanel("server p99, ms", server[2:], log=True),
+        TimePanel("server throughput, operations/s", [*server[:2], *other_rates]),
+        TimePanel("server p99, ms", [*server[2:], *other_tails], log=True),
     ]
     texts = [
         f"{gap.text(len(run.nodes))} from {clock_text(gap.begin_s, run.zone_s)} to {clock_text(gap.end_s, run.zone_s)}"

@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 
+from collector.cassandra.requests import ERRORS
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import Cost, ReportData
 from exporters.report.report_texts import shown, value_text
 from exporters.report.sections.verdict import latency_text
-from exporters.summary.phase_summary import ERRORS, PhaseSummary
-from exporters.summary.summary_text import CLIENT_COLUMNS, OPERATION_COLUMNS, missing_nodes, number_text
+from exporters.summary.phase_summary import PhaseSummary
+from exporters.summary.summary_text import (
+    CLIENT_COLUMNS,
+    OPERATION_COLUMNS,
+    missing_nodes,
+    number_text,
+    operation_rows,
+)
 
 _SECONDS_PER_HOUR, _MILLION = 3600, 1_000_000
 
@@ -32,15 +40,9 @@ def phase_tables(data: ReportData) -> Section:
 
 def _server(phases: Sequence[PhaseSummary]) -> Table:
     rows = [
-        [
-            shown(phase.name),
-            f"{operation}s",
-            f"{phase.end_s - phase.begin_s:.0f} s",
-            *(number_text(phase.values.get(operation + name), digits) for name, _, digits in OPERATION_COLUMNS),
-            *(number_text(phase.values.get(f"{operation}_{name}"), 0) for name in ERRORS),
-        ]
+        [shown(phase.name), title, f"{phase.end_s - phase.begin_s:.0f} s", *cells]
         for phase in phases
-        for operation in ("read", "write")
+        for title, *cells in operation_rows(phase, phases)
     ]
     header = ["phase", "", "time", *(name for _, name, _ in OPERATION_COLUMNS), *ERRORS]
     return Table("On the server; latencies in ms", header, rows, 2)
@@ -85,6 +87,5 @@ def _rate(phase: PhaseSummary) -> tuple[float | None, str]:
     completed = phase.values.get("client_ops_per_s")
     if isinstance(completed, int | float):
         return completed, "client"
-    rates = [phase.values.get(name) for name in ("reads_per_s", "writes_per_s")]
-    known = [rate for rate in rates if isinstance(rate, int | float)]
-    return (sum(known) if known else None), "server"
+    rate = phase.values.get(TOTAL_RATE)
+    return (rate if isinstance(rate, int | float) else None), "server"

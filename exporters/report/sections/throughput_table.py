@@ -5,20 +5,22 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean
 
+from collector.cassandra.requests import OPERATIONS
 from collector.clients.client_result import ClientResult
 from collector.clients.sound_results import TOLERANCE
 from collector.printable import count_text
 from exporters.gnuplot.data_files import present, series
 from exporters.gnuplot.plot_data import CLUSTER, Run
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text
 from exporters.summary.client_points import client_points
 from exporters.summary.client_span import TOLERANCE_S
-from exporters.summary.phase_summary import PhaseSummary
+from exporters.summary.phase_summary import PhaseSummary, occurring
 from exporters.summary.summary_text import number_text
 
-_SERVER_ROWS = {"reads_per_s": "server reads/s", "writes_per_s": "server writes/s"}
+_SERVER_ROWS = {f"{operation.plural}_per_s": f"server {operation.title}/s" for operation in OPERATIONS}
 _HEADER = ("", "time", "average", "lowest", "at", "highest", "at")
 # Rates that cover more intervals than this include a time in which a node did not answer. The times between readings
 # vary by less.
@@ -47,7 +49,9 @@ def throughput_table(data: ReportData, incomplete: Sequence[bool]) -> list[Block
     complete = [index for index in inside if not incomplete[index] and not _is_too_long(lengths_s[index], run)]
     mean_lengths_s = _mean_lengths_s(run)
     server = []
-    for column, name in _SERVER_ROWS.items():
+    has_others = any(not operation.is_usual for operation in occurring([total.values]))
+    rows_shown = {**_SERVER_ROWS, **({TOTAL_RATE: "server operations/s"} if has_others else {})}
+    for column, name in rows_shown.items():
         rates = series(run, CLUSTER, column)
         if any(rates[index] for index in inside):
             intervals = [*_intervals((run.times[index], mean_lengths_s[index], rates[index]) for index in complete)]

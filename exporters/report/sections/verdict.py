@@ -1,20 +1,21 @@
 """The first section: how the run ended, its throughput and p99, and everything that went wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import join
 
+from collector.cassandra.requests import ERRORS, OPERATIONS
 from collector.clients.load_span import outside_notes
 from collector.printable import count_text
 from collector.runs.run import Run
 from exporters.comparison.run_settings import RunSettings, setting_pairs
+from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import list_text, shown, value_text
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.summary.phase_summary import ERRORS, PhaseSummary
+from exporters.summary.error_share import failed
+from exporters.summary.phase_summary import PhaseSummary, occurring
 from exporters.summary.summary_text import number_text
-
-_WORDS = ("read", "write")
 
 
 def verdict(data: ReportData) -> Section:
@@ -63,12 +64,23 @@ def latency_text(summary: PhaseSummary) -> str:
 
 def _server(total: PhaseSummary) -> str:
     parts = []
-    for word in _WORDS:
-        rate, p99 = total.values.get(f"{word}s_per_s"), total.values.get(f"{word}_p99_ms")
+    operations = occurring([total.values])
+    for operation in operations:
+        rate, p99 = (total.values.get(f"{operation.word}{end}") for end in ("s_per_s", "_p99_ms"))
         if isinstance(rate, int | float):
             tail = f" (p99 {number_text(p99, 2)} ms)" if isinstance(p99, int | float) else ""
-            parts.append(f"{rate:,.0f} {word}s/s{tail}")
-    return f"The cluster served {' and '.join(parts)}." if parts else "The cluster's throughput is unknown."
+            parts.append(f"{rate:,.0f} {operation.title}/s{tail}")
+    if not parts:
+        return "The cluster's throughput is unknown."
+    rate = total.values.get(TOTAL_RATE)
+    if all(operation.is_usual for operation in operations) or not isinstance(rate, int | float):
+        return f"The cluster served {_and(parts)}."
+    return f"The cluster served {rate:,.0f} operations/s: {_and(parts)}."
+
+
+def _and(parts: Sequence[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _problems(data: ReportData) -> Iterator[str]:
@@ -127,7 +139,11 @@ def _errors(total: PhaseSummary) -> Iterator[str]:
 
 def _server_errors(total: PhaseSummary) -> dict[str, float]:
     """Return the known numbers of errors by kind, such as `read timeouts`."""
-    values = {f"{word} {name}": total.values.get(f"{word}_{name}") for word in _WORDS for name in ERRORS}
+    values = {
+        f"{operation.title.removesuffix('s')} {name}": total.values.get(f"{operation.word}_{name}")
+        for operation in OPERATIONS
+        for name in ERRORS
+    }
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
 
 
@@ -142,7 +158,7 @@ def _passed_checks(data: ReportData) -> Iterator[str]:
     if total is not None and total.values.get("client_errors_per_s") == 0:
         yield "Clients saw no errors."
     counts = _server_errors(total) if total else {}
-    if len(counts) == len(_WORDS) * len(ERRORS) and not any(counts.values()):
+    if failed(total.values if total else {}) is not None and not any(counts.values()):
         *first, last = ERRORS
         yield f"No {', '.join(first)} or {last} on the server."
     if data.lost and not any(data.lost.values()):

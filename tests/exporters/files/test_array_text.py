@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from collector.cassandra.requests import PAXOS_V2
 from collector.catalogue import CATALOGUE
 from collector.cluster.arrays import Floats, Ints
 from collector.cluster.grid import Grid
@@ -52,9 +53,10 @@ SERIES = sorted(
     | {
         OPERATIONS.series(metric, operation)
         for metric in (OPERATIONS.count, OPERATIONS.total, OPERATIONS.duration)
-        for operation in ("Read", "Write")
+        for operation in ("Read", "Write", "RangeSlice", "CASRead", "CASWrite")
     }
-    | {(COLLECTIONS, "Young"), (COLLECTIONS, "Old")}
+    | {(COLLECTIONS, "G1 Young Generation"), (COLLECTIONS, "ZGC Pauses"), (COLLECTIONS, "ZGC Cycles")}
+    | {(PAXOS_V2.metric.name,)}
 )
 
 
@@ -74,7 +76,7 @@ def nodes(draw: st.DrawFn) -> NodeColumns:
             increase = numbers(st.just(0.0) | st.floats(0, 1e9) | st.integers(0, 10**9).map(float))
             sums.counters[series] = increase * is_known, numbers(st.sampled_from([5.0, 5.0, 4.997])) * is_known
         elif kind is Kind.GAUGE:
-            total = numbers(st.floats(-1e9, 1e9) | st.just(inf))
+            total = numbers(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 1.0, inf]))
             sums.gauges[series] = is_known.astype(np.int64), total, total - 1, total + 0.5
         elif kind is Kind.HISTOGRAM:
             sums.histograms[series] = {

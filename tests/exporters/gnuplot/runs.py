@@ -89,6 +89,9 @@ def synthetic(
             "nodes_missing": len(nodes) - len(parts),
             "interval_s": 1.0,
         }
+        cluster["operations_per_s"] = sum(
+            float(row["reads_per_s"] or 0) + float(row["writes_per_s"] or 0) for row in parts
+        )
         for word in ("read", "write"):
             merged = merge([node_buckets[word] for node_buckets in at.values()]) if at else None
             buckets[word].append(merged)

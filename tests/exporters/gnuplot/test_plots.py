@@ -148,7 +148,7 @@ def test_points_in_the_warm_up_or_with_missing_nodes_have_their_own_states() -> 
 
 
 def test_identical_points_of_long_runs_are_drawn_once() -> None:
-    row = {"reads_per_s": 5.0, "read_p95_ms": 1.0, "read_p99_ms": 2.0}
+    row = {"operations_per_s": 5.0, "read_p95_ms": 1.0, "read_p99_ms": 2.0}
     run = Run("r", 1.0, [float(index) for index in range(5000)], {CLUSTER: [row] * 5000})
     assert files(run, "throughput_latency")["operations_per_s"] == [5.0]
 

@@ -148,6 +148,50 @@ def test_a_hit_ratio_covers_the_interval_and_is_absent_without_requests() -> Non
     assert columns["chunk_cache_hit_pct"] is None
 
 
+COUNTED = {"Read": 187.0, "Write": 166.0, "RangeSlice": 53.0, "CASRead": 19.0, "CASWrite": 83.0, "ViewWrite": 15.0}
+
+
+@pytest.mark.parametrize(("variant", "total"), [(None, 406.0), (0.0, 406.0), (1.0, 489.0)])
+def test_the_total_counts_no_operation_twice(variant: float | None, total: float) -> None:
+    # Serial reads are reads, and so are the reads of conditional writes, except with Paxos v2. View writes are writes.
+    values: dict[Series, Derived] = {
+        ("cassandra_client_requests_total", scope): rate(per_s) for scope, per_s in COUNTED.items()
+    }
+    columns = cells_of(values if variant is None else {**values, ("cassandra_paxos_v2",): variant})
+    assert columns["operations_per_s"] == pytest.approx(total)
+    assert [columns[f"{word}s_per_s"] for word in ("read", "range_read", "cas_write")] == [187.0, 53.0, 83.0]
+    assert columns["accord_reads_per_s"] is None
+
+
+def test_each_operation_has_its_latencies_and_errors() -> None:
+    scope = "RangeSlice"
+    columns = cells_of(
+        {
+            ("cassandra_client_requests_total", scope): Rate(100.0, 2.0),
+            ("cassandra_client_request_seconds_total", scope): Rate(1.0, 2.0),
+            ("cassandra_client_request_duration_seconds", scope): durations({28: 100}),
+            ("cassandra_client_request_timeouts_total", scope): rate(2),
+            ("cassandra_client_request_failures_total", scope): rate(1),
+        }
+    )
+    assert columns["range_read_mean_ms"] == pytest.approx(10.0)
+    latencies = [columns[f"range_read_{name}_ms"] for name in ("p50", "p95", "p99", "max")]
+    assert latencies == pytest.approx([0.341, 0.37, 0.372, 0.372], rel=0.01)
+    assert columns["range_read_errors_per_s"] == 3
+    assert columns["read_errors_per_s"] is None
+
+
+def test_range_reads_of_a_keyspace_are_local_and_count_in_its_total() -> None:
+    view = View(Operations("ks"), wide=True)
+    names = (("Read", 5), ("Write", 3), ("Range", 2))
+    columns = cells_of(
+        {("cassandra_keyspace_operations_total", "ks", name): rate(per_s) for name, per_s in names}, view
+    )
+    assert columns["range_reads_per_s"] == 2
+    assert columns["operations_per_s"] == 10
+    assert columns["cas_writes_per_s"] is None
+
+
 def test_an_idle_node_has_a_rate_but_no_latency() -> None:
     columns = cells_of(
         {

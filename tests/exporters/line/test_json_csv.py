@@ -28,7 +28,14 @@ DOCUMENTED = [
     *("compactions_pending", "percentiles", "events", "late_ms", "source", "cassandra_age_s"),
 ]
 # Names added later come after the names above.
-ADDED = ["cpu_nice_pct"]
+STATISTICS = ("s_per_s", "_mean_ms", "_p50_ms", "_p95_ms", "_p99_ms", "_max_ms")
+OTHERS = ("range_read", "cas_read", "cas_write", "view_write", "accord_read", "accord_write")
+ADDED = [
+    "cpu_nice_pct",
+    "operations_per_s",
+    *(f"{word}{statistic}" for word in OTHERS for statistic in STATISTICS),
+    *(f"{word}_errors_per_s" for word in ("read", "write", *OTHERS)),
+]
 ALWAYS = {"time", "node", "percentiles", "events", "late_ms", "disk", "net_interface"}
 VIEWS = [
     plain(),

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from collector.cassandra.requests import OPERATIONS
 from collector.catalogue import CATALOGUE
 from collector.cluster.live.sanitise import sanitised
+from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
@@ -27,7 +29,12 @@ def full_sample() -> Sample:
         ("cassandra_cache_hits_total", "RowCache"): Rate(30.0, 1.0),
         ("cassandra_cache_requests_total", "RowCache"): Rate(40.0, 1.0),
     }
-    for operation, count in (("Read", 100.0), ("Write", 200.0)):
+    bounds = upper_bounds_of("seconds", 128)
+    for number, operation in enumerate((operation.scope for operation in OPERATIONS), 1):
+        count = 100.0 * number
+        if number > 2:
+            counts = tuple(3 if index in (20, 30) else 0 for index in range(len(bounds)))
+            more["cassandra_client_request_duration_seconds", operation] = Buckets(bounds, counts)
         more["cassandra_local_operations_total", operation] = Rate(count, 1.0)
         more["cassandra_local_operation_seconds_total", operation] = Rate(count * 0.003, 1.0)
         for quantile in ("0.5", "0.95", "0.99"):

@@ -218,3 +218,13 @@ def test_the_time_is_that_which_has_passed_if_the_nodes_intervals_differ() -> No
         assert isinstance(row, dict)
         row["interval_s"] = 1.2
     assert rows_of(data_of(run))["server reads/s"][:2] == ["100 s", "40"]
+
+
+def test_other_operations_have_rows_and_a_total_if_they_occur() -> None:
+    run = merged([10.0, 30.0])
+    cluster = [{**row, "range_reads_per_s": 5.0, "operations_per_s": 25.0} for row in run.rows[CLUSTER] if row]
+    run = replace(run, rows={**run.rows, CLUSTER: cluster})
+    total = PhaseSummary("main", 0.0, 1000.0, {"range_reads": 10}, {})
+    rows = rows_of(replace(data_of(run), phases=[total]))
+    assert rows["server range reads/s"][:2] == ["2 s", "5"]
+    assert rows["server operations/s"][:2] == ["2 s", "25"]

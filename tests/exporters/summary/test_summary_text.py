@@ -41,6 +41,21 @@ def test_the_text_has_a_row_per_phase_and_operation() -> None:
         golden.check("run_summary.txt", "\n".join(summary_lines(phases)) + "\n")
 
 
+def test_operations_that_occur_in_a_phase_have_rows_and_a_total() -> None:
+    others = {"range_reads": 500, "range_reads_per_s": 50.0, "range_read_p99_ms": 3.0, "cas_writes": 0}
+    phases = [
+        PhaseSummary("main", 1000.0, 1060.0, VALUES, {}),
+        PhaseSummary("scan", 1060.0, 1120.0, {**VALUES, **others, "operations_per_s": 43_259.6}, {}),
+    ]
+    rows = [line.split("  ") for line in summary_lines(phases)[2:]]
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert [row[2 if number % 4 == 0 else 0] for number, row in enumerate(cells)] == [
+        *("reads", "writes", "range reads", "all operations") * 2
+    ]
+    assert cells[6] == ["range reads", "50", "-", "-", "-", "3.00", "-", "-", "-", "-", "-"]
+    assert cells[7] == ["all operations", "43,260"]
+
+
 def test_a_run_without_complete_intervals_has_a_message_instead_of_a_table() -> None:
     assert summary_lines([]) == ["no phase is long enough to contain a complete interval"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.model.histogram import Buckets
-from exporters.sweep.run_values import CLIENT, SERVER, RunValues, client_run_values, server_run_values
+from exporters.sweep.run_values import CLIENT, MERGED, SERVER, RunValues, client_run_values, server_run_values
 from exporters.sweep.run_values_json import content_of_values, values_of_content
 
 NUMBERS = st.none() | st.floats(0, 1e9)
@@ -36,6 +36,8 @@ VALUES = st.builds(
     ),
 )
 COLUMNS = {
+    "operations_per_s": 150,
+    "operations": 1500,
     "reads_per_s": 100,
     "writes_per_s": 50,
     "reads": 1000,
@@ -44,7 +46,9 @@ COLUMNS = {
     "write_mean_ms": 4.0,
     **{f"{word}_{name}": 1 for word in ("read", "write") for name in ("timeouts", "unavailables", "failures")},
 }
-BUCKETS = (Buckets((0.001, inf), (1000.0, 0.0)), Buckets((0.001, inf), (0.0, 500.0)))
+READS, WRITES = Buckets((0.001, inf), (1000.0, 0.0)), Buckets((0.001, inf), (0.0, 500.0))
+# There are no other operations.
+BUCKETS = (READS, WRITES, *[None] * (len(MERGED) - 2))
 
 
 @given(VALUES)
@@ -87,8 +91,9 @@ def test_a_client_without_an_interval_in_the_measured_phases_has_no_values() -> 
     assert values.whole_ops_per_s == 10.0
 
 
-def test_servers_are_measured_by_their_reads_and_writes() -> None:
-    values = server_run_values(COLUMNS, BUCKETS, ({"reads_per_s": 50, "writes_per_s": 25}, 10.0, 20.0))
+def test_servers_are_measured_by_all_their_operations() -> None:
+    warm_up = {"operations_per_s": 75, "reads_per_s": 50, "writes_per_s": 25}
+    values = server_run_values(COLUMNS, BUCKETS, (warm_up, 10.0, 20.0))
     assert values.ops_per_s == 150
     assert values.whole_ops_per_s == pytest.approx(125)
     assert (values.operations, values.attempts, values.errors, values.mean_ms) == (1500, 1500, 6, 2.0)
@@ -96,9 +101,20 @@ def test_servers_are_measured_by_their_reads_and_writes() -> None:
     assert server_run_values(COLUMNS, BUCKETS, None).whole_ops_per_s is None
 
 
+def test_conditional_writes_and_range_reads_count() -> None:
+    columns = {**COLUMNS, "range_reads": 250, "range_read_mean_ms": 2.0, "cas_writes": 250, "cas_write_mean_ms": 10.0}
+    columns |= {f"{word}_{name}": 2 for word in ("range_read", "cas_write", "cas_read") for name in ("timeouts",)}
+    ranges, conditional = Buckets((0.001, inf), (200.0, 50.0)), Buckets((0.001, inf), (0.0, 250.0))
+    values = server_run_values({**columns, "operations": 1750}, (READS, WRITES, ranges, conditional, None, None), None)
+    # The errors of serial reads are also those of reads.
+    assert (values.attempts, values.errors, values.mean_ms) == (1750, 10, 3.0)
+    assert values.buckets == Buckets((0.001, inf), (1200.0, 800.0))
+    assert server_run_values(columns, BUCKETS, None).buckets is None
+
+
 @pytest.mark.parametrize("name", ["writes_per_s", "reads", "read_timeouts", "write_mean_ms"])
 def test_a_sum_with_an_unknown_part_is_unknown(name: str) -> None:
     values = server_run_values({**COLUMNS, name: None}, BUCKETS, None)
-    unknown = {"writes_per_s": "ops_per_s", "reads": "attempts", "read_timeouts": "errors", "write_mean_ms": "mean_ms"}
-    assert getattr(values, unknown[name]) is None
-    assert server_run_values(COLUMNS, (BUCKETS[0], None), None).buckets is None
+    unknown = {"writes_per_s": "ops_per_s", "reads": "attempts", "read_timeouts": "errors"}
+    assert getattr(values, unknown.get(name, "mean_ms")) is None
+    assert server_run_values(COLUMNS, (READS, *BUCKETS[2:], None), None).buckets is None
