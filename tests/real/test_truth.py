@@ -91,6 +91,70 @@ def test_operations_and_percentiles_match_the_client_and_the_buckets(jolokia_nod
             assert_within_one_bucket(float(average[f"{short}{q}th"]), index, len(before[scope]))
 
 
+INSERT = "INSERT INTO counted.t (k, v) VALUES ({0}, 1)"
+# Statements, how often each is executed, and the operations that one of them is.
+STATEMENTS = (
+    (INSERT, 40, {"write": 1}),
+    ("SELECT v FROM counted.t WHERE k = {0}", 50, {"read": 1}),
+    ("SELECT v FROM counted.t WHERE k IN (1, 2, 3)", 8, {"read": 3}),
+    ("SELECT * FROM counted.t LIMIT 5", 30, {"range_read": 1}),
+    ("UPDATE counted.c SET n = n + 1 WHERE k = {0}", 20, {"write": 1}),
+    (f"BEGIN BATCH {INSERT.format(1)} {INSERT.format(2)} APPLY BATCH", 10, {"write": 1}),
+    (f"{INSERT} IF NOT EXISTS", 25, {"cas_write": 1, "read": 1}),
+    ("SELECT v FROM counted.t WHERE k = {0}", 15, {"read": 1, "cas_read": 1}),
+)
+# The driver and the node itself read system tables now and then.
+FEW = 5
+
+
+def execute_counted(node: Node) -> None:
+    """Execute STATEMENTS; the last one is a serial read."""
+    with Cluster([node.spec.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
+        session.default_timeout = 60
+        for number, (statement, count, operations) in enumerate(STATEMENTS):
+            level = ConsistencyLevel.SERIAL if "cas_read" in operations else ConsistencyLevel.ONE
+            for key in range(count):
+                # Half of the conditional inserts find their key.
+                text = statement.format(20 + key + number)
+                session.execute(SimpleStatement(text, consistency_level=level))
+
+
+def create_counted(node: Node) -> None:
+    with Cluster([node.spec.address], schema_metadata_enabled=False) as driver, driver.connect() as session:
+        session.default_timeout = 60
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        session.execute(f"CREATE KEYSPACE counted WITH replication = {replication}")
+        session.execute("CREATE TABLE counted.t (k int PRIMARY KEY, v int)")
+        session.execute("CREATE TABLE counted.c (k int PRIMARY KEY, n counter)")
+
+
+def test_every_operation_counts_once(jolokia_node: Node) -> None:
+    create_counted(jolokia_node)
+    expected = dict.fromkeys(("read", "write", "range_read", "cas_read", "cas_write", "view_write"), 0)
+    for _, count, operations in STATEMENTS:
+        for word, number in operations.items():
+            expected[word] += count * number
+    with casstat("1", "--jolokia", jolokia_node.spec.jolokia_url) as line:
+        line.wait_for_rows(2)
+        start = len(line.rows)
+        execute_counted(jolokia_node)
+        line.wait_for_rows(3)
+    rows = line.rows[start - 1 :]
+    for word, number in expected.items():
+        assert (
+            number
+            <= increase(rows, f"{word}s_per_s") + 0.5
+            < number + 1 + FEW * (word not in ("cas_read", "cas_write"))
+        )
+    # Serial reads are reads, too, and so are the reads of conditional writes (Paxos v1, the default).
+    total = sum(expected[word] for word in ("read", "write", "range_read"))
+    assert total <= increase(rows, "operations_per_s") + 0.5 < total + 1 + 3 * FEW
+    for word in ("range_read", "cas_write"):
+        busy = [row for row in rows if row[f"{word}s_per_s"]]
+        assert any(row[f"{word}_p99_ms"] for row in busy)
+        assert sum(row[f"{word}_errors_per_s"] for row in busy) == 0
+
+
 def test_a_table_shows_its_own_operations(jolokia_node: Node) -> None:
     prepare(jolokia_node, "--tables", "3")
     keyspace = ("1", "-k", "demo", "--jolokia", jolokia_node.spec.jolokia_url)
