@@ -2,8 +2,9 @@
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +21,7 @@ from collector.clients.client_format import (
 from collector.clients.client_result import ClientResult, with_joined_intervals
 from collector.clients.load_span import with_true_edges
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
-from collector.clients.parsing.plain_files import head_of, require_not_compressed, unpacked, without_prefix
+from collector.clients.parsing.plain_files import head_of, require_not_compressed, texts_in, unpacked, without_prefix
 from collector.clients.sound_results import doubts, require_sound
 from collector.printable import one_line
 
@@ -64,7 +65,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
     """
     notes: list[str] = []
     with unpacked(path, notes) as unpacked_path:
-        content = _content_of(head_of(unpacked_path), choice.format)
+        content = _content_of(head_of(unpacked_path), choice.format, partial(texts_in, unpacked_path))
         with without_prefix(unpacked_path, content.prefix, content.container, notes) as plain_path:
             if choice.options:
                 result = cast("FormatWithOptions", content.form).read(plain_path, times, choice.options)
@@ -78,7 +79,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
 
 def recognised_format(path: Path) -> ClientFormat:
     """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
-    return _content_of(head_of(path), "").form
+    return _content_of(head_of(path), "", partial(texts_in, path)).form
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,15 @@ class _Content:
     container: str = ""
 
 
-def _content_of(head: str, name: str) -> _Content:
+def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[str, str]]) -> _Content:
     """Return what a file that begins with `head` contains, in the format `name` or, if it is "", in any format.
 
-    Raises ClientFormatError.
+    `texts_of` returns what `LogPrefix.texts` does for the whole file. Raises ClientFormatError and as `texts_of` does.
     """
     if not head.strip():
         raise ClientFormatError("empty")
     prefix = None if _matching_formats(head, name) else log_prefix(head)
-    texts = prefix.texts(head) if prefix else {}
+    texts = texts_of(prefix) if prefix else {}
     found = {container: text for container, text in texts.items() if _matching_formats(text, name)}
     if len(found) > 1:
         names = one_line(", ".join(sorted(found)))[:200]
@@ -122,7 +123,7 @@ def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> Grow
     require_not_compressed(head)
     text = head.decode(errors="replace")
     try:
-        content = _content_of(text, choice.format)
+        content = _content_of(text, choice.format, lambda prefix: prefix.texts(text.splitlines(keepends=True)))
     except ClientFormatError:
         if is_final:
             raise

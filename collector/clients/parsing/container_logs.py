@@ -6,7 +6,13 @@ writes `Nov 29 15:05:32 host name[123]: `.
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from collector.clients.client_format import HEAD_BYTES
+
+MAX_CONTAINERS = 200
 
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"
 _CONTAINER = rf"{_COLOUR}(?P<container>\[?[\w.@/-]{{1,200}}\]?)\s*{_COLOUR}\|{_COLOUR} ?{_COLOUR}"
@@ -34,12 +40,18 @@ class LogPrefix:
         match = self.pattern.match(line)
         return (match.groupdict().get("container", ""), line[match.end() :]) if match else None
 
-    def texts(self, text: str) -> dict[str, str]:
-        """Return the text of each container without the prefixes."""
-        texts: dict[str, str] = {}
-        for container, line in filter(None, map(self.split, text.splitlines(keepends=True))):
-            texts[container] = texts.get(container, "") + line
-        return texts
+    def texts(self, lines: Iterable[str]) -> dict[str, str]:
+        """Return the beginning of each container's text without the prefixes, at least HEAD_BYTES if it is that long.
+
+        A container may begin to print long after others, such as those of Cassandra.
+        """
+        texts: dict[str, list[str]] = {}
+        lengths: Counter[str] = Counter()
+        for container, text in filter(None, map(self.split, lines)):
+            if lengths[container] < HEAD_BYTES and (container in texts or len(texts) < MAX_CONTAINERS):
+                texts.setdefault(container, []).append(text)
+                lengths[container] += len(text)
+        return {container: "".join(parts) for container, parts in texts.items()}
 
 
 # The first pattern that fits is used, so patterns that leave less of a prefix come first.

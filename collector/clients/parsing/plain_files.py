@@ -60,6 +60,13 @@ def unpacked(path: Path, notes: list[str]) -> Iterator[Path]:
             yield copy_path
 
 
+def texts_in(path: Path, prefix: LogPrefix) -> dict[str, str]:
+    """Return what `LogPrefix.texts` does for a file, which may be compressed. Raises ClientFormatError and OSError."""
+    with unpacked(path, []) as unpacked_path, unpacked_path.open("rb") as file:
+        lines = iter(lambda: file.readline(MAX_LINE_BYTES), b"")
+        return prefix.texts(line.decode(errors="replace") for line in lines)
+
+
 @contextmanager
 def without_prefix(path: Path, prefix: LogPrefix | None, container: str, notes: list[str]) -> Iterator[Path]:
     """Provide the path of a copy of a file with only one container's lines, without their prefixes.

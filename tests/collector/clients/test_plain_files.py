@@ -3,6 +3,7 @@
 import gzip
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import growing_result, read_file
+from collector.clients.format_registry import growing_result, read_file, recognised_format
 from collector.clients.parsing import compressed_files, plain_files
 from tests.collector.clients.captured import CAPTURES, content_of
 
@@ -154,6 +155,16 @@ def test_only_the_lines_of_the_container_with_the_result_are_read(tmp_path: Path
     plain = result_of(tmp_path / "file", WRK.read_bytes())
     assert result.operations == plain.operations
     assert "lines of other containers or without this prefix ignored" in result.notes[1]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_container_may_begin_to_print_long_after_others(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    others = "".join(f"cassandra-1  | INFO  line {number} of a long log of a node\n" for number in range(5_000))
+    log = compress((others + prefixed(WRK.read_text(), "wrk-1        | ")).encode())
+    result = result_of(tmp_path / "file", log)
+    assert result.operations == result_of(tmp_path / "file", WRK.read_bytes()).operations
+    (tmp_path / "file").write_bytes(log)
+    assert recognised_format(tmp_path / "file").NAME == "wrk"
 
 
 def test_the_results_of_several_containers_in_one_log_are_an_error(tmp_path: Path) -> None:
