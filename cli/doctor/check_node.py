@@ -26,7 +26,8 @@ def examine(case: ExaminedNode, facts: NodeFacts | None, transports: Sequence[Tr
 
 def _untrusted(case: ExaminedNode) -> list[Finding]:
     """Return a warning about processes that are ignored because their users are not trusted."""
-    if not case.others or case.settings.jolokia.jolokia:
+    is_selected = case.settings.jmx_port is not None and case.chosen is not None
+    if not case.others or case.settings.jolokia.jolokia or is_selected:
         return []
     users = dict.fromkeys(node.user for node in case.others if node.uid != UNKNOWN_ID)
     fixes = alternatives(

@@ -121,7 +121,8 @@ def transport_factories(
 def _report_selection(settings: LineSettings, here: NodesHere, report: Callable[[str], None]) -> None:
     if settings.jolokia.jolokia:
         return
-    if message := here.untrusted_message():
+    is_selected = settings.jmx_port is not None and selected_node(settings, here.nodes) is not None
+    if not is_selected and (message := here.untrusted_message()):
         report(message)
     if len(here.nodes) < 2 or settings.jmx_port is not None:
         return
