@@ -97,7 +97,7 @@ def _other_style(operation: Operation) -> LineStyle:
 def _tails(page: Page, box: Box, data: Columns, others: Sequence[Operation]) -> list[str]:
     names = {operation: f"{operation.word}_p99_ms" for operation in others}
     lines = [Line(op.title, column(name), data[name], _other_style(op)) for op, name in names.items()]
-    return lines_panel(page, box, "p99, ms", lines, log=True)
+    return lines_panel(page, box, "other p99, ms", lines, log=True)
 
 
 def _operations(page: Page, box: Box, data: Columns, others: Sequence[Operation]) -> list[str]:

@@ -15,6 +15,7 @@ from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
 from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import ClusterEvent, State
 from exporters.live.frame import Frame, NodeFrame
+from exporters.live.live_columns import COLUMN_INDEX
 from tests.collector.zones import local_zone
 from tests.exporters import golden
 from tests.exporters.live.generated_frames import frames
@@ -29,6 +30,7 @@ VIEWS = {
     "network": ViewState(chosen=5),
     "tables": ViewState(chosen=6),
     "node": ViewState(node=1),
+    "operations": ViewState(chosen=7),
     "gone": ViewState(node=3),
     "transposed": ViewState(transposed=True, metric="read_p99_ms"),
     "help": ViewState(help=True),
@@ -51,6 +53,21 @@ def _central_europe() -> Iterator[None]:
 def shown(view: ViewState, width: int, height: int, marks: Marks = FINE, history: list[Frame] = FRAMES) -> list[str]:
     context = RenderContext(history, view, width, height, marks, SELF_METRICS)
     return [plain(line) for line in screen(context)]
+
+
+def with_cells(frame: Frame, **cells: float) -> Frame:
+    cluster = list(frame.cluster)
+    for name, cell in cells.items():
+        cluster[COLUMN_INDEX[name]] = cell
+    return replace(frame, cluster=cluster)
+
+
+def test_operations_other_than_reads_and_writes_have_a_line_where_they_occur() -> None:
+    cells = {"range_reads_per_s": 166.0, "range_read_p99_ms": 2.1, "cas_writes_per_s": 0.0, "operations_per_s": 416.0}
+    lines = shown(ViewState(), 120, 40, history=[*FRAMES[:-1], with_cells(FRAMES[-1], **cells)])
+    assert [line.split()[0] for line in lines[1:5]] == ["reads", "writes", "all", "machine"]
+    assert lines[3].split() == [*("all", "416/s", "range", "reads", "166/s", "p99", "2.10", "ms")]
+    assert len(lines) == 40
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

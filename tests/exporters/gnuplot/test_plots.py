@@ -1,5 +1,6 @@
 """Plot scripts and their data."""
 
+from dataclasses import replace
 from math import inf, log10
 from pathlib import Path
 
@@ -60,6 +61,35 @@ def test_the_overview_has_the_cluster_columns_and_the_operations_of_each_node() 
     assert columns["reads_per_s"] == data_files.series(SMALL, CLUSTER, "reads_per_s")
     assert [value is None for value in columns["2 node-2 reads_per_s"]] == [False] * 4 + [True] * 4 + [False] * 4
     assert columns["nodes"] == [3.0] * 4 + [2.0] * 4 + [3.0] * 4
+
+
+def with_range_reads(run: Run) -> Run:
+    """Return the run with range reads, at half the rate of its reads, with the same latencies."""
+    more = [
+        row
+        and {**row, "range_reads_per_s": float(row["reads_per_s"] or 0) / 2, "range_read_p99_ms": row["read_p99_ms"]}
+        for row in run.rows[CLUSTER]
+    ]
+    buckets = {**run.buckets, "range_read": run.buckets["read"]}
+    return replace(run, rows={**run.rows, CLUSTER: more}, buckets=buckets)
+
+
+def test_other_operations_are_drawn_if_they_occur(tmp_path: Path) -> None:
+    run = with_range_reads(synthetic(seconds=70, values=5))
+    overview, percentiles = files(run, "overview"), files(run, "percentiles")
+    assert overview["range_reads_per_s"] == data_files.series(run, CLUSTER, "range_reads_per_s")
+    assert overview["range_read_p99_ms"] == overview["read_p99_ms"]
+    assert percentiles["range_read_ms"] == percentiles["read_ms"]
+    paths = write(run, tmp_path, only=["overview", "percentiles"])
+    scripts = [path.read_text() for path in paths]
+    assert all("title 'range reads" in script for script in scripts)
+    # The lines of nodes are those of the columns with their names.
+    names = list(overview)
+    for number, node in enumerate(run.nodes, 1):
+        heading = f"{number} {node} reads_per_s"
+        assert f"column({names.index(heading) + 1})" in scripts[0], heading
+    for word in ("range_read", "cas_write"):
+        assert not [name for name in (*files(SMALL, "overview"), *files(SMALL, "percentiles")) if word in name]
 
 
 def test_a_node_named_like_a_column_does_not_replace_it() -> None:
