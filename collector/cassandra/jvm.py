@@ -22,6 +22,10 @@ LAST_PAUSE_COLLECTORS = tuple(name for name in PAUSING_COLLECTORS if name != "Co
 _PAUSING = re.compile("|".join(".*".join(map(re.escape, name.split("*"))) for name in PAUSING_COLLECTORS))
 
 
+CONCURRENT = ("-XX:+UseZGC", "-XX:+UseShenandoahGC")
+"""The JVM options of the collectors with concurrent cycles, which `nodetool gcstats` adds to the pauses."""
+
+
 def pauses(collector: str) -> bool:
     """Return whether a garbage collector's time is that of pauses."""
     return _PAUSING.fullmatch(collector) is not None

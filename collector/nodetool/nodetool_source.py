@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 
+from collector.cassandra.jvm import CONCURRENT
 from collector.catalogue import REPORTS
 from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.model.clock import EARLY_S, Clock
 from collector.model.snapshot import Scrape, SourceError
 from collector.nodetool.reports import tablestats
+from collector.nodetool.reports.gcstats import WITH_CYCLES
 from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
 from collector.sampling.selection import Selection, Table
@@ -228,6 +230,8 @@ class NodetoolSource:
         values = dict(report.values)
         if not report.problems and request.covers_node:
             values.update(sums(values))
+        if self._local is not None and not set(CONCURRENT).isdisjoint(self._local.command):
+            values = {series: value for series, value in values.items() if series[0] not in WITH_CYCLES}
         self._seen.update(series[0] for series in values)
         return Scrape(request.name, at_s, values, origin_after, _problem(report.problems))
 

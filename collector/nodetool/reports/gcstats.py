@@ -49,6 +49,9 @@ FILLS = frozenset(
     }
 )
 
+WITH_CYCLES = frozenset({"cassandra_gcstats_max_seconds", "cassandra_gcstats_total_seconds"})
+"""The metrics that include concurrent cycles, so that they do not state pauses if the collector has such cycles."""
+
 
 def parse(text: str) -> Report:
     """Return the values for the interval that ended with this report."""

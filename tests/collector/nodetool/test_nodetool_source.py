@@ -144,6 +144,21 @@ def test_facts_include_address_process_and_origin() -> None:
         assert nodetool_source.sources[0].read(0.0).origin == facts.origin
 
 
+@pytest.mark.parametrize(
+    ("option", "is_known"), [("-XX:+UseG1GC", True), ("-XX:+UseZGC", False), ("-XX:+UseShenandoahGC", False)]
+)
+def test_collections_that_include_concurrent_cycles_are_absent(
+    stubs: dict[str, Stub], option: str, is_known: bool
+) -> None:
+    total, number = ("cassandra_gcstats_total_seconds",), ("cassandra_gcstats_collections",)
+    stubs["tpstats"].report = Report({total: 450, number: 7})
+    node = Process(7, 1.0, command=("java", option, "CassandraDaemon"))
+    with closing(source_of(FakeNodetool(), node, "pool")) as nodetool_source:
+        values = next_scrape(nodetool_source).values
+    assert values.get(number) == 7
+    assert (total in values) is is_known
+
+
 @pytest.mark.usefixtures("stubs")
 def test_without_a_visible_process_the_generation_is_the_origin() -> None:
     with closing(source_of(FakeNodetool(), None, SUM)) as nodetool_source:
