@@ -40,7 +40,7 @@ class LoadTimes:
     """When a load ran, in seconds since the epoch on the run's clock.
 
     begin_s, end_s  the time range of the command.
-    length_s        how long the load was to run after its first operation; None if that is unknown.
+    length_s        how long the load was to run; None if that is unknown.
     until_s         when casstat ended the command, although the load would have gone on; None if it did not.
     is_of_command   whether the result was written by the command, so that it must end about when the command does.
     """
@@ -121,7 +121,8 @@ def _load_end_s(begin_s: float, end_s: float, times: LoadTimes) -> float:
         return end_s
     known = [end_s]
     if times.length_s is not None:
-        known.append(min(begin_s + times.length_s, times.end_s))
+        # The load generator may count its start.
+        known.append(min(times.begin_s + times.length_s, times.end_s))
     if times.until_s is not None and times.is_of_command:
         known.append(min(times.until_s, times.end_s))
     if times.is_of_command and times.end_s - end_s > MAX_EXIT_S:
