@@ -26,12 +26,22 @@ class StoredRun:
     bytes      the total size of its records, as counted by `size_of`.
     lease_s    how long the lease lasts after each renewal; None if the run has no lease.
     renewed_s  the monotonic time of the last renewal.
+    begun_s    the monotonic time at which it began; None if that was before the agent started.
     """
 
     run: Run
     bytes: int
     lease_s: float | None = None
     renewed_s: float = 0.0
+    begun_s: float | None = None
+
+    def time_s(self, wall_s: float, now_s: float) -> float:
+        """Return the time of a change to the run, given the wall clock and the monotonic clock.
+
+        If the wall clock has been set since the run began, the time goes on as if it had not been.
+        """
+        begin_s = float(self.run["begin_s"])
+        return max(begin_s, wall_s) if self.begun_s is None else begin_s + now_s - self.begun_s
 
     def is_expired(self, now_s: float) -> bool:
         """Return whether the run is active even though its lease has expired."""

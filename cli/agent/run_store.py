@@ -92,6 +92,7 @@ class RunStore:
         with self._lock:
             record = {"run": secrets.token_hex(6), "begin_s": self._clock.wall_s(), "name": name}
             (run,) = self._store([record if lease_s is None else {**record, "lease_s": lease_s}])
+            self._runs[run["id"]].begun_s = self._clock.monotonic_s()
             self._events.append(Event("run", f"run {name} began", run["begin_s"]))
             return run
 
@@ -103,12 +104,11 @@ class RunStore:
         text = Redactor().text(text)
         with self._lock:
             self._open(identifier)
-            time_s = self._clock.wall_s()
-            record = {"run": identifier, "mark_s": time_s, "text": text}
+            record = {"run": identifier, "mark_s": self._time_s(identifier), "text": text}
             if self._runs[identifier].bytes + size_of(line_of(record)) > MAX_RUN_BYTES:
                 raise ValueError(f"the run has no room for more marks (limit {MAX_RUN_BYTES >> 20} MiB)")
             (run,) = self._store([record])
-            self._events.append(Event("run", f"run {run['name']}: {text}", time_s))
+            self._events.append(Event("run", f"run {run['name']}: {text}", self._clock.wall_s()))
             return run
 
     def renew(self, identifier: str) -> Run:
@@ -122,21 +122,28 @@ class RunStore:
         """End a run at the current time and return it. Raises KeyError, ValueError, OSError and TooManyChangesError."""
         with self._lock:
             self._open(identifier)
-            (run,) = self._store([{"run": identifier, "end_s": self._clock.wall_s()}])
-            self._events.append(Event("run", f"run {run['name']} ended", run["end_s"]))
+            (run,) = self._store([{"run": identifier, "end_s": self._time_s(identifier)}])
+            # Events have the times of the ticks, which are those of the wall clock.
+            self._events.append(Event("run", f"run {run['name']} ended", self._clock.wall_s()))
             return run
 
     def _end_expired(self) -> None:
         """End the runs whose leases have expired, in one write; the next tick tries again with those that remain."""
         now_s, end_s = self._clock.monotonic_s(), self._clock.wall_s()
         expired = [
-            {"run": identifier, "end_s": end_s} for identifier, stored in self._runs.items() if stored.is_expired(now_s)
+            {"run": identifier, "end_s": stored.time_s(end_s, now_s)}
+            for identifier, stored in self._runs.items()
+            if stored.is_expired(now_s)
         ]
         # The disk may be full.
         with suppress(OSError):
             for run in self._store(expired[: MAX_EVENTS - len(self._events)]):
                 text = f"run {run['name']} ended because its lease expired"
                 self._events.append(Event("run", text, end_s))
+
+    def _time_s(self, identifier: str) -> float:
+        """Return the current time for a change to a run."""
+        return self._runs[identifier].time_s(self._clock.wall_s(), self._clock.monotonic_s())
 
     def _open(self, identifier: str) -> Run:
         """Return the run with this ID. Raises KeyError if there is none, and ValueError if it has ended."""

@@ -247,6 +247,7 @@ class _Search:
             verdict = Verdict(False, reason=recorded.problem)
         if recorded.exit_code:
             verdict = Verdict(False, reason=f"the command failed with exit status {recorded.exit_code}")
+        not_settled = self._settling.problem and f"not settled: {self._settling.problem}"
         result = StepResult(
             step,
             name,
@@ -254,7 +255,7 @@ class _Search:
             verdict,
             recorded.limited,
             by_client=not verdict.is_met and (recorded.is_limited_by_client or bool(recorded.problem)),
-            note=self._settling.problem and f"not settled: {self._settling.problem}",
+            note="; ".join(filter(None, (not_settled, recorded.incomplete))),
         )
         self._results.append(result)
         latency_column = SearchResult(self._options.objectives, ()).latency_column

@@ -9,10 +9,10 @@ from cli.recordings.run_defaults import read_run_in
 from cli.runs.client_results import results_in
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.completed_summary import attempt
-from cli.runs.finish import SUMMARY_FILE
 from cli.runs.phase_data import phase_data
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import measured_phases
+from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.printable import local_time, one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
@@ -20,6 +20,7 @@ from exporters.capacity.evidence import StepData
 from exporters.comparison.client_amounts import ALL
 from exporters.saturation.resources import GENERATOR
 from exporters.saturation.saturation import Saturation
+from exporters.summary.phase_coverage import coverage_texts, time_of_day
 
 DEFAULT_INTERVAL_S = 1.0
 
@@ -31,12 +32,14 @@ class RecordedStep:
     exit_code   that of its command.
     saturation  what was saturated first; None if that is unknown.
     problem     why there are no client results in its measured phases; "" if there are.
+    incomplete  which nodes lack which intervals; "" if none do.
     """
 
     data: StepData
     exit_code: int
     saturation: Saturation | None
     problem: str = ""
+    incomplete: str = ""
 
     @property
     def limited(self) -> str:
@@ -61,7 +64,11 @@ def recorded_step(folder: Path) -> RecordedStep:
         raise CasstatError(f"{folder}: the run has not ended")
     saturation = attempt(lambda: saturation_of(folder, run))
     data = _data(folder, run)
-    return RecordedStep(data, run.command.exit_code, saturation, "" if ALL in data.client else _problem(folder, run))
+    incomplete = [
+        text for summary in read_summaries(folder)[-1:] for text in coverage_texts(summary.incomplete, time_of_day)
+    ]
+    problem = "" if ALL in data.client else _problem(folder, run)
+    return RecordedStep(data, run.command.exit_code, saturation, problem, "; ".join(incomplete))
 
 
 def _problem(folder: Path, run: Run) -> str:

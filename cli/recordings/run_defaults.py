@@ -1,7 +1,7 @@
 """The recordings, the time range and the clock corrections that commands take from a run's metadata."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from cli.errors import CasstatError
 from cli.parameters.time_types import TimeOfDay
 from collector.journal.segments import journal_files
 from collector.printable import one_line
-from collector.runs.run import Run, RunNode
+from collector.runs.run import ClientHost, Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # A run's recordings are in `nodes/NODE/FILE`.
 _RUN_DEPTH = 3
+MIN_CHANGE_S = 0.5
+"""If a node's clock changed by more than this during a run, its recording is searched for steps."""
 
 
 def run_at(paths: Sequence[Path]) -> Run | None:
@@ -137,13 +139,25 @@ def _recording_of(node: RunNode, run: Run) -> str:
 
 def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) -> "dict[str, ClockCorrection]":
     """Return a run's clock corrections, keyed by node; recordings are matched to the run's nodes by directory."""
-    by_folder = {
-        (folder / path).resolve(): node.clock_correction()
-        for node in run.recorded
-        if (path := _recording_of(node, run))
-    }
+    by_folder = {(folder / path).resolve(): node for node in run.recorded if (path := _recording_of(node, run))}
     return {
-        recording.node: by_folder[node_folder]
+        recording.node: _clock_of(run, by_folder[node_folder], recording)
         for recording in node_recordings
         if (node_folder := recording.sessions[-1].folder.resolve()) in by_folder
     }
+
+
+def _clock_of(run: Run, node: RunNode, recording: "Recording") -> "ClockCorrection":
+    """Return the correction of a node's clock, with the steps in its recording if its clock or the run's was set."""
+    from collector.cluster.clock_steps import clock_segments
+
+    measured = [(clock.at_s, clock.offset_s) for clock in node.clocks]
+    if isinstance(node, ClientHost) and not node.address:
+        # This machine's own clock, which is ahead of the run's by the steps since the run began.
+        end_s = run.begin_s if run.end_s is None else run.end_s
+        measured = [(run.begin_s, 0.0), (end_s, sum(step.step_s for step in run.clock_steps))]
+    offsets_s = [offset_s for _, offset_s in measured]
+    is_set = bool(offsets_s) and max(offsets_s) - min(offsets_s) > MIN_CHANGE_S
+    if not is_set and not run.clock_steps:
+        return node.clock_correction()
+    return replace(node.clock_correction(), segments=clock_segments(recording, measured))

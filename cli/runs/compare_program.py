@@ -13,13 +13,16 @@ from cli.install_hint import require_packages
 from cli.recordings.run_defaults import read_run_in
 from cli.runs.run_folder import RUNS_FOLDER
 from cli.runs.run_summary import measured_phases
+from cli.runs.summary_file import read_summaries
 from cli.safe_echo import echo
 from collector.atomic_file import replace_file
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line
+from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_file import RunFileError, is_run, read_run
 from exporters.summary.conditions import RelativeCondition
+from exporters.summary.phase_coverage import coverage_texts, time_of_day
 
 if TYPE_CHECKING:
     from exporters.comparison.comparison import ComparedRun
@@ -178,6 +181,7 @@ def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequen
             *differing_settings(*([run_settings for _, run_settings in pairs] for pairs in (pairs_a, pairs_b))),
             *_missing_phases(loaded, common),
             *_missing_data((*side_a, *side_b), common),
+            *_missing_nodes(loaded, common),
         ],
         compared,
         [checked(condition, compared) for condition in conditions],
@@ -214,6 +218,19 @@ def _missing_data(runs: Iterable["ComparedRun"], common: set[str]) -> Iterator[s
     if any(has_client.values()):
         for name in (name for name, has_results in has_client.items() if not has_results):
             yield one_line(f"client results are not compared: {name} has none")
+
+
+def _missing_nodes(loaded: Sequence[_LoadedRun], common: set[str]) -> Iterator[str]:
+    """Yield a warning for each run whose nodes lack intervals of the compared phases, or that lacks nodes."""
+    for loaded_run in loaded:
+        texts = member_texts(loaded_run.run.clusters)
+        for summary in read_summaries(loaded_run.folder):
+            if summary.name in common:
+                texts += [
+                    f"{one_line(summary.name)}: {text}" for text in coverage_texts(summary.incomplete, time_of_day)
+                ]
+        for text in texts:
+            yield one_line(f"{_name(loaded_run)}: {text}")
 
 
 def _compared(

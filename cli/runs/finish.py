@@ -1,8 +1,6 @@
 """Completes a recorded run: writes tables, plots, summary and report, and checks the conditions of --fail-if."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from cli.errors import CasstatError, note
@@ -12,15 +10,16 @@ from cli.recordings.plot_program import POINTS, Drawing, plot_into
 from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
 from cli.runs.report_program import HTML_FILE, write_report
 from cli.runs.run_summary import RunSummary
+from cli.runs.summary_file import write_summaries
 from cli.safe_echo import echo
-from collector.atomic_file import replace_file
-from collector.printable import count_text, one_line, printable_json
+from collector.printable import count_text, one_line
+from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_file import write_run
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
 
-MERGED_FOLDER, PLOTS_FOLDER, SUMMARY_FILE = "merged", "plots", "summary.json"
+MERGED_FOLDER, PLOTS_FOLDER = "merged", "plots"
 
 
 def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> bool:
@@ -68,10 +67,8 @@ def summarise(folder: Path, run: Run) -> None:
 
 
 def _write_summary(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
-    text = json.dumps([asdict(summary) for summary in summaries], indent=1, allow_nan=False)
-    lines = (printable_json(line) + "\n" for line in text.split("\n"))
     try:
-        replace_file(folder / SUMMARY_FILE, "".join(lines).encode())
+        write_summaries(folder, summaries)
     except OSError as error:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
 
@@ -90,6 +87,8 @@ def _print_summary(run: Run, summary: RunSummary | None) -> None:
     lost = [f"{count} on {one_line(node)}" for node, count in summary.lost.items() if count] if summary else []
     if lost:
         echo(one_line(f"lost ticks: {', '.join(lost)}"), err=True)
+    for text in member_texts(run.clusters):
+        echo(text, err=True)
     missing = [node for node in run.nodes if not node.folder]
     if missing:
         names = ", ".join(one_line(node.name or node.address) for node in missing)

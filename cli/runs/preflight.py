@@ -1,38 +1,53 @@
 """Checks the agents of a run before its command starts."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from cli.errors import CasstatError, note
 from cli.runs.agents.agent_clients import AgentClients
-from cli.runs.run_nodes import AgentState, RunAgents, states_of
+from cli.runs.run_nodes import AgentState, RunAgents, hosts_without_membership, memberships_of, states_of
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import nodes_of_agents
-from collector.runs.run import RunNode
+from collector.runs.cluster_members import Membership, clusters_of, member_texts
+from collector.runs.run import RunCluster, RunNode
 
 # How long to wait for Cassandra's first response to an agent that has just started.
 FIRST_TICK_S = 5.0
 POLL_S = 0.1
 
-Nodes = tuple[RunNode, ...]
-OtherRuns = tuple[str, ...]
+
+@dataclass(frozen=True)
+class Preflight:
+    """What agents state before a run.
+
+    nodes        the run's nodes: first those with agents, in their order, and then those that cannot be recorded.
+    other_runs   the active runs, as `NAME on ADDRESS`.
+    memberships  what the nodes know about their clusters.
+    clusters     the clusters of the nodes.
+    """
+
+    nodes: tuple[RunNode, ...]
+    other_runs: tuple[str, ...]
+    memberships: tuple[Membership, ...]
+    clusters: tuple[RunCluster, ...]
 
 
-def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) -> tuple[Nodes, OtherRuns]:
+def preflight(
+    agents: RunAgents, clients: AgentClients, *, require_all: bool, wall_s: Callable[[], float] = time.time
+) -> Preflight:
     """Ask every agent for its node, clock and active runs, and print problems.
 
-    Returns the run's nodes and the active runs. The nodes of `agents.journals` come first, in the same order; each
-    active run has the form `NAME on ADDRESS`. Raises CasstatError if no node can be recorded or, with `require_all`, if
-    any node cannot be recorded.
+    Raises CasstatError if no node can be recorded or, with `require_all`, if any node cannot be recorded.
     """
     connections = [clients.client(agent) for agent in agents.journals]
-    nodes = nodes_of_agents(connections)
+    nodes = nodes_of_agents(connections, wall_s)
     states = _states(connections, nodes)
     if any(journal or agent.tunnel for agent, journal in agents.journals.items()):
         # An agent that `record` started knows its node's name only after its first tick.
-        nodes = nodes_of_agents(connections)
+        nodes = nodes_of_agents(connections, wall_s)
+    memberships = memberships_of(connections, nodes)
     for client in connections:
         client.close()
     problems = [
@@ -46,11 +61,23 @@ def preflight(agents: RunAgents, clients: AgentClients, *, require_all: bool) ->
     for node in nodes:
         _warn_about_clock(node)
     # If this process dies, `casstat fetch --recover` uses these directories to find the private agents' recordings.
-    located = (
+    located = tuple(
         replace(node, journal=journal, spool=agent.tunnel.spool if agent.tunnel else "")
         for (agent, journal), node in zip(agents.journals.items(), nodes, strict=True)
     )
-    return (*located, *agents.failed), runs
+    all_nodes = (*located, *agents.failed)
+    clusters = clusters_of(memberships, hosts_without_membership(all_nodes, memberships))
+    for text in member_texts(clusters):
+        note(f"{text}{'' if len(clusters) > 1 else _others_hint(agents)}")
+    return Preflight(all_nodes, runs, tuple(memberships), clusters)
+
+
+def _others_hint(agents: RunAgents) -> str:
+    """Return how to record the other nodes of the cluster."""
+    seed = next((agent for agent, journal in agents.journals.items() if not journal and not agent.tunnel), None)
+    if seed is None:
+        return " (hint: name the other nodes as well)"
+    return f" (hint: with an agent on each node, use --seed {one_line(seed.authority)})"
 
 
 def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[AgentState]:

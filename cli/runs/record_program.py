@@ -36,6 +36,7 @@ from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.run import Run, RunCondition
+from collector.runs.run_clock import RunClock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
 from collector.runs.run_texts import accepted_name
 from exporters.summary.conditions import Condition
@@ -192,11 +193,14 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
     agents = agents_of(start.addresses, folder, settings.jolokia, start.clients, stack)
     private = frozenset(agent for agent, journal in agents.journals.items() if journal)
     clients = replace(start.clients, private=private)
-    nodes, other_runs = preflight(agents, clients, require_all=settings.require_all)
+    clock = RunClock()
+    checked = preflight(agents, clients, require_all=settings.require_all, wall_s=clock.now_s)
     if settings.serve is not None:
         _serve(start, cluster_of(agents, clients), stack)
-    planned = replace(_planned(start), nodes=nodes, other_runs=other_runs)
-    recorder = Recorder(planned, tuple(agents.journals), clients, folder, hosts, start.redactor)
+    planned = replace(_planned(start), nodes=checked.nodes, other_runs=checked.other_runs, clusters=checked.clusters)
+    recorder = Recorder(
+        planned, tuple(agents.journals), clients, folder, hosts, start.redactor, checked.memberships, clock
+    )
     plan = live_plan(tuple(agents.journals), clients)
     shown = None if settings.quiet else plan
 

@@ -2,10 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cli.errors import CasstatError, note
 from cli.runs import run_folder
@@ -14,17 +15,21 @@ from cli.runs.clients.client_hosts import ClientHosts
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.fetch_program import Progress
 from cli.runs.marks_file import MarksReader
+from cli.runs.run_nodes import hosts_without_membership
 from collector.cluster.live.node_address import NodeAddress
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.agent_client import AgentClient
-from collector.runs.agent_nodes import last_tick_s
+from collector.runs.agent_nodes import description_of, last_tick_s, membership_of
 from collector.runs.agent_runs import AgentRuns
-from collector.runs.fetching import FetchRange, fetched
+from collector.runs.cluster_members import Membership, clusters_of
+from collector.runs.fetching import FetchRange, fetched, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.redacted_run import redacted_run
 from collector.runs.run import NodeClock, Run, RunCommand, RunNode
+from collector.runs.run_clock import RunClock, marks_on_run_clock, totals_of
 from collector.runs.run_file import write_run
+from collector.runs.run_texts import step_text
 
 MARKS_EVERY_S = 0.5
 # How long to wait, in addition to two sampling intervals, for every agent to record a tick after the command has ended.
@@ -37,6 +42,7 @@ class Recorder:
 
     `run.nodes` contains the nodes of `agents`, in the same order, followed by those that cannot be recorded. `hosts`
     are the machines on which the command runs. Of secrets, only what `redactor` leaves is written and sent to agents.
+    `memberships` are what the nodes knew about their clusters before.
     """
 
     def __init__(
@@ -47,6 +53,8 @@ class Recorder:
         folder: Path,
         hosts: ClientHosts,
         redactor: Redactor,
+        memberships: Sequence[Membership] = (),
+        clock: RunClock | None = None,
     ) -> None:
         self._redactor = redactor
         self._run = redacted_run(run, redactor)
@@ -57,6 +65,10 @@ class Recorder:
         self._folder = folder
         self._hosts = hosts
         self._marks = MarksReader(folder, redactor)
+        self._memberships = list(memberships)
+        self._clock = clock or RunClock()
+        # The thread that forwards marks also writes the run's file.
+        self._lock = threading.Lock()
 
     def run(
         self,
@@ -77,9 +89,10 @@ class Recorder:
             stack.callback(self._hosts.stop)
             stack.callback(runs.end)
             runs.begin(self._run.name)
-            begin_s = self._hosts.begin()
+            # The beginning may lie in the future.
+            begin_s = self._hosts.begin() - self._stepped_s()
             command = RunCommand(tuple(words), begin_s, duration_s=duration_s)
-            self._write(replace(self._run, begin_s=begin_s, command=command, client_hosts=self._hosts.entries()))
+            self._change(begin_s=begin_s, command=command, client_hosts=self._hosts.entries())
             forwarding.start()
             stack.callback(forwarding.join)
             stack.callback(ended.set)
@@ -89,29 +102,31 @@ class Recorder:
                 note(result.problem)
             if result.left:
                 note("processes of the command are still running in the background; the run does not wait for them")
+            command_end_s = max(begin_s, self._clock.at(result.ended_at_s))
             command = replace(
-                command, end_s=result.end_s, exit_code=result.exit_code, ended_by_duration=result.ended_by_duration
+                command, end_s=command_end_s, exit_code=result.exit_code, ended_by_duration=result.ended_by_duration
             )
-            self._write(replace(self._run, command=command))
+            self._change(command=command)
             _wait(cool_down_s)
-            self._wait_for_last_tick(reached, result.end_s)
-            end_s = time.time()
-        marks = tuple(self._marks.marks)
-        phases = phases_of(begin_s, result.end_s, end_s, self._run.warm_up_s, marks)
-        hosts = self._hosts.entries()
-        self._write(replace(self._run, end_s=end_s, phases=phases, marks=marks, client_hosts=hosts))
+            self._wait_for_last_tick(reached, command_end_s)
+            end_s = max(command_end_s, self._clock.now_s())
+        self._find_step()
+        marks = tuple(marks_on_run_clock(self._marks.marks, self._run.clock_steps))
+        phases = phases_of(begin_s, command_end_s, end_s, self._run.warm_up_s, marks)
+        self._change(end_s=end_s, phases=phases, marks=marks, client_hosts=self._hosts.entries())
         return result
 
     def fetch(self) -> Run:
         """Fetch the recordings of the run's time range; return the run. Raises CasstatError and KeyboardInterrupt."""
-        wanted = FetchRange(self._run.begin_s, time.time() if self._run.end_s is None else self._run.end_s)
+        run = self._run
+        wanted = wanted_range(run, self._clock.now_s())
         try:
             self._fetch_nodes(wanted)
             with Progress() as progress:
                 hosts = self._hosts.fetch(wanted, progress.add)
         except OSError as error:
             raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
-        self._write(replace(self._run, client_hosts=hosts))
+        self._change(client_hosts=hosts)
         for host in hosts:
             if host.problem:
                 note(one_line(self._redactor.text(host.problem)))
@@ -122,7 +137,7 @@ class Recorder:
         run = self._run
         clients = [self._clients.fetching_client(agent) for agent in self._agents]
         with Progress() as progress:
-            result = fetched(clients, wanted, self._folder, progress.add)
+            result = fetched(clients, wanted, self._folder, progress.add, wall_s=self._clock.now_s)
         nodes = tuple(
             replace(
                 after,
@@ -135,7 +150,9 @@ class Recorder:
             )
             for before, after in zip(run.nodes[: len(self._agents)], result.nodes, strict=True)
         )
-        self._write(replace(run, nodes=(*nodes, *self._failed)))
+        all_nodes = (*nodes, *self._failed)
+        clusters = clusters_of(self._memberships, hosts_without_membership(all_nodes, self._memberships))
+        self._change(nodes=all_nodes, clusters=clusters)
         for node in nodes:
             if node.problem:
                 note(one_line(self._redactor.text(node.problem)))
@@ -144,29 +161,50 @@ class Recorder:
             raise result.error
 
     def _forward_marks(self, runs: AgentRuns, ended: threading.Event) -> None:
-        """Send marks to the agents, and show that this process is alive, until the run has ended."""
+        """Send marks to the agents, show that this process is alive, and find clock steps, until the run has ended."""
         is_last = False
         while not is_last:
             is_last = ended.wait(MARKS_EVERY_S)
-            run_folder.show_alive(self._folder)
+            run_folder.show_alive(self._folder, self._clock.now_s())
+            self._find_step()
             for mark in self._marks.new_marks():
                 runs.mark(mark.text)
 
+    def _find_step(self) -> None:
+        """Note whether this machine's clock has been set since the last call."""
+        step = self._clock.new_step()
+        if step is not None:
+            note(f"{step_text(step)}; the run's times go on as before")
+            with suppress(CasstatError):
+                # The last write of the file reports the same error.
+                self._change(clock_steps=(*self._run.clock_steps, step))
+
+    def _stepped_s(self) -> float:
+        """Return by how much this machine's clock has been set since the recorder was created."""
+        self._find_step()
+        return totals_of(self._run.clock_steps)[-1]
+
     def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
-        """Wait until every agent has recorded a tick after the command's end, to cover its last operations."""
-        clocks = {node.address: node.clock_correction() for node in self._nodes}
+        """Wait until every agent has recorded a tick after the command's end, to cover its last operations.
+
+        Also remembers what the nodes know about their clusters, which others may have joined.
+        """
+        nodes = {node.address: node for node in self._nodes}
+        descriptions: dict[str, Mapping[str, Any]] = {}
+        first_s: dict[str, float] = {}
         clients = self._new_clients(agents)
         waiting = list(clients)
         slowest_s = max((node.interval_s or 0.0 for node in self._nodes), default=0.0)
         ends_s = time.monotonic() + LAST_TICK_S + 2 * slowest_s
         try:
             while time.monotonic() < ends_s:
+                descriptions |= {client.address.url: description_of(client) for client in waiting}
                 waiting = [
                     client
                     for client in waiting
                     # Do not wait for agents that do not answer.
-                    if (tick_s := last_tick_s(client)) is not None
-                    and clocks[client.address.url].reference_s(tick_s) < command_end_s
+                    if (tick_s := last_tick_s(descriptions[url := client.address.url])) is not None
+                    and _is_before(nodes[url], tick_s, first_s.setdefault(url, tick_s), command_end_s)
                 ]
                 if not waiting:
                     break
@@ -176,17 +214,28 @@ class Recorder:
         finally:
             for client in clients:
                 client.close()
+            self._memberships += [membership_of(nodes[url].name, content) for url, content in descriptions.items()]
 
     def _new_clients(self, agents: Iterable[NodeAddress]) -> list[AgentClient]:
         return [self._clients.client(agent) for agent in agents]
 
-    def _write(self, run: Run) -> None:
-        """Write the run's file. Raises CasstatError."""
-        self._run = redacted_run(run, self._redactor)
-        try:
-            write_run(self._folder, self._run)
-        except OSError as error:
-            raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
+    def _change(self, **fields: Any) -> None:
+        """Change fields of the run, and write its file. Raises CasstatError."""
+        with self._lock:
+            self._run = redacted_run(replace(self._run, **fields), self._redactor)
+            try:
+                write_run(self._folder, self._run)
+            except OSError as error:
+                raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
+
+
+def _is_before(node: RunNode, tick_s: float, first_s: float, command_end_s: float) -> bool:
+    """Return whether a node's last tick may be before the command's end; `first_s` is the first one known since."""
+    before_s = command_end_s - node.clock_correction().reference_s(tick_s)
+    if abs(before_s) > LAST_TICK_S + 2 * (node.interval_s or 0.0):
+        # The clock was set, so only a later tick is certain to follow the command's end.
+        return tick_s == first_s
+    return before_s > 0
 
 
 def _change_s(clocks: Sequence[NodeClock]) -> float:
@@ -197,9 +246,7 @@ def _change_s(clocks: Sequence[NodeClock]) -> float:
 def _warn_about_clock(node: RunNode) -> None:
     change_s = _change_s(node.clocks)
     if node.interval_s is not None and abs(change_s) > node.interval_s / 2:
-        note(
-            f"{one_line(node.name)}: its clock changed by {change_s:+.2f} s during the run, so its rows may be shifted"
-        )
+        note(f"{one_line(node.name)}: its clock changed by {change_s:+.2f} s during the run")
 
 
 def _wait(seconds: float) -> None:

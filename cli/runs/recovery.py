@@ -26,9 +26,10 @@ from collector.journal.trim_extent import TickSpan, extent_of
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
-from collector.runs.fetching import FetchRange, fetched
+from collector.runs.fetching import FetchRange, fetched, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.run import ClientHost, Run, RunNode
+from collector.runs.run_clock import marks_on_run_clock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, write_run
 
 RECOVERY_FOLDER = ".recovery"
@@ -85,7 +86,7 @@ def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
     """Return the run with its end, marks and phases; it ends when its recorder was last alive or, if unknown, now."""
     reader = MarksReader(folder, Redactor())
     reader.new_marks()
-    marks = tuple(reader.marks)
+    marks = tuple(marks_on_run_clock(reader.marks, run.clock_steps))
     command_end_s = None if run.command is None else run.command.end_s
     # The recorder updates the lock file only at intervals, but it was alive when the command began and when it ended.
     known_s = run.begin_s if command_end_s is None else command_end_s
@@ -101,7 +102,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     deleted only after the run's file has been written; spools are deleted when `stack` is closed. Raises CasstatError,
     OSError and KeyboardInterrupt.
     """
-    wanted = FetchRange(run.begin_s, time.time() if run.end_s is None else run.end_s)
+    wanted = wanted_range(run, time.time())
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     for node in run.recorded:
         if node.spool and not _is_missing(node):

@@ -95,7 +95,9 @@ def write_report(
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
     saturation = attempt(lambda: saturation_of(folder, run))
     results = results_in(folder)
-    data = report_data(settings, result, choice, summary.phases, summary.lost, results, cost, baseline, saturation)
+    data = report_data(
+        settings, result, choice, summary.phases, summary.lost, results, cost, baseline, saturation, summary.gaps
+    )
     content = report_of(data)
     texts = {HTML_FILE: html_report(content), MARKDOWN_FILE: markdown_report(content)}
     with output_folder(target):

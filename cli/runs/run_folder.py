@@ -68,14 +68,14 @@ def recording(folder: Path) -> Iterator[None]:
         (folder / LOCK_FILE).unlink(missing_ok=True)
 
 
-def show_alive(folder: Path) -> None:
-    """Record that the run's recorder is alive now; see `last_alive_s`."""
+def show_alive(folder: Path, now_s: float) -> None:
+    """Record that the run's recorder is alive at `now_s`, a time of the run's clock; see `last_alive_s`."""
     with suppress(OSError):
-        os.utime(folder / LOCK_FILE)
+        os.utime(folder / LOCK_FILE, (now_s, now_s))
 
 
 def last_alive_s(folder: Path) -> float | None:
-    """Return when the recorder of a run was last alive; None if that is unknown."""
+    """Return when the recorder of a run was last alive, on the run's clock; None if that is unknown."""
     try:
         return (folder / LOCK_FILE).stat().st_mtime
     except OSError:

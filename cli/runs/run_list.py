@@ -12,20 +12,21 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.object_urls import metadata_copies
 from cli.runs.agents.agent_clients import agent_clients
-from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
+from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
 from collector.objects.object_store import is_object_url
 from collector.printable import count_text, local_time, one_line
 from collector.runs.agent_client import AgentClient
+from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
+from collector.runs.run_texts import step_text
 from exporters.line.formulas import Cell
-from exporters.summary.phase_summary import Peak, PhaseSummary
+from exporters.summary.phase_coverage import time_of_day
 from exporters.summary.summary_text import summary_lines
 
-MAX_SUMMARY_BYTES = 16 << 20
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
 # More pages than an agent keeps runs for.
 MAX_PAGES = 50
@@ -130,42 +131,6 @@ def _of_agent(content: Mapping[str, Any], where: str) -> ListedRun:
     return ListedRun(str(content["name"]), float(begin_s), end_s, where, {}, {})
 
 
-def read_summaries(folder: Path) -> list[PhaseSummary]:
-    """Return the summaries of a run's phases; none if they are missing or malformed."""
-    try:
-        with (folder / SUMMARY_FILE).open("rb") as file:
-            content = json.loads(file.read(MAX_SUMMARY_BYTES))
-        return [
-            PhaseSummary(
-                str(phase["name"]),
-                float(phase["begin_s"]),
-                float(phase["end_s"]),
-                {str(name): _cell(value) for name, value in phase["values"].items()},
-                _peaks(phase["peaks"]),
-                # Earlier versions did not sample client hosts.
-                _peaks(phase.get("client_peaks", {})),
-            )
-            for phase in content
-        ]
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError):
-        return []
-
-
-def _cell(value: Any) -> Cell:
-    """Return a value in a summary. Raises TypeError if it is neither a finite number nor a string nor None."""
-    if value is None or isinstance(value, str) or is_finite(value):
-        return value
-    raise TypeError
-
-
-def _peaks(content: Mapping[str, Any]) -> dict[str, Peak]:
-    """Return the peaks in a summary. Raises KeyError, TypeError, ValueError, AttributeError and OverflowError."""
-    return {
-        str(name): Peak(float(peak["value"]), str(peak["node"]), float(peak["time_s"]), str(peak.get("process", "")))
-        for name, peak in content.items()
-    }
-
-
 def print_runs(runs: Sequence[ListedRun], output: str) -> None:
     """Print the runs as a table, or as a JSON object per line."""
     if output == "json":
@@ -244,6 +209,8 @@ def _lines(folder: Path, run: Run) -> list[str]:
             f"phase {one_line(phase.name)}: {local_time(phase.begin_s)}, {phase.end_s - phase.begin_s:.0f} s{measured}"
         )
     lines += [f"node {_node_text(node)}" for node in run.nodes]
+    lines += member_texts(run.clusters)
+    lines += [f"{step_text(step)} at {time_of_day(step.time_s)}" for step in run.clock_steps]
     lines += [f"client host {_node_text(host)}" for host in run.client_hosts]
     return lines
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -22,13 +23,14 @@ from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAdd
 from collector.host.listeners import listening_users, user_names
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
-from collector.runs.agent_nodes import MAX_PARALLEL
+from collector.runs.agent_nodes import MAX_PARALLEL, MAX_PEERS, description_of, membership_of
+from collector.runs.cluster_members import Membership
 from collector.runs.run import RunNode
 
 PRIVATE_FOLDER = ".agents"
 """The subdirectory of a run with the journals of private agents."""
 LOCAL_AGENT = NodeAddress("http", "127.0.0.1", AGENT_PORT)
-MAX_PEERS, MAX_HOST_CHARS = 2000, 253
+MAX_HOST_CHARS = 253
 
 
 @dataclass(frozen=True)
@@ -257,3 +259,31 @@ def states_of(clients: Sequence[AgentClient]) -> list[AgentState]:
         return []
     with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
         return list(pool.map(state, clients))
+
+
+def memberships_of(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[Membership]:
+    """Ask the agents of nodes what these know about their clusters."""
+    if not clients:
+        return []
+    with ThreadPoolExecutor(min(MAX_PARALLEL, len(clients))) as pool:
+        return [
+            membership_of(node.name, description)
+            for node, description in zip(nodes, pool.map(description_of, clients), strict=True)
+        ]
+
+
+def hosts_without_membership(nodes: Sequence[RunNode], memberships: Sequence[Membership]) -> Iterator[str]:
+    """Yield the addresses of nodes that do not know their own."""
+    known = {membership.node for membership in memberships if membership.address}
+    for node in nodes:
+        if node.name not in known:
+            # The address of a private agent is not that of its node.
+            yield from (host for text in (node.name, "" if node.journal else node.address) if (host := _host(text)))
+
+
+def _host(text: str) -> str:
+    """Return the host of a node's name or address; "" if there is none."""
+    try:
+        return urlsplit(text if "://" in text else f"//{text}").hostname or ""
+    except ValueError:
+        return ""

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import floor, inf
 from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
+from collector.cluster.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.cluster.grid import SpanGrid
+from collector.cluster.merge_job import Merged, NodeRun
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
-from exporters.files.merged_rows import Row
+from exporters.files.merged_rows import Choice, Row
+from exporters.summary.phase_coverage import coverage_cells, incomplete_nodes
 from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
 
 
@@ -20,10 +24,12 @@ class RunSummary:
 
     phases  the summaries of its phases.
     lost    a lower bound on the number of ticks lost in the phases, by node.
+    gaps    the nodes with missing intervals in the whole run, including the warm-up and the cool-down.
     """
 
     phases: list[PhaseSummary]
     lost: Mapping[str, int]
+    gaps: tuple[NodeCoverage, ...] = ()
 
 
 def summary_of(folder: Path, run: Run) -> RunSummary:
@@ -37,7 +43,7 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     if len(phases) < 2:
         return summary
     total = _summary(folder, run, [RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)])
-    return RunSummary([*summary.phases, *total.phases], total.lost)
+    return RunSummary([*summary.phases, *total.phases], total.lost, summary.gaps)
 
 
 def measured_phases(run: Run) -> list[RunPhase]:
@@ -57,7 +63,8 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     grid = SpanGrid(interval_s, spans=spans)
     settings = MergeSettings((folder,))
     try:
-        whole, choice = merged(settings, _nothing, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
+        make = partial(node_coverage, (*spans, _whole(run, phases)))
+        whole, choice = merged(settings, make, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
         peaks, _ = merged(settings, peak_rows, grid=grid, quiet=True)
     except NoDataError:
         return RunSummary([], {})
@@ -65,13 +72,19 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     for node in peaks.nodes:
         for index, row in node.product:
             rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
+    *coverages, in_run = run_coverage(run, whole, (*spans, _whole(run, phases)))
     summaries = [
         PhaseSummary(
             phase.name,
             phase.begin_s,
             phase.end_s,
-            {**phase_values(choice, whole.cluster[number], len(whole.nodes)), "time": phase.end_s},
+            {
+                **phase_values(choice, whole.cluster[number], len(whole.nodes)),
+                **coverage_cells(coverages[number], whole.cluster[number].answered, len(run.unrecorded)),
+                "time": phase.end_s,
+            },
             peaks_of(rows.get(number, [])),
+            incomplete=incomplete_nodes(coverages[number]),
         )
         for number, phase in enumerate(phases)
         if number in whole.cluster
@@ -80,11 +93,38 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     return RunSummary(
         summaries,
         {node.node: max(node.missed, _missing(node.head.interval_s, node.ticks, lengths_s)) for node in peaks.nodes},
+        incomplete_nodes(in_run),
     )
 
 
-def _nothing(*_: object) -> None:
-    """Return None for each node of a merge, whose other processes cannot receive a lambda function."""
+def _whole(run: Run, phases: Sequence[RunPhase]) -> tuple[float, float]:
+    """Return the time range of a run; `phases` are those that are measured."""
+    return run.begin_s, phases[-1].end_s if run.end_s is None else run.end_s
+
+
+def node_coverage(spans: Sequence[tuple[float, float]], _choice: Choice, node: NodeRun) -> list[NodeCoverage]:
+    """Return a node's coverage of each time range; merges can call it in another process."""
+    return coverage_of(node.node, node.ticks, spans, paced=node.head.paced)
+
+
+def run_coverage(
+    run: Run, whole: Merged[list[NodeCoverage]], spans: Sequence[tuple[float, float]]
+) -> list[list[NodeCoverage]]:
+    """Return the coverage of each time range by all nodes of the run, given a merge of `node_coverage`."""
+    names = {node.node for node in whole.nodes}
+    absent = [node for node in run.nodes if not node.folder or (node.name and node.name not in names)]
+    # Nodes of the same name are told apart by a number, and a node that was recorded twice has one name.
+    absent = [node for node in absent if not node.folder or len(names) < len({other.name for other in run.nodes})]
+    return [
+        [
+            *(node.product[number] for node in whole.nodes),
+            *(
+                not_recorded(node.name or node.address, node.interval_s, span, node.problem or "no ticks were recorded")
+                for node in absent
+            ),
+        ]
+        for number, span in enumerate(spans)
+    ]
 
 
 def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:

@@ -1,6 +1,7 @@
 """Reads the values of a run of a sweep, and keeps them in a file, so that a long sweep need not read them again."""
 
 import json
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.runs.client_results import results_in
-from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_summary import measured_phases
+from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.atomic_file import replace_file
 from collector.cluster.grid import SpanGrid
 from collector.journal.read_limits import MAX_MEMORY_BYTES
@@ -18,6 +19,7 @@ from collector.runs.phases import WARM_UP
 from collector.runs.run import Run
 from collector.runs.run_file import RunFileError, read_run
 from exporters.files.merged_rows import table_of
+from exporters.summary.phase_coverage import coverage_texts, time_of_day
 from exporters.summary.phase_summary import NEEDS, phase_values
 from exporters.sweep.run_values import MERGED, SERVER, RunValues, client_run_values, server_run_values
 from exporters.sweep.run_values_json import content_of_values, values_of_content
@@ -39,9 +41,25 @@ def run_values(folder: Path) -> RunValues:
         # The values are read from the run instead.
         pass
     with memory_limit(MAX_MEMORY_BYTES):
-        values = _measured(folder)
+        values = _with_coverage(folder, _measured(folder))
     _keep(file, values)
     return values
+
+
+def _with_coverage(folder: Path, values: RunValues) -> RunValues:
+    """Return the values with the intervals that nodes lack according to the run's summary.
+
+    Raises CasstatError if the servers' values do not include all nodes.
+    """
+    summaries = read_summaries(folder)
+    if not summaries:
+        return values
+    last = summaries[-1]
+    texts = "; ".join(coverage_texts(last.incomplete, time_of_day))
+    if values.source == SERVER and last.values.get("nodes_missing"):
+        raise CasstatError(f"not all nodes are included, so the servers' throughput is unknown: {texts}")
+    missing = last.values.get("node_intervals_missing")
+    return replace(values, intervals_missing=missing if isinstance(missing, int | float) else None, remark=texts)
 
 
 def _keep(file: Path, values: RunValues) -> None:

@@ -32,6 +32,7 @@ from cli.sweep.sweep_settings import (
 )
 from collector.printable import count_text, one_line
 from collector.runs.parameter_sweep import Sweep, SweepRun
+from collector.runs.run_clock import RunClock
 from exporters.sweep.sweep_text import plain_lines
 
 # The exit status if a run failed.
@@ -150,7 +151,8 @@ class _Sweep:
         settings = record_settings(
             self._options, self._sweep, planned.values, planned.published, planned.repeat, folder
         )
-        begin_s = time.time()
+        clock = RunClock()
+        begin_s = clock.now_s()
         problem = self._beside("--before", self._options.before, planned, settings)
         if not problem:
             problem = _recorded(settings)
@@ -158,7 +160,7 @@ class _Sweep:
         after = self._beside("--after", self._options.after, planned, settings)
         for text in filter(None, (problem, after)):
             note(f"{combination}: {self._options.redactor.text(text)}")
-        return SweepRun(planned.folder, begin_s, time.time(), problem)
+        return SweepRun(planned.folder, begin_s, clock.now_s(), problem)
 
     def _beside(self, option: str, words: tuple[str, ...], planned: _PlannedRun, settings: RecordSettings) -> str:
         """Run the command of --before or --after; return why it failed, or "". Raises _InterruptedError."""

@@ -11,6 +11,15 @@ MAX_DRIFT = 0.001
 
 
 @dataclass(frozen=True)
+class ClockSegment:
+    """The ticks of a session from a sequence number on, and how far the clock was set by steps before them."""
+
+    session: str
+    number: int
+    stepped_s: float
+
+
+@dataclass(frozen=True)
 class ClockCorrection:
     """Converts a node's times to the reference clock; by default, the two clocks agree.
 
@@ -18,10 +27,26 @@ class ClockCorrection:
 
     times_s    the times of the measurements on the node's clock, in ascending order.
     offsets_s  how far the node's clock was ahead at those times.
+    segments   the parts of the recording between steps of the node's clock, in the order of the ticks; empty if there
+               are no steps. A time that a clock shows twice belongs to two ticks, so `of_tick` selects the correction.
     """
 
     times_s: tuple[float, ...] = (0.0,)
     offsets_s: tuple[float, ...] = (0.0,)
+    segments: tuple[ClockSegment, ...] = ()
+
+    def of_tick(self, session: str, number: int) -> "ClockCorrection":
+        """Return the correction at a tick, given its session and its sequence number in it."""
+        stepped_s = 0.0
+        for segment in self.segments:
+            if segment.session == session and segment.number <= number:
+                stepped_s = segment.stepped_s
+        if not stepped_s:
+            return self
+        return ClockCorrection(
+            tuple(time_s + stepped_s for time_s in self.times_s),
+            tuple(offset_s + stepped_s for offset_s in self.offsets_s),
+        )
 
     @classmethod
     def constant(cls, offset_s: float) -> "ClockCorrection":

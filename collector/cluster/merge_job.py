@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from collector.cluster.clock_correction import IDENTITY, ClockCorrection
 from collector.cluster.cluster_sample import ClusterSample
+from collector.cluster.coverage import NodeTick
 from collector.cluster.grid import Grid, NodeInterval
 from collector.cluster.recordings import Recording
 from collector.journal.header import Header
@@ -32,6 +33,7 @@ class NodeRun:
     columns         the same intervals as arrays, if the columnar merge made them.
     outside         the texts on ticks that belong to no interval: the last ones before the first interval or, if
                     there are none, the first ones after it.
+    ticks           all ticks of the recording, inside and outside the grid, in the order in which they were recorded.
     """
 
     node: str
@@ -40,6 +42,7 @@ class NodeRun:
     integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
     columns: "NodeColumns | None" = None
     outside: Mapping[Series, str] = field(default_factory=dict)
+    ticks: Sequence[NodeTick] = ()
 
     @cached_property
     def intervals(self) -> Mapping[int, NodeInterval]:

@@ -1,12 +1,13 @@
 """A node's intervals in columnar form, with one array per series."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
 from collector.cluster.arrays import Floats, Ints
+from collector.cluster.coverage import NodeTick
 from collector.cluster.grid import Grid, NodeInterval
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
@@ -38,7 +39,7 @@ class NodeColumns:
     """A node's intervals on a grid in columnar form.
 
     indices  the interval index for each row.
-    outside  see `NodeRun.outside`.
+    outside, all_ticks  see `NodeRun.outside` and `NodeRun.ticks`.
     """
 
     node: str
@@ -55,6 +56,7 @@ class NodeColumns:
     ticks: list[int]
     integrity: Integrity
     outside: Mapping[Series, str] = field(default_factory=dict)
+    all_ticks: Sequence[NodeTick] = ()
 
     def intervals(self, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
         """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, Placement
 from collector.cluster.clock_correction import ClockCorrection
+from collector.cluster.coverage import NodeTick
 from collector.cluster.grid import Grid, NodeInterval
 from collector.journal.header import Header
 from collector.journal.reader import Entry
@@ -22,14 +23,16 @@ def placement(head: Header) -> Placement:
 
 def node_intervals(
     entries: Iterable[Entry], grid: Grid, clock: ClockCorrection
-) -> tuple[dict[int, NodeInterval], dict[Series, str]]:
-    """Return a node's intervals by index, and its texts outside them (`NodeRun.outside`); `clock` corrects its times.
+) -> tuple[dict[int, NodeInterval], dict[Series, str], list[NodeTick]]:
+    """Return a node's intervals by index, its texts outside them (`NodeRun.outside`), and all of its ticks.
 
+    `clock` corrects its times.
     An increase that spans missed ticks counts towards the interval of the tick that ends it.
     """
     readings: Readings = {}
     builders: dict[int, _Builder] = {}
     outside: dict[Series, str] = {}
+    ticks: list[NodeTick] = []
     session = None
     for entry in entries:
         # The first tick of a session has no previous reading.
@@ -40,13 +43,15 @@ def node_intervals(
         update_readings(readings, entry.snapshot)
         tick = entry.snapshot.tick
         covered_s = max(sample.elapsed_s.values(), default=0.0)
-        index = grid.index_of(clock.reference_s(tick.time_s), entry.head.interval_s, covered_s)
+        tick_clock = clock.of_tick(entry.head.session, entry.number) if clock.segments else clock
+        ticks.append(_node_tick(entry.head, tick_clock.reference_s(tick.time_s), sample))
+        index = grid.index_of(ticks[-1].time_s, entry.head.interval_s, covered_s)
         if index is not None and not is_first:
-            builders.setdefault(index, _Builder()).add(_shared(entry.head, clock, sample))
+            builders.setdefault(index, _Builder()).add(_shared(entry.head, tick_clock, sample))
             continue
         texts = {series: value for series, value in sample.values.items() if isinstance(value, str)}
         outside = {**texts, **outside} if builders else {**outside, **texts}
-    return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}, outside
+    return {index: builder.build(grid.end_of(index)) for index, builder in sorted(builders.items())}, outside, ticks
 
 
 class _Builder:
@@ -68,6 +73,19 @@ class _Builder:
         sample = self._summary.sample() or Sample("", Tick(end_s), {}, {})
         tick = Tick(end_s, self._late_s, self._missed)
         return NodeInterval(replace(sample, tick=tick, events=tuple(self._events)), self._ticks)
+
+
+def _node_tick(head: Header, time_s: float, sample: Sample) -> NodeTick:
+    covered_s = max((sample.elapsed_s.get(source, 0.0) for source in head.sources), default=0.0)
+    restarted = any(
+        event.kind == "restart" and source in event.text for event in sample.events for source in head.sources
+    )
+    return NodeTick(time_s, head.interval_s, covered_s, has_failed(head, sample.events), restarted)
+
+
+def has_failed(head: Header, events: Iterable[Event]) -> bool:
+    """Return whether a tick's events state that a source of Cassandra did not answer completely."""
+    return any(event.kind == "no_answer" and event.text.partition(": ")[0] in head.sources for event in events)
 
 
 def _shared(head: Header, clock: ClockCorrection, sample: Sample) -> Sample:

@@ -56,8 +56,9 @@ def node_run(recording: Recording, grid: Grid, clock: ClockCorrection, max_serie
                     damaged += isinstance(record, Damage)
             integrity += order.integrity(damaged)
 
-    intervals, outside = node_intervals(entries(), grid, clock)
-    return NodeRun(recording.node, recording.sessions[-1].head, lambda: intervals, integrity, outside=outside)
+    intervals, outside, ticks = node_intervals(entries(), grid, clock)
+    head = recording.sessions[-1].head
+    return NodeRun(recording.node, head, lambda: intervals, integrity, outside=outside, ticks=ticks)
 
 
 def summed_spans(metrics: Mapping[str, Metric], node: NodeRun) -> Spans:

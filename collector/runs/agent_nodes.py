@@ -1,7 +1,7 @@
 """Queries agents about their nodes, and measures the offsets of their clocks."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,6 +11,7 @@ from collector.printable import one_line
 from collector.runs import clock_offset
 from collector.runs.agent_client import AgentClient, ClientInterruptedError
 from collector.runs.clock_offset import ClockOffsetError
+from collector.runs.cluster_members import Membership
 from collector.runs.run import NodeClock, RunNode
 from collector.runs.run_file import is_finite
 
@@ -20,26 +21,41 @@ MAX_PARALLEL = 16
 INTERRUPTED = "interrupted"
 ADDRESS_HINT = "(hint: check the agent's address)"
 MAX_NODE_CHARS, MAX_VERSION_CHARS = 255, 100
+MAX_PEERS = 2000
 MIN_INTERVAL_S, MAX_INTERVAL_S = 1e-3, DAY_S
 
 
-def nodes_of_agents(clients: Sequence[AgentClient]) -> list[RunNode]:
+def nodes_of_agents(clients: Sequence[AgentClient], wall_s: Callable[[], float] = time.time) -> list[RunNode]:
     """Query several agents in parallel and return their nodes (see `node_of_agent`)."""
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        return list(pool.map(node_of_agent, clients))
+        return list(pool.map(lambda client: node_of_agent(client, wall_s), clients))
 
 
-def last_tick_s(client: AgentClient) -> float | None:
-    """Return the time of an agent's last tick, in seconds since the epoch on its clock; None if it is unknown."""
+def description_of(client: AgentClient) -> Mapping[str, Any]:
+    """Return an agent's description of its node; empty if the agent does not answer."""
     try:
-        tick_s = client.json("/api/v1/node")["tick_s"]
-    except (AgentError, ClientInterruptedError, KeyError, TypeError):
-        return None
+        content = client.json("/api/v1/node")
+    except (AgentError, ClientInterruptedError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def last_tick_s(description: Mapping[str, Any]) -> float | None:
+    """Return the time of an agent's last tick, in seconds since the epoch on its clock; None if it is unknown."""
+    tick_s = description.get("tick_s")
     return float(tick_s) if is_finite(tick_s) else None
 
 
-def node_of_agent(client: AgentClient) -> RunNode:
-    """Return an agent's node with the offset of its clock, or with a `problem`."""
+def membership_of(node: str, description: Mapping[str, Any]) -> Membership:
+    """Return what a node knows about its cluster; unknown and malformed facts are empty."""
+    address, cluster = (str(description.get(name) or "")[:MAX_NODE_CHARS] for name in ("address", "cluster"))
+    peers = description.get("peers")
+    known = peers[:MAX_PEERS] if isinstance(peers, list) else ()
+    return Membership(node, address, cluster, frozenset(peer for peer in known if _is_text(peer, MAX_NODE_CHARS)))
+
+
+def node_of_agent(client: AgentClient, wall_s: Callable[[], float] = time.time) -> RunNode:
+    """Return an agent's node with the offset of its clock from the local one, `wall_s`, or with a `problem`."""
     url = client.address.url
     try:
         content = client.json("/api/v1/node")
@@ -48,7 +64,7 @@ def node_of_agent(client: AgentClient) -> RunNode:
             raise TypeError
         if not is_finite(interval_s) or not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
             raise TypeError
-        clock = clock_offset.measured(lambda: _agent_times(client), time.time, time.monotonic)
+        clock = clock_offset.measured(lambda: _agent_times(client), wall_s, time.monotonic)
     except AgentError as error:
         return RunNode("", url, problem=one_line(error))
     except ClientInterruptedError:

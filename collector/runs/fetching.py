@@ -1,5 +1,6 @@
 """Fetches the journals of a time range from agents into a run's directory."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -14,7 +15,8 @@ from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.runs.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
 from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
 from collector.runs.journal_download import fetch_file, journal_files
-from collector.runs.run import NodeClock, RunNode
+from collector.runs.run import NodeClock, Run, RunNode
+from collector.runs.run_clock import totals_of
 from collector.runs.run_file import NODES_FOLDER
 
 # The maximum number of problem texts that are kept for a node.
@@ -29,6 +31,12 @@ class FetchRange:
 
     begin_s: float
     end_s: float
+
+
+def wanted_range(run: Run, now_s: float) -> FetchRange:
+    """Return the time range to fetch for a run, whose ticks a clock that was set with the recorder's may misplace."""
+    totals_s = totals_of(run.clock_steps)
+    return FetchRange(run.begin_s + min(totals_s), (now_s if run.end_s is None else run.end_s) + max(totals_s))
 
 
 @dataclass(frozen=True)
@@ -59,11 +67,12 @@ def fetched(
     progress: Callable[[int], None] = lambda _: None,
     earlier: Sequence[Sequence[NodeClock]] = (),
     parent: str = NODES_FOLDER,
+    wall_s: Callable[[], float] = time.time,
 ) -> Fetched:
     """Fetch the ticks in a time range from all agents in parallel, and close the clients.
 
     `earlier` contains, for each client, earlier measurements of the agent's clock, which may have been changed since.
-    Recordings are written to directories in `parent`, a path relative to `run`.
+    Recordings are written to directories in `parent`, a path relative to `run`. `wall_s` is the local clock.
 
     A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
     directory cannot be written to, fetching stops for the nodes that are not yet complete. Calls `progress` as
@@ -71,7 +80,7 @@ def fetched(
     """
     created = [folder for folder in (run / parent, run) if not folder.exists()]
     fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
-    asked = fetch.in_parallel(lambda client, _: node_of_agent(client), map(_unknown, clients))
+    asked = fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), map(_unknown, clients))
     nodes = _with_folders(asked, parent)
     try:
         # Directories are created before the downloads start; those of nodes without ticks are removed afterwards.

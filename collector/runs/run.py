@@ -127,6 +127,32 @@ class RunCommand:
 
 
 @dataclass(frozen=True)
+class RunCluster:
+    """A cluster to which nodes of a run belong.
+
+    name        "" if it is unknown.
+    nodes       the names of the run's nodes in it.
+    unrecorded  the addresses of its members that are not nodes of the run.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    unrecorded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClockStep:
+    """A change of the clock of the machine that recorded a run.
+
+    time_s  when it was set, as in all times of the run: as if it had not been set since the run began.
+    step_s  by how much it was set; negative if it was set back.
+    """
+
+    time_s: float
+    step_s: float
+
+
+@dataclass(frozen=True)
 class RunCondition:
     """A condition of `record --fail-if`, and its result when the run was completed.
 
@@ -149,6 +175,8 @@ class Run:
     other_runs  other runs that were active on the nodes at the same time, as `NAME on NODE`.
     warm_up_s   the duration of the warm-up.
     conditions  the conditions of `record --fail-if`.
+    clusters    the clusters of the nodes; empty if they are unknown.
+    clock_steps  the changes of the recorder's clock during the run.
     """
 
     name: str
@@ -164,6 +192,13 @@ class Run:
     warm_up_s: float = 0.0
     client_hosts: tuple[ClientHost, ...] = ()
     conditions: tuple[RunCondition, ...] = ()
+    clusters: tuple[RunCluster, ...] = ()
+    clock_steps: tuple[ClockStep, ...] = ()
+
+    @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """The addresses of the members of the nodes' clusters that are not nodes of the run."""
+        return tuple(member for cluster in self.clusters for member in cluster.unrecorded)
 
     @property
     def recorded(self) -> tuple[RunNode, ...]:

@@ -17,7 +17,18 @@ from collector.printable import one_line, printable_json
 from collector.redaction.redactor import Redactor
 from collector.runs.clock_offset import MAX_OFFSET_S
 from collector.runs.redacted_run import redacted_run
-from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
+from collector.runs.run import (
+    ClientHost,
+    ClockStep,
+    NodeClock,
+    Run,
+    RunCluster,
+    RunCommand,
+    RunCondition,
+    RunMark,
+    RunNode,
+    RunPhase,
+)
 
 FILE = "run.json"
 SCHEMA_VERSION = 1
@@ -92,6 +103,8 @@ def run_of(content: Any) -> Run:
             _number(content.get("warm_up_s", 0.0)),
             tuple(map(_client_host, content.get("client_hosts", ()))),
             tuple(map(_condition, content.get("conditions", ()))),
+            tuple(map(_cluster, content.get("clusters", ()))),
+            tuple(ClockStep(_number(s["time_s"]), _number(s["step_s"])) for s in content.get("clock_steps", ())),
         )
         return redacted_run(run, Redactor())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -137,6 +150,11 @@ def _phase(content: Mapping[str, Any]) -> RunPhase:
 def _condition(content: Mapping[str, Any]) -> RunCondition:
     met = None if content.get("met") is None else _truth(content["met"])
     return RunCondition(_text(content["text"]), met, tuple(map(_text, content.get("reasons", ()))))
+
+
+def _cluster(content: Mapping[str, Any]) -> RunCluster:
+    nodes, unrecorded = (tuple(map(_text, content[name])) for name in ("nodes", "unrecorded"))
+    return RunCluster(_text(content["name"]), nodes, unrecorded)
 
 
 def _clock(content: Mapping[str, Any]) -> NodeClock:

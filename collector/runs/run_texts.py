@@ -1,6 +1,7 @@
 """The texts that agents accept: a run's name, and the text of a mark."""
 
 from collector.printable import one_line
+from collector.runs.run import ClockStep
 
 MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 1000
 DEFAULT_NAME = "run"
@@ -15,3 +16,8 @@ def require_accepted(what: str, text: object, longest: int) -> None:
 def accepted_name(text: str) -> str:
     """Return a name for a run that agents accept, derived from a text such as a command's name."""
     return one_line(text)[:MAX_NAME_CHARS] or DEFAULT_NAME
+
+
+def step_text(step: ClockStep) -> str:
+    """Return a change of the recorder's clock as text."""
+    return f"the recorder's clock was set {'back' if step.step_s < 0 else 'forward'} by {abs(step.step_s):,.1f} s"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from collector.clients.client_result import ClientResult
+from collector.cluster.coverage import NodeCoverage
 from collector.cluster.merge_job import Merged
 from collector.runs.run import Run
 from exporters.comparison.run_settings import RunSettings
@@ -49,6 +50,7 @@ class ReportData:
     clock       the largest difference between the nodes' own clocks, as text.
     phases      the summaries of the measured phases, followed by their total if there are several.
     lost        a lower bound on the number of ticks lost in these phases, by node.
+    gaps        the nodes with missing intervals in the whole run.
     results     the results of load generators.
     cost        None if it is unknown.
     baseline    None if there is no baseline.
@@ -64,6 +66,7 @@ class ReportData:
     cost: Cost | None = None
     baseline: Baseline | None = None
     saturation: Saturation | None = None
+    gaps: Sequence[NodeCoverage] = ()
 
     @property
     def run(self) -> Run:
@@ -91,6 +94,7 @@ def report_data(
     cost: Cost | None,
     baseline: Baseline | None,
     saturation: Saturation | None,
+    gaps: Sequence[NodeCoverage] = (),
 ) -> ReportData:
     """Return the data of a report from a run's settings, its merged recordings, its summary and its client results."""
     run = settings.run
@@ -99,4 +103,4 @@ def report_data(
         phases=tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run.phases),
     )
     clock = clocks([node.head for node in merged.nodes])
-    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline, saturation)
+    return ReportData(settings, plot_run, clock, phases, lost, results, cost, baseline, saturation, gaps)

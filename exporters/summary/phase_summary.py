@@ -6,6 +6,7 @@ from math import isfinite
 
 from collector.cassandra.requests import ERRORS, OPERATIONS, Operation
 from collector.cluster.cluster_sample import ClusterSample
+from collector.cluster.coverage import NodeCoverage
 from collector.cluster.merge_job import NodeRun
 from collector.model import histogram
 from collector.model.metric import Series
@@ -45,10 +46,12 @@ class PhaseSummary:
 
     values        the columns of the cluster's merged row, with the whole phase as one interval; also, for each
                   operation, its 99.9th percentile, as in `read_p999_ms`, and the number of its errors of each kind; the
-                  number of requests that nodes discarded because of overload, and the columns of `client_values`.
+                  number of requests that nodes discarded because of overload, and the columns of `client_values`
+                  and `phase_coverage`.
     peaks         the highest values over all nodes.
     client_peaks  the highest values over all client hosts.
     client_notes  what a reader of the client results should know, each as one line.
+    incomplete    the nodes with missing intervals, or without any complete interval.
     """
 
     name: str
@@ -58,6 +61,7 @@ class PhaseSummary:
     peaks: Mapping[str, Peak]
     client_peaks: Mapping[str, Peak] = field(default_factory=dict)
     client_notes: tuple[str, ...] = ()
+    incomplete: tuple[NodeCoverage, ...] = ()
 
 
 def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:

@@ -9,6 +9,7 @@ from collector.model.snapshot import NEVER
 from exporters.files.merged_rows import Choice
 from exporters.summary.client_values import PERCENTILES
 from exporters.summary.error_share import ERROR_SHARE
+from exporters.summary.phase_coverage import COVERAGE_COLUMNS
 from exporters.summary.phase_summary import phase_values
 
 _CLIENT = ("ops_per_s", "errors_per_s", ERROR_SHARE, "mean_ms", *(f"{name}_ms" for name in PERCENTILES))
@@ -28,4 +29,4 @@ def similar_column(name: str) -> str:
 def _columns() -> list[str]:
     """Return the columns that do not come from client results."""
     nothing = ClusterSample(Sample("", NEVER, {}, {}), 0)
-    return [*phase_values(Choice(), nothing, 0), ERROR_SHARE]
+    return list(dict.fromkeys([*phase_values(Choice(), nothing, 0), *COVERAGE_COLUMNS, ERROR_SHARE]))

@@ -1,11 +1,13 @@
 """A run's summary as text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collector.cassandra.requests import ERRORS
-from collector.printable import count_text, local_time, one_line
+from collector.printable import count_text, one_line
+from collector.runs.phases import TOTAL
 from exporters.line.formulas import Cell
 from exporters.line.operation_columns import TOTAL_RATE
+from exporters.summary.phase_coverage import coverage_texts, nodes_text, time_of_day
 from exporters.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
 
 OPERATION_COLUMNS = (
@@ -18,8 +20,6 @@ OPERATION_COLUMNS = (
     ("_max_ms", "max", 2),
 )
 """For each column of an operation: its name without the operation, its header, and its decimal places."""
-# The number of text columns.
-_TEXTS = 3
 CLIENT_COLUMNS = (
     ("client_ops_per_s", "ops/s", 0),
     ("client_errors_per_s", "errors/s", 1),
@@ -47,13 +47,16 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     """Return the table of operations, with a row per phase and operation, and the peaks of the last summary."""
     if not summaries:
         return ["no phase is long enough to contain a complete interval"]
-    rows = [["phase", "time", "", *(header for _, header, _ in OPERATION_COLUMNS), *ERRORS]]
-    for summary in summaries:
+    nodes = [nodes_text(summary.values) for summary in summaries]
+    has_nodes = any(nodes)
+    titles = ["phase", "time", *(["nodes"] if has_nodes else []), ""]
+    rows = [[*titles, *(header for _, header, _ in OPERATION_COLUMNS), *ERRORS]]
+    for summary, of_phase in zip(summaries, nodes, strict=True):
+        first = [summary.name, f"{summary.end_s - summary.begin_s:.0f} s", *([of_phase or "all"] if has_nodes else [])]
         for number, cells in enumerate(operation_rows(summary, summaries)):
-            time = f"{summary.end_s - summary.begin_s:.0f} s"
-            rows.append([*((summary.name, time) if number == 0 else ("", "")), *cells])
-    lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, _TEXTS)]
-    lines += [*missing_nodes(summaries), *_client_lines(summaries)]
+            rows.append([*(first if number == 0 else [""] * len(first)), *cells])
+    lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, len(titles))]
+    lines += [*incomplete_texts(summaries, time_of_day), *_client_lines(summaries)]
     last = summaries[-1]
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
@@ -81,17 +84,19 @@ def operation_rows(summary: PhaseSummary, summaries: Sequence[PhaseSummary]) -> 
     return rows
 
 
-def missing_nodes(summaries: Sequence[PhaseSummary]) -> list[str]:
-    """Return a sentence for each phase whose values do not include all nodes."""
-    sentences = []
-    for summary in summaries:
+def incomplete_texts(summaries: Sequence[PhaseSummary], clock: Callable[[float], str]) -> list[str]:
+    """Return how many nodes each phase lacks, and a line for each node without complete values; `clock` formats times.
+
+    The total of several phases is left out, because it has the gaps of the phases.
+    """
+    texts = []
+    for summary in [summary for summary in summaries if summary.name != TOTAL] or summaries:
         known, missing = (summary.values.get(name) for name in ("nodes", "nodes_missing"))
         if isinstance(known, int | float) and isinstance(missing, int | float) and missing:
-            sentences.append(
-                f"{one_line(summary.name)}: {missing:.0f} of {count_text(round(known + missing), 'node')} not included,"
-                " because Cassandra did not answer throughout the phase"
-            )
-    return sentences
+            nodes = f"{missing:.0f} of {count_text(round(known + missing), 'node')} not included"
+            texts.append(f"{one_line(summary.name)}: {nodes}")
+        texts += [f"{one_line(summary.name)}: {text}" for text in coverage_texts(summary.incomplete, clock)]
+    return texts
 
 
 def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
@@ -127,7 +132,7 @@ def _peak_lines(prefix: str, names: Sequence[str], peaks: Mapping[str, Peak]) ->
         if peak is not None:
             label, form = PEAK_LABELS[name]
             process = f" by {peak.process}" if peak.process else ""
-            at = local_time(peak.time_s, "%H:%M:%S")
+            at = time_of_day(peak.time_s)
             yield f"{prefix} {label}: {form.format(peak.value)}{process} on {peak.node} at {at}"
 
 

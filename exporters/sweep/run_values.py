@@ -34,6 +34,8 @@ class RunValues:
     latency_kind     "response" or "service" for clients, SERVER for servers; "" if the latency is unknown.
     latency          the clients' latencies.
     buckets          the servers' latencies.
+    intervals_missing  the number of intervals that nodes lack; None if it is unknown.
+    remark           which nodes lack which intervals; "" if none do.
     """
 
     source: str
@@ -46,6 +48,8 @@ class RunValues:
     latency_kind: str = ""
     latency: Latency | None = None
     buckets: Buckets | None = None
+    intervals_missing: float | None = None
+    remark: str = ""
 
 
 def client_run_values(

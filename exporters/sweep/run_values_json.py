@@ -9,8 +9,8 @@ from collector.clients.client_latency import Latency
 from collector.model.histogram import Buckets
 from exporters.sweep.run_values import CLIENT, SERVER, RunValues
 
-VERSION = 1
-_NUMBERS = ("ops_per_s", "whole_ops_per_s", "attempts", "errors", "mean_ms")
+VERSION = 2
+_NUMBERS = ("ops_per_s", "whole_ops_per_s", "attempts", "errors", "mean_ms", "intervals_missing")
 
 
 def content_of_values(values: RunValues) -> dict[str, Any]:
@@ -41,6 +41,7 @@ def values_of_content(content: Any) -> RunValues:
             operations=float(content["operations"]),
             latency_kind=str(content["latency_kind"]),
             latency=_latency(content["latency"]),
+            remark=str(content["remark"]),
             buckets=_buckets(content["buckets"]),
             **numbers,
         )

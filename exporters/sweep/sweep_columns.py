@@ -31,6 +31,7 @@ _ALL_COLUMNS = (
     "error_share",
     "best",
     "problem",
+    "node_intervals_missing",
 )
 COLUMNS = tuple(name for name in _ALL_COLUMNS if name not in ITEM_COLUMNS)
 """The names of the columns of every table, which follow those of the parameters."""
@@ -64,6 +65,7 @@ def cells_of(table: SweepTable, row: SweepRow) -> dict[str, Cell | bool]:
         rounded(row.error_share, _SHARE_DIGITS),
         row.is_best,
         row.problem or None,
+        rounded(row.intervals_missing),
     )
     cells = dict(zip(_ALL_COLUMNS, values, strict=True))
     return {name: cells[name] for name in columns_of(table)}

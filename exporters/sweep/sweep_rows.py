@@ -49,6 +49,8 @@ class SweepRow:
     error_share      failed operations as a share of all operations.
     is_best          whether this is the best combination (see `with_best`).
     items_per_op     the number of items per operation; 1 if operations are counted.
+    intervals_missing  the number of intervals that nodes lack in all runs.
+    remark           which nodes lack intervals in the first run in which any do; "" if none do.
     """
 
     parameters: Mapping[str, str]
@@ -69,6 +71,8 @@ class SweepRow:
     error_share: float | None = None
     is_best: bool = False
     items_per_op: float = 1.0
+    intervals_missing: float | None = None
+    remark: str = ""
 
     @property
     def throughput(self) -> float | None:
@@ -223,6 +227,8 @@ def _row(parameters: Mapping[str, str], outcomes: Sequence[RunOutcome], repeats:
         is_only_stated=len(runs) > 1 and any(run.latency is not None and not run.latency.counts for run in runs),
         errors=errors,
         error_share=errors / attempts if errors is not None and attempts else None,
+        intervals_missing=_total([run.intervals_missing for run in runs]),
+        remark=next((run.remark for run in runs if run.remark), ""),
     )
 
 

@@ -114,6 +114,8 @@ def _remarks(row: SweepRow) -> Iterator[str]:
         yield "best"
     if row.has_converged is False:
         yield "not converged"
+    if row.remark:
+        yield shown(row.remark)
     total = row.runs + row.failed + row.missing
     if row.missing:
         yield f"{row.missing} of {total} runs missing"

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 from errno import ENOSPC
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -172,27 +173,33 @@ def test_a_node_whose_journal_has_been_deleted_is_missing_with_a_reason(
 
 
 @pytest.mark.parametrize("step_s", [3600.0, -3600.0])
-def test_a_step_of_a_nodes_clock_is_reported_and_does_not_affect_the_other_nodes(
+def test_a_step_of_a_nodes_clock_is_reported_and_loses_no_tick(
     step_s: float, node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, offset_s = tmp_path / "run", 0.0
-    now_s = float(int(time.time()))
-    ticks = busy("n2", BEFORE_S + AFTER_S, begin_s=now_s - BEFORE_S)
-    record(tmp_path / "other", timed(ticks, lambda time_s: step_s if time_s > now_s else 0.0))
-    with serving(tmp_path / "other", "n2", lambda: time.time() + offset_s) as stepping:
+    folder, stepped_at_s = tmp_path / "run", inf
+
+    def offset_s(time_s: float) -> float:
+        return step_s if time_s >= stepped_at_s else 0.0
+
+    with serving(tmp_path / "other", "n2", lambda: time.time() + offset_s(time.time())) as stepping:
         begin_run = stepping.agent.begin_run
 
         def step(*arguments: Any) -> Any:
-            nonlocal offset_s
-            offset_s = step_s
+            """Step the clock in the second second of the run, in the journal as well."""
+            nonlocal stepped_at_s
+            stepped_at_s = float(int(time.time()) + 2)
+            ticks = busy("n2", BEFORE_S + AFTER_S, begin_s=stepped_at_s - 2 - BEFORE_S)
+            stepping.agent.journal = record(tmp_path / "stepped", timed(ticks, offset_s))
             return begin_run(*arguments)
 
         monkeypatch.setattr(stepping.agent, "begin_run", step)
-        command = ("sh", "-c", "sleep 2; exit 3")
+        command = ("sh", "-c", "sleep 4; exit 3")
         code, _, errors = recorded(capfd, node.address, stepping.address, "-o", folder, "--", *command)
     assert code == 3, errors
-    assert f"n2: its clock changed by {step_s:+.2f} s during the run, so its rows may be shifted" in errors
+    assert f"n2: its clock changed by {step_s:+.2f} s during the run\n" in errors
+    assert "lost ticks" not in errors, errors
     steady, stepped = read_run(folder).nodes
     assert [round(clock.offset_s) for clock in stepped.clocks] == [0, step_s]
     assert min(steady.ticks, stepped.ticks) >= 2
-    assert summaries(folder)["main"]["values"]["reads_per_s"] == READS
+    values = summaries(folder)["main"]["values"]
+    assert (values["nodes"], values["node_intervals_missing"], values["reads_per_s"]) == (2, 0, 2 * READS), errors

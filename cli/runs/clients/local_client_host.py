@@ -37,7 +37,7 @@ class LocalClientHost:
         self._words = words
         self._run_name = run_name
         self._run = run
-        self._begin_s = 0.0
+        self._earlier_ticks = 0
         self._exit_code: int | None = None
         self._name = socket.gethostname()
         self._folder = f"{CLIENT_HOSTS_FOLDER}/{folder_name(self._name)}"
@@ -74,8 +74,8 @@ class LocalClientHost:
 
     def begin(self) -> float:
         """Return the current time; only ticks from then on are counted."""
-        self._begin_s = time.time()
-        return self._begin_s
+        self._earlier_ticks = len(self._times_s)
+        return time.time()
 
     def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
         environ = {**os.environ, RUN_VARIABLE: self._run_name, FOLDER_VARIABLE: str(self._run.absolute())}
@@ -89,7 +89,7 @@ class LocalClientHost:
 
     def entries(self) -> tuple[ClientHost, ...]:
         """Return the host for the run's file, with its ticks so far."""
-        times_s = [time_s for time_s in self._times_s if time_s >= self._begin_s]
+        times_s = self._times_s[self._earlier_ticks :]
         host = ClientHost(
             self._name,
             "",

@@ -127,7 +127,7 @@ class RemoteClientHosts:
             "; ".join(result.problem for result in results if result.problem),
             ended_by_duration=any(result.ended_by_duration for result in results),
             is_interrupted=self._is_interrupted,
-            end_s=max(result.end_s for result in results),
+            ended_at_s=max(result.ended_at_s for result in results),
         )
 
     def _relay(self, logs: Sequence[OutputLog], log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> None:

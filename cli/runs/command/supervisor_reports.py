@@ -3,12 +3,12 @@
 import json
 import signal
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cli.runs.command import supervisor as supervisor_program
+from collector.runs.run_clock import monotonic
 
 SUPERVISOR = (sys.executable, "-IS", str(supervisor_program.__file__))
 """The command line that starts the supervisor.
@@ -32,8 +32,8 @@ class CommandResult:
     left               whether processes of the command are still running in the background.
     ended_by_duration  whether the command was interrupted because its duration was over (see `time_limit`).
     is_interrupted     whether this program received a signal for the command, such as that of Ctrl-C.
-    end_s              when this program learnt that the command had ended; the last of its output may be passed on
-                       later.
+    ended_at_s         when this program learnt that the command had ended, on the clock that counts from boot; the last
+                       of its output may be passed on later.
     """
 
     exit_code: int
@@ -41,7 +41,7 @@ class CommandResult:
     left: bool = False
     ended_by_duration: bool = False
     is_interrupted: bool = field(default=False, compare=False)
-    end_s: float = field(default_factory=time.time, compare=False)
+    ended_at_s: float = field(default_factory=monotonic, compare=False)
 
 
 def merged_reports(received: bytes) -> dict[str, Any]:

@@ -16,9 +16,10 @@ from collector.cluster.clock_correction import ClockCorrection
 from collector.cluster.columnar.decode import Block, UnsupportedError, blocks
 from collector.cluster.columnar.last_readings import LastReadings
 from collector.cluster.columnar.series_rates import BlockRates, rates_of
+from collector.cluster.coverage import NodeTick
 from collector.cluster.grid import Grid
 from collector.cluster.node_columns import IntervalSums, NodeColumns
-from collector.cluster.node_intervals import shared_name, with_reference_time
+from collector.cluster.node_intervals import has_failed, shared_name, with_reference_time
 from collector.cluster.recordings import Recording
 from collector.journal.footer import Footer
 from collector.journal.frames import Damage
@@ -78,6 +79,7 @@ class _NodeReducer:
         self._outside: dict[Series, str] = {}
         self._events: dict[int, list[Event]] = {}
         self._ticks: dict[int, list[Tick]] = {}
+        self._all_ticks: list[NodeTick] = []
         self._units: dict[str, str] = {}
         self._meanings: dict[str, object] = {}
         self._carry: LastReadings = {}
@@ -118,9 +120,11 @@ class _NodeReducer:
             if self._meanings.setdefault(name, metric.meaning) != metric.meaning:
                 raise UnsupportedError(f"conflicting definitions of {name}")
         covers_s = np.max([np.zeros(len(block.ticks)), *rates.covered.values()], axis=0).tolist()
+        ticks = self._node_ticks(block, rates)
+        self._all_ticks += ticks
         indices = [
-            self._grid.index_of(self._clock.reference_s(tick.time_s), head.interval_s, covered_s)
-            for tick, covered_s in zip(block.ticks, covers_s, strict=True)
+            self._grid.index_of(tick.time_s, head.interval_s, covered_s)
+            for tick, covered_s in zip(ticks, covers_s, strict=True)
         ]
         if self._begins:
             indices[0], self._begins = None, False
@@ -141,10 +145,28 @@ class _NodeReducer:
         metrics = _with_counters(head.catalogue, self._wanted)
         self._parts.append(_block_sums(block, metrics, rates, np.asarray(order), interval_indices[starts], starts))
 
+    def _clock_at(self, block: Block, line: int) -> ClockCorrection:
+        return self._clock.of_tick(block.head.session, block.first + line) if self._clock.segments else self._clock
+
+    def _node_ticks(self, block: Block, rates: BlockRates) -> list[NodeTick]:
+        sources = block.head.sources
+        zeros = np.zeros(len(block.ticks))
+        covers_s = np.max([zeros, *(rates.covered.get(source, zeros) for source in sources)], axis=0).tolist()
+        return [
+            NodeTick(
+                self._clock_at(block, line).reference_s(tick.time_s),
+                block.head.interval_s,
+                covered_s,
+                bool(block.events[line]) and has_failed(block.head, block.events[line]),
+                line in rates.restarted and not set(sources).isdisjoint(rates.restarted[line]),
+            )
+            for line, (tick, covered_s) in enumerate(zip(block.ticks, covers_s, strict=True))
+        ]
+
     def _events_of(self, line: int, block: Block, rates: BlockRates) -> list[Event]:
         """Return a line's events."""
         events = tick_events(block.ticks[line])
-        events += [with_reference_time(event, self._clock) for event in block.events[line]]
+        events += [with_reference_time(event, self._clock_at(block, line)) for event in block.events[line]]
         events += [Event("disagreement", text) for at, text in rates.disagreements if at == line]
         if line in rates.restarted:
             events.append(restart_event(rates.restarted[line]))
@@ -197,6 +219,7 @@ class _NodeReducer:
             [len(self._ticks[index]) for index in indices],
             self._integrity,
             self._outside,
+            self._all_ticks,
         )
 
 

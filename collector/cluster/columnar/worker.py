@@ -21,7 +21,11 @@ def interval_span(recordings: Sequence[Recording], job: Job[Product]) -> Ints:
     for recording in recordings:
         clock = job.clock_of(recording)
         for session in recording.sessions:
-            indices = grid.indices_between(clock.reference_s(session.begin_s), clock.reference_s(session.end_s))
+            begin_s, end_s = clock.reference_s(session.begin_s), clock.reference_s(session.end_s)
+            if clock.segments:
+                # The clock was set, so the first and the last tick do not limit the others.
+                begin_s, end_s = grid.begin_s, grid.end_s
+            indices = grid.indices_between(begin_s, end_s)
             # If a session spans more intervals than its files have bytes, the clock must have been stepped by years.
             # Most of the intervals would be empty, so omit the span.
             if indices and len(indices) <= session.size_bytes:
@@ -48,7 +52,13 @@ def merge_nodes(
         node = reduced(recording, job.grid, job.clock_of(recording), job.max_series, job.wanted)
         sums.add(node)
         run = NodeRun(
-            node.node, node.head, partial(node.intervals, job.wanted), node.integrity, node, outside=node.outside
+            node.node,
+            node.head,
+            partial(node.intervals, job.wanted),
+            node.integrity,
+            node,
+            outside=node.outside,
+            ticks=node.all_ticks,
         )
         results.append(job.result(run))
     return results, sums

@@ -1,10 +1,15 @@
 """The section with the run's marks and the events of its nodes."""
 
+from functools import partial
+
+from collector.cluster.coverage import NO_ANSWER
 from collector.printable import count_text
+from collector.runs.run_texts import step_text
 from exporters.gnuplot.plot_data import Mark
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text, shown
+from exporters.summary.phase_coverage import gap_text
 
 MAX_ROWS = 200
 _RUN = "run"
@@ -12,10 +17,20 @@ _RUN = "run"
 
 
 def events_of(data: ReportData) -> list[Mark]:
-    """Return the run's marks and the nodes' events in chronological order, without the nodes' copies of the marks."""
+    """Return the run's marks, and the nodes' events and gaps, in chronological order.
+
+    The nodes' copies of the marks are left out, and so are single intervals that a busy machine did not sample.
+    """
     marks = [Mark(mark.time_s, "", "mark", mark.text) for mark in data.run.marks]
+    steps = [Mark(step.time_s, "", "clock", step_text(step)) for step in data.run.clock_steps]
     events = [event for event in data.merged.marks if event.kind != _RUN]
-    return sorted([*marks, *events], key=lambda mark: mark.time_s)
+    gaps = [
+        Mark(gap.begin_s, node.node, gap.cause, gap_text(gap, partial(clock_text, zone_s=data.zone_s)))
+        for node in data.gaps
+        for gap in node.gaps
+        if gap.cause == NO_ANSWER or gap.intervals > 1
+    ]
+    return sorted([*marks, *steps, *events, *gaps], key=lambda mark: mark.time_s)
 
 
 def events(data: ReportData) -> Section:

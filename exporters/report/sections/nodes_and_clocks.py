@@ -6,7 +6,17 @@ from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import shown
 
-_HEADER = ("node", "Cassandra", "casstat", "interval", "samples", "lost", "clock offset", "problem")
+_HEADER = (
+    "node",
+    "Cassandra",
+    "casstat",
+    "interval",
+    "samples",
+    "lost",
+    "missing intervals",
+    "clock offset",
+    "problem",
+)
 
 
 def nodes_and_clocks(data: ReportData) -> Section:
@@ -36,9 +46,18 @@ def _row(data: ReportData, node: RunNode, *, is_host: bool) -> list[str]:
         "-" if node.interval_s is None else f"{node.interval_s:g} s",
         f"{node.ticks:,}" if node.folder else "-",
         "-" if lost is None else f"{lost:,}",
+        "-" if is_host else _missing_text(data, node),
         _clock_text(node),
         shown(node.problem) or "-",
     ]
+
+
+def _missing_text(data: ReportData, node: RunNode) -> str:
+    """Return how many intervals are missing in the measured phases; "-" if that is unknown."""
+    if data.total is None or "node_intervals_missing" not in data.total.values:
+        return "-"
+    missing = next((known for known in data.total.incomplete if known.node == (node.name or node.address)), None)
+    return "0" if missing is None else f"{missing.missing} of {missing.intervals}"
 
 
 def _clock_text(node: RunNode) -> str:

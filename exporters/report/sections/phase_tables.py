@@ -1,18 +1,20 @@
 """The section with the figures of each phase, as the server and the clients measured them, and the cost."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from collector.cassandra.requests import ERRORS
 from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import Cost, ReportData
-from exporters.report.report_texts import shown, value_text
+from exporters.report.report_texts import clock_text, shown, value_text
 from exporters.report.sections.verdict import latency_text
+from exporters.summary.phase_coverage import nodes_text
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import (
     CLIENT_COLUMNS,
     OPERATION_COLUMNS,
-    missing_nodes,
+    incomplete_texts,
     number_text,
     operation_rows,
 )
@@ -24,7 +26,8 @@ def phase_tables(data: ReportData) -> Section:
     if not data.phases:
         return Section("Results by phase", [])
     blocks: list[Block] = [_server(data.phases)]
-    blocks += [Paragraph(f"{shown(sentence)}.") for sentence in missing_nodes(data.phases)]
+    texts = incomplete_texts(data.phases, partial(clock_text, zone_s=data.zone_s))
+    blocks += [Paragraph(f"{shown(text)}.") for text in texts]
     blocks += _client(data.phases)
     if data.cost is not None:
         blocks += _costs(data.phases, data.cost)
@@ -39,12 +42,26 @@ def phase_tables(data: ReportData) -> Section:
 
 
 def _server(phases: Sequence[PhaseSummary]) -> Table:
+    has_nodes = any(nodes_text(phase.values) for phase in phases)
     rows = [
-        [shown(phase.name), title, f"{phase.end_s - phase.begin_s:.0f} s", *cells]
+        [
+            shown(phase.name),
+            title,
+            f"{phase.end_s - phase.begin_s:.0f} s",
+            *([nodes_text(phase.values) or "all"] if has_nodes else []),
+            *cells,
+        ]
         for phase in phases
         for title, *cells in operation_rows(phase, phases)
     ]
-    header = ["phase", "", "time", *(name for _, name, _ in OPERATION_COLUMNS), *ERRORS]
+    header = [
+        "phase",
+        "",
+        "time",
+        *(["nodes"] if has_nodes else []),
+        *(name for _, name, _ in OPERATION_COLUMNS),
+        *ERRORS,
+    ]
     return Table("On the server; latencies in ms", header, rows, 2)
 
 

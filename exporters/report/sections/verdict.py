@@ -1,19 +1,23 @@
 """The first section: how the run ended, its throughput and p99, and everything that went wrong."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from shlex import join
 
 from collector.cassandra.requests import ERRORS, OPERATIONS
 from collector.clients.load_span import outside_notes
 from collector.printable import count_text
+from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
+from collector.runs.run_texts import step_text
 from exporters.comparison.run_settings import RunSettings, setting_pairs
 from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import list_text, shown, value_text
+from exporters.report.report_texts import clock_text, list_text, shown, value_text
 from exporters.report.sections.first_saturated import saturation_text
 from exporters.summary.error_share import failed
+from exporters.summary.phase_coverage import coverage_texts, subject_text
 from exporters.summary.phase_summary import PhaseSummary, occurring
 from exporters.summary.summary_text import number_text
 
@@ -74,8 +78,8 @@ def _server(total: PhaseSummary) -> str:
         return "The cluster's throughput is unknown."
     rate = total.values.get(TOTAL_RATE)
     if all(operation.is_usual for operation in operations) or not isinstance(rate, int | float):
-        return f"The cluster served {_and(parts)}."
-    return f"The cluster served {rate:,.0f} operations/s: {_and(parts)}."
+        return f"{subject_text(total.values)} served {_and(parts)}."
+    return f"{subject_text(total.values)} served {rate:,.0f} operations/s: {_and(parts)}."
 
 
 def _and(parts: Sequence[str]) -> str:
@@ -95,14 +99,23 @@ def _problems(data: ReportData) -> Iterator[str]:
     lost = [f"{count} on {shown(node)}" for node, count in data.lost.items() if count]
     if lost:
         yield f"Samples lost: {list_text(lost)}."
-    missing = [shown(node.name or node.address) for node in data.run.nodes if not node.folder]
-    if missing:
-        yield f"{count_text(len(missing), 'node')} missing: {list_text(missing)}."
+    yield from _missing(data)
     incomplete = [node for node in data.run.nodes if node.folder and node.problem]
     if incomplete:
         yield f"Incomplete recordings: {list_text([shown(node.problem) for node in incomplete])}."
     if data.run.other_runs:
         yield f"Other runs at the same time: {list_text([shown(other) for other in data.run.other_runs])}."
+
+
+def _missing(data: ReportData) -> Iterator[str]:
+    """Yield which nodes and intervals are missing."""
+    for text in (*member_texts(data.run.clusters), *map(step_text, data.run.clock_steps)):
+        yield f"{shown(text[0].upper() + text[1:])}."
+    missing = [shown(node.name or node.address) for node in data.run.nodes if not node.folder]
+    if missing:
+        yield f"{count_text(len(missing), 'node')} missing: {list_text(missing)}."
+    for text in coverage_texts(data.total.incomplete if data.total else (), partial(clock_text, zone_s=data.zone_s)):
+        yield f"{shown(text)}."
 
 
 def _failed_conditions(run: Run) -> Iterator[str]:
@@ -161,10 +174,19 @@ def _passed_checks(data: ReportData) -> Iterator[str]:
     if failed(total.values if total else {}) is not None and not any(counts.values()):
         *first, last = ERRORS
         yield f"No {', '.join(first)} or {last} on the server."
-    if data.lost and not any(data.lost.values()):
-        yield "No samples were lost."
-    if data.run.nodes and all(node.folder for node in data.run.nodes):
-        yield f"All {number} nodes were recorded." if (number := len(data.run.nodes)) > 1 else "The node was recorded."
+    yield from _passed_recordings(data)
+
+
+def _passed_recordings(data: ReportData) -> Iterator[str]:
+    """Yield that nothing is missing, if that is so."""
+    is_complete = total.values.get("node_intervals_missing") == 0 if (total := data.total) else False
+    if not is_complete or (total and total.incomplete) or any(data.lost.values()):
+        return
+    yield "No samples were lost."
+    if data.run.nodes and all(node.folder for node in data.run.nodes) and not data.run.unrecorded:
+        number = len(data.run.nodes)
+        yield f"All {number} nodes were recorded." if number > 1 else "The node was recorded."
+        yield f"{'All nodes' if number > 1 else 'The node'} answered in every interval."
 
 
 def _equal_settings(baseline: RunSettings, settings: RunSettings) -> Iterator[str]:

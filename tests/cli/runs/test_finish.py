@@ -7,7 +7,8 @@ from shutil import rmtree
 
 import pytest
 
-from cli.runs.finish import SUMMARY_FILE, finish
+from cli.runs.finish import finish
+from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.run import ClientHost, Run, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record

@@ -35,5 +35,5 @@ def test_the_name_of_a_node_whose_agent_has_just_started_is_known_before_the_com
     }
     monkeypatch.setattr(AgentClients, "client", lambda *_: StartingAgent("h", content))
     clients = AgentClients(Access(), ssl.create_default_context())
-    (node,), _ = preflight(RunAgents({address: journal}), clients, require_all=True)
+    (node,) = preflight(RunAgents({address: journal}), clients, require_all=True).nodes
     assert node.name == "n1"

@@ -20,7 +20,7 @@ TICKS = 40
 def run(tmp_path: Path) -> Run:
     """A run with two nodes, one of them missing, in `tmp_path`/run."""
     folder = tmp_path / "run"
-    record(folder / "nodes" / "n1", busy("n1", TICKS))
+    record(folder / "nodes" / "n1", busy("n1", TICKS + 1))
     nodes = (RunNode("n1", "http://n1", "nodes/n1", TICKS, interval_s=1.0), RunNode("n2", "http://n2", problem="down"))
     command = RunCommand(("./load.sh",), BEGIN_S, BEGIN_S + TICKS, 0)
     phases = (RunPhase("main", BEGIN_S, BEGIN_S + TICKS),)
@@ -34,10 +34,11 @@ def test_the_report_is_written_to_the_run(run: Run, tmp_path: Path, capsys: pyte
     assert main(["report", str(folder), "--cost-per-hour", "36", "--currency", "EUR"]) == 0
     assert capsys.readouterr().out.split() == [str(folder / "report.html"), str(folder / "report.md")]
     text = (folder / "report.md").read_text()
-    assert "The command ./load.sh ended with exit status 0. The cluster served 10 reads/s" in text
-    assert "**1 node missing: n2.**" in text
+    assert "The command ./load.sh ended with exit status 0. 1 of 2 nodes served 10 reads/s" in text
+    assert "**1 node missing: n2.**\n\n**n2: not recorded: down.**" in text
+    assert "No samples were lost" not in text
     # The first tick has no rates.
-    assert f"| server reads/s | {TICKS - 1} s | 10 | 10 |" in text
+    assert f"| server reads/s | {TICKS} s | 10 | 10 |" in text
     # 36 EUR buy 36,000 operations at 10 operations per second.
     assert "| main | server | 10 | 1,000.0000 |" in text
     assert "<figure" in (folder / "report.html").read_text()
@@ -150,4 +151,4 @@ def test_the_exit_status_of_a_failed_command_is_stated_once(run: Run, tmp_path: 
     assert main(["report", str(tmp_path / "run")]) == 0
     text = (tmp_path / "run" / "report.md").read_text()
     assert text.count("exit status") == 1
-    assert "**The command ./load.sh failed with exit status 3.**\n\nThe cluster served 10 reads/s" in text
+    assert "**The command ./load.sh failed with exit status 3.**\n\n1 of 2 nodes served 10 reads/s" in text

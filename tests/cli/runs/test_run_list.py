@@ -11,10 +11,10 @@ import pytest
 
 from cli.main import main
 from cli.runs import run_list
-from cli.runs.finish import SUMMARY_FILE
 from cli.runs.run_list import HEADERS
+from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.agent_client import AgentClient
-from collector.runs.run import ClientHost, Run, RunCommand, RunNode, RunPhase
+from collector.runs.run import ClientHost, ClockStep, Run, RunCluster, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import FILE, write_run
 from exporters.api.app import build
 from exporters.api.runs_endpoint import MAX_LISTED
@@ -33,7 +33,10 @@ RUN = Run(
     (RunPhase("main", 1000.0, 1059.0), RunPhase("cool-down", 1059.0, 1060.0, measured=False)),
     other_runs=("another on n1:17199",),
     client_hosts=(ClientHost("c", "", "client-hosts/c", 60),),
+    clusters=(RunCluster("prod", ("n1",), ("10.0.0.2",)),),
+    clock_steps=(ClockStep(1012.0, -60.0),),
 )
+GAP = {"begin_s": 1010.0, "end_s": 1017.0, "cause": "no_answer", "intervals": 6, "restarted": False, "is_open": False}
 SUMMARY = [
     {
         "name": "main",
@@ -42,6 +45,10 @@ SUMMARY = [
         "values": {"node": "cluster", "reads_per_s": 12345.6, "read_p99_ms": 1.234, "writes_per_s": None},
         "peaks": {"gc_pct": {"value": 1.0, "node": "n1", "time_s": 1010.0, "process": ""}},
         "client_peaks": {"process_cpu_pct": {"value": 99.0, "node": "c", "time_s": 1020.0, "process": "java (42)"}},
+        "client_notes": ["2 of 10 operations lie outside the phase"],
+        "incomplete": [
+            {"node": "n1", "interval_s": 1.0, "intervals": 59, "missing": 6, "gaps": [GAP], "problem": ""},
+        ],
     }
 ]
 
@@ -89,7 +96,12 @@ def test_a_run_is_shown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "node n1: 1 tick",
     ]
     assert lines[7] == "node http://n2: 0 ticks: http://n2: down"
-    assert lines[8] == "client host c: 60 ticks"
+    assert lines[8:11] == [
+        "1 of 2 nodes of the cluster prod recorded, not 10.0.0.2",
+        "the recorder's clock was set back by 60.0 s at 00:16:52",
+        "client host c: 60 ticks",
+    ]
+    assert "main: n1: 53 of 59 intervals, did not answer from 00:16:50 to 00:16:57" in lines
     assert lines[-2:] == [
         "peak GC: 1.0% on n1 at 00:16:50",
         "client host: peak CPU of a process: 99% by java (42) on c at 00:17:00",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from cli.runs.finish import SUMMARY_FILE
 from cli.runs.record_program import RecordSettings
+from cli.runs.summary_file import SUMMARY_FILE
 from cli.sweep.run_measurement import VALUES_FILE
 from cli.sweep.sweep_folder import new_sweep
 from cli.sweep.sweep_settings import SweepOptions, parameters_of, run_folder_name

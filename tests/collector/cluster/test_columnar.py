@@ -215,6 +215,7 @@ def test_both_implementations_give_the_same_node_intervals(
     columnar = columns.intervals(wanted)
     assert reference.integrity == Integrity() == columns.integrity
     assert reference.outside == columns.outside
+    assert reference.ticks == columns.all_ticks
     assert reference.intervals.keys() == columnar.keys()
     for index, interval in reference.intervals.items():
         compared = [interval, columnar[index]]

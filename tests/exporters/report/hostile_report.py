@@ -5,8 +5,20 @@ from dataclasses import replace
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.cluster.coverage import NO_ANSWER, Gap, NodeCoverage, not_recorded
 from collector.cluster.node_settings import NodeSettings
-from collector.runs.run import ClientHost, NodeClock, Run, RunCommand, RunCondition, RunMark, RunNode, RunPhase
+from collector.runs.run import (
+    ClientHost,
+    ClockStep,
+    NodeClock,
+    Run,
+    RunCluster,
+    RunCommand,
+    RunCondition,
+    RunMark,
+    RunNode,
+    RunPhase,
+)
 from exporters.comparison.comparison import Comparison
 from exporters.comparison.comparison_report import Report
 from exporters.comparison.inference import Difference
@@ -17,6 +29,7 @@ from exporters.report.report_data import Baseline, Cost, ReportData
 from exporters.saturation.hot_table import HotTable
 from exporters.saturation.resources import CPU, DISK, GENERATOR
 from exporters.saturation.saturation import Finding, Saturation
+from exporters.summary.phase_coverage import coverage_cells
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
 
@@ -63,11 +76,19 @@ def facts(seconds: int = 120) -> ReportData:
             RunCondition("read_timeouts > 9", met=False),
             RunCondition("reads < 1"),
         ),
+        (RunCluster(hostile("cluster"), (names[0],), (hostile("10.0.0.10"),)), RunCluster("", (names[1],))),
+        (ClockStep(BEGIN_S + 15, -60.0),),
+    )
+    gap = Gap(BEGIN_S + 60, BEGIN_S + 70, NO_ANSWER, 10)
+    incomplete = (
+        NodeCoverage(names[1], 1.0, seconds - 10, 10, (gap,)),
+        not_recorded(hostile("10.0.0.9"), 1.0, (BEGIN_S + 10, end_s), hostile("refused")),
     )
     settings = NodeSettings(*map(hostile, ("5.0.6", "schema", "cluster", "dc", "rack", "jolokia")))
     baseline_run = replace(run, name=hostile("baseline"), nodes=nodes[:2])
     baseline = RunSettings(baseline_run, dict.fromkeys(names[:2], replace(settings, cassandra=hostile("4.1.9"))))
     values: dict[str, Cell] = {
+        **coverage_cells([*incomplete, *(NodeCoverage(name, 1.0, seconds, 0) for name in names[::2])], 3, 1),
         **{f"{word}s_per_s": 900.0 for word in ("read", "write")},
         **{f"read_{name}_ms": 1.25 for name in ("mean", "p50", "p95", "p99", "p999", "max")},
         "read_timeouts": 4,
@@ -80,7 +101,9 @@ def facts(seconds: int = 120) -> ReportData:
     peak = Peak(97.0, names[0], BEGIN_S + 30)
     process = {"process_cpu_pct": Peak(99.0, hostile("client"), BEGIN_S + 31, hostile("java"))}
     summaries = [
-        PhaseSummary(phase.name, phase.begin_s, phase.end_s, values, {"cpu_busy_pct": peak}, process)
+        PhaseSummary(
+            phase.name, phase.begin_s, phase.end_s, values, {"cpu_busy_pct": peak}, process, incomplete=incomplete
+        )
         for phase in run_phases[1:]
     ]
     phases = tuple(Phase(phase.begin_s, phase.end_s, phase.name, not phase.measured) for phase in run_phases)
@@ -95,6 +118,7 @@ def facts(seconds: int = 120) -> ReportData:
         Cost(281, hostile("USD")),
         Baseline(baseline, compared()),
         limited_by_cpu(names[0]),
+        incomplete,
     )
 
 

@@ -1,5 +1,7 @@
 """The summary as text, for phases with and without data."""
 
+from collector.cluster.coverage import NO_ANSWER, NOT_SAMPLED, Gap, NodeCoverage, not_recorded
+from exporters.summary.phase_coverage import coverage_cells, coverage_texts, incomplete_nodes, node_text
 from exporters.summary.phase_summary import Peak, PhaseSummary
 from exporters.summary.summary_text import summary_lines
 from tests.collector.zones import local_zone
@@ -60,10 +62,44 @@ def test_a_run_without_complete_intervals_has_a_message_instead_of_a_table() -> 
     assert summary_lines([]) == ["no phase is long enough to contain a complete interval"]
 
 
-def test_the_text_states_how_many_nodes_a_phase_lacks() -> None:
+def test_the_text_states_which_nodes_and_intervals_a_phase_lacks() -> None:
+    frozen = NodeCoverage("n1", 1.0, 70, 6, (Gap(1010.0, 1017.0, NO_ANSWER, 6),))
+    killed = NodeCoverage("n2", 1.0, 70, 30, (Gap(1040.0, 1070.0, NO_ANSWER, 30, is_open=True),))
+    agentless = NodeCoverage("n3", 1.0, 70, 30, (Gap(1040.0, 1070.0, NOT_SAMPLED, 30, restarted=True),))
+    unreached = not_recorded("n4", None, (1000.0, 1070.0), "connection refused")
+    slow = NodeCoverage("n5", 100.0, 0, 0)
+    complete = NodeCoverage("n6", 1.0, 70, 0)
     phases = [
-        PhaseSummary("main", 1000.0, 1060.0, {**VALUES, "nodes": 3, "nodes_missing": 0}, {}),
-        PhaseSummary("late\n", 1060.0, 1120.0, {**VALUES, "nodes": 2, "nodes_missing": 1}, {}),
+        PhaseSummary("main", 1000.0, 1070.0, {**VALUES, **coverage_cells([complete], 1, 0)}, {}),
+        PhaseSummary(
+            "late\n",
+            1000.0,
+            1070.0,
+            {**VALUES, **coverage_cells([frozen, killed, agentless, unreached, slow, complete], 4, 2)},
+            {},
+            incomplete=incomplete_nodes([frozen, killed, agentless, unreached, slow, complete]),
+        ),
     ]
-    notes = [line for line in summary_lines(phases) if "not included" in line]
-    assert notes == ["late: 1 of 3 nodes not included, because Cassandra did not answer throughout the phase"]
+    with local_zone("UTC0"):
+        lines = summary_lines(phases)
+    assert [line for line in lines if line.startswith("late: ")] == [
+        "late: n4: not recorded: connection refused",
+        "late: n5: no complete interval of 100 s",
+        "late: n2: 40 of 70 intervals, did not answer from 00:17:20 until the end",
+        "late: n3: 40 of 70 intervals, was not sampled from 00:17:20 to 00:17:50 (restarted)",
+        "late: n1: 64 of 70 intervals, did not answer from 00:16:50 to 00:16:57",
+    ]
+    assert lines[2].split()[:4] == ["main", "70", "s", "all"]
+    assert " ".join(lines[4].split()[:8]) == "late 70 s 4 of 8, 3 partly"
+    assert phases[1].values["nodes_missing"] == 2
+    assert phases[1].values["node_intervals_missing"] == 66
+
+
+def test_only_the_longest_gaps_and_the_worst_nodes_are_listed() -> None:
+    gaps = tuple(Gap(1000.0 + 10 * number, 1001.0 + 11 * number, NO_ANSWER, 1 + number) for number in range(5))
+    node = NodeCoverage("n1", 1.0, 70, 15, gaps)
+    assert node_text(node, "{:.0f}".format) == (
+        "55 of 70 intervals, did not answer from 1020 to 1023, did not answer from 1030 to 1034,"
+        " did not answer from 1040 to 1045, 2 shorter gaps"
+    )
+    assert coverage_texts([node] * 7, str)[5:] == ["2 more nodes with missing intervals"]

@@ -1,0 +1,62 @@
+"""The file with the summaries of a run's phases, in the run's directory."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from collector.atomic_file import replace_file
+from collector.printable import printable_json
+from collector.runs.run_file import is_finite
+from exporters.line.formulas import Cell
+from exporters.summary.phase_coverage import coverage_of_content
+from exporters.summary.phase_summary import Peak, PhaseSummary
+
+SUMMARY_FILE = "summary.json"
+MAX_SUMMARY_BYTES = 16 << 20
+
+
+def write_summaries(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
+    """Write the summaries of a run's phases to its directory. Raises OSError."""
+    text = json.dumps([asdict(summary) for summary in summaries], indent=1, allow_nan=False)
+    lines = (printable_json(line) + "\n" for line in text.split("\n"))
+    replace_file(folder / SUMMARY_FILE, "".join(lines).encode())
+
+
+def read_summaries(folder: Path) -> list[PhaseSummary]:
+    """Return the summaries of a run's phases; none if they are missing or malformed."""
+    try:
+        with (folder / SUMMARY_FILE).open("rb") as file:
+            content = json.loads(file.read(MAX_SUMMARY_BYTES))
+        return [
+            PhaseSummary(
+                str(phase["name"]),
+                float(phase["begin_s"]),
+                float(phase["end_s"]),
+                {str(name): _cell(value) for name, value in phase["values"].items()},
+                _peaks(phase["peaks"]),
+                # Earlier versions neither sampled client hosts nor stated missing intervals.
+                _peaks(phase.get("client_peaks", {})),
+                tuple(map(str, phase.get("client_notes", ()))),
+                coverage_of_content(phase.get("incomplete", ())),
+            )
+            for phase in content
+        ]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError):
+        return []
+
+
+def _cell(value: Any) -> Cell:
+    """Return a value in a summary. Raises TypeError if it is neither a finite number nor a string nor None."""
+    if value is None or isinstance(value, str) or is_finite(value):
+        return value
+    raise TypeError
+
+
+def _peaks(content: Mapping[str, Any]) -> dict[str, Peak]:
+    """Return the peaks in a summary. Raises KeyError, TypeError, ValueError, AttributeError and OverflowError."""
+    return {
+        str(name): Peak(float(peak["value"]), str(peak["node"]), float(peak["time_s"]), str(peak.get("process", "")))
+        for name, peak in content.items()
+    }

@@ -1,0 +1,90 @@
+"""The clock of a run: the wall clock at its beginning, continued by the monotonic clock.
+
+If the wall clock is set during a run, for example by the first synchronisation with NTP, the times of the run go on as
+if it had not been set, so that phases keep their lengths.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
+
+from collector.runs.run import ClockStep, RunMark
+
+MIN_STEP_S = 0.1
+"""The smallest change of the wall clock that counts as a step. NTP slews both clocks."""
+# How late a step may be detected.
+_LATE_S = 1.0
+# The two clocks are compared only if they can be read within this time.
+_MAX_READING_S = 0.02
+_READINGS = 5
+
+
+def monotonic() -> float:
+    """Return seconds since boot, including the time for which the machine was suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class RunClock:
+    """Tells the time of a run, and finds the steps of the wall clock."""
+
+    def __init__(self, wall_s: Callable[[], float] = time.time, monotonic_s: Callable[[], float] = monotonic) -> None:
+        self._wall_s, self._monotonic_s = wall_s, monotonic_s
+        self._ahead_s = self._difference() or wall_s() - monotonic_s()
+        self._stepped_s = 0.0
+
+    def now_s(self) -> float:
+        """Return the time of the run, in seconds since the epoch."""
+        return self.at(self._monotonic_s())
+
+    def at(self, monotonic_s: float) -> float:
+        """Return the time of the run at a time of the monotonic clock."""
+        return monotonic_s + self._ahead_s
+
+    def new_step(self) -> ClockStep | None:
+        """Return the step of the wall clock since the last call; None if there is none."""
+        difference_s = self._difference()
+        if difference_s is None:
+            return None
+        step_s = difference_s - self._ahead_s - self._stepped_s
+        if abs(step_s) < MIN_STEP_S:
+            return None
+        self._stepped_s += step_s
+        return ClockStep(self.now_s(), step_s)
+
+    def _difference(self) -> float | None:
+        """Return the wall clock's time minus the monotonic clock's; None if this process was interrupted each time."""
+        for _ in range(_READINGS):
+            before_s, wall_s, after_s = self._monotonic_s(), self._wall_s(), self._monotonic_s()
+            if after_s - before_s <= _MAX_READING_S:
+                return wall_s - (before_s + after_s) / 2
+        return None
+
+
+def totals_of(steps: Sequence[ClockStep]) -> list[float]:
+    """Return how far the wall clock was ahead of the run's before the first step and after each of them."""
+    totals_s = [0.0]
+    for step in steps:
+        totals_s.append(totals_s[-1] + step.step_s)
+    return totals_s
+
+
+def marks_on_run_clock(marks: Iterable[RunMark], steps: Sequence[ClockStep]) -> Iterator[RunMark]:
+    """Yield marks, whose times are on the wall clock and which are in the order in which they were made.
+
+    If a time of the wall clock occurred twice, because it was set back, the earlier one is used that is not before the
+    previous mark.
+    """
+    if not steps:
+        yield from marks
+        return
+    bounds_s = [-inf, *(step.time_s for step in steps), inf]
+    previous_s = -inf
+    for mark in marks:
+        times_s = [
+            mark.time_s - total_s
+            for total_s, from_s, to_s in zip(totals_of(steps), bounds_s, bounds_s[1:], strict=False)
+            if from_s - _LATE_S <= mark.time_s - total_s <= to_s
+        ]
+        time_s = next((time_s for time_s in times_s if time_s >= previous_s), times_s[-1] if times_s else mark.time_s)
+        previous_s = max(previous_s, time_s)
+        yield RunMark(time_s, mark.text)

@@ -1,0 +1,199 @@
+"""A run states which nodes and intervals are missing, everywhere where its figures are shown."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.capacity.step_reader import recorded_step
+from cli.main import main
+from cli.runs.finish import finish
+from cli.sweep.run_measurement import run_values
+from collector.model.snapshot import Snapshot
+from collector.runs.run import Run, RunCluster, RunCommand, RunCondition, RunNode, RunPhase
+from collector.runs.run_file import read_run, write_run
+from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.zones import local_zone
+
+# The run begins 10 s after the recordings and lasts 70 s. The time of its beginning is 11:06:50 in UTC.
+RUN = RunPhase("main", BEGIN_S + 10, BEGIN_S + 80)
+TICKS = 85
+FROZEN = "64 of 70 intervals, did not answer from 11:07:09 to 11:07:16"
+KILLED = "40 of 70 intervals, did not answer from 11:07:30 until the end"
+
+
+def silent(node: str, seconds: Collection[int]) -> list[Snapshot]:
+    """Return the ticks of a node that does not answer in some seconds."""
+    return [
+        replace(snapshot, scrapes=(replace(snapshot.scrapes[0], values={}, problem="timed out"),))
+        if second in seconds
+        else snapshot
+        for second, snapshot in enumerate(busy(node, TICKS))
+    ]
+
+
+def run_of(
+    folder: Path,
+    nodes: Mapping[str, Sequence[Snapshot]],
+    *more: RunNode,
+    phases: Sequence[RunPhase] = (RUN,),
+    **fields: Any,
+) -> Run:
+    """Return a run with these recordings, in `folder`."""
+    for name, ticks in nodes.items():
+        record(folder / "nodes" / name, ticks)
+    recorded = (RunNode(name, f"http://{name}", f"nodes/{name}", TICKS, interval_s=1.0) for name in nodes)
+    command = RunCommand(("./load.sh",), phases[0].begin_s, phases[-1].end_s, 0)
+    limits = phases[0].begin_s, phases[-1].end_s
+    run = Run("load", *limits, "1", nodes=(*recorded, *more), command=command, phases=tuple(phases), **fields)
+    write_run(folder, run)
+    return run
+
+
+def values_of(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / "summary.json").read_text())[-1]["values"]
+    return values
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Run:
+    """A run with a node that froze for six seconds, and one that was killed 30 s before the end."""
+    conditions = (RunCondition("node_intervals_missing > 0"), RunCondition("nodes_missing > 0"))
+    nodes = {
+        "n1": busy("n1", TICKS),
+        "n2": silent("n2", range(30, 36)),
+        "n3": silent("n3", range(51, TICKS)),
+    }
+    return run_of(tmp_path, nodes, conditions=conditions)
+
+
+def test_a_frozen_and_a_killed_node_are_stated(
+    failing: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with local_zone("UTC0"):
+        assert finish(tmp_path, failing, quiet=False)
+        errors = capsys.readouterr().err
+        assert main(["runs", "show", str(tmp_path)]) == 0
+        shown = capsys.readouterr().out
+    for text in (errors, shown):
+        assert f"main: n2: {FROZEN}\n" in text
+        assert f"main: n3: {KILLED}\n" in text
+        assert "n1: " not in text.replace("node n1: ", "")
+        assert "  3, 2 partly  reads" in text
+    assert "--fail-if 'node_intervals_missing > 0': node_intervals_missing is 36 in phase 'main'" in errors
+    assert [condition.met for condition in read_run(tmp_path).conditions] == [True, False]
+    values = values_of(tmp_path)
+    assert (values["nodes"], values["nodes_missing"], values["nodes_incomplete"]) == (3, 0, 2)
+    # The counters of the frozen node include its operations, and the killed node's rate is that of the time before.
+    assert (values["reads"], values["reads_per_s"]) == (2 * 700 + 400, 30)
+
+
+def test_the_report_states_them_in_its_verdict_and_as_events(failing: Run, tmp_path: Path) -> None:
+    finish(tmp_path, failing, quiet=True)
+    report = (tmp_path / "report.md").read_text()
+    verdict = report.split("## Verdict")[1].split("\n## ")[0]
+    assert "The cluster (2 of its nodes not throughout) served 30 reads/s" in verdict
+    assert f"**n2: {FROZEN}.**" in verdict
+    assert f"**n3: {KILLED}.**" in verdict
+    assert "No samples were lost" not in verdict
+    assert "nodes were recorded" not in verdict
+    assert "| 11:07:09 | no\\_answer | n2 | did not answer from 11:07:09 to 11:07:16 |" in report
+    assert "| 11:07:30 | no\\_answer | n3 | did not answer from 11:07:30 until the end |" in report
+    assert "| 30 of 70 |" in report
+
+
+def test_a_run_in_which_all_nodes_answered_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_of(tmp_path, {"n1": busy("n1", TICKS), "n2": busy("n2", TICKS)})
+    finish(tmp_path, run, quiet=False)
+    assert "interval" not in capsys.readouterr().err
+    report = (tmp_path / "report.md").read_text()
+    assert "No samples were lost.\n\nAll 2 nodes were recorded.\n\nAll nodes answered in every interval." in report
+    assert "The cluster served 20 reads/s" in report
+    assert "No marks, and no events on the nodes." in report
+    assert values_of(tmp_path)["node_intervals_missing"] == 0
+
+
+def test_agents_that_stop_or_come_late_are_not_taken_for_nodes_that_do_not_answer(tmp_path: Path) -> None:
+    nodes = {"n1": busy("n1", 51), "n2": busy("n2", TICKS)[40:], "n3": busy("n3", 30) + busy("n3", TICKS)[50:]}
+    run = run_of(tmp_path, nodes)
+    finish(tmp_path, run, quiet=True)
+    verdict = (tmp_path / "report.md").read_text().split("\n## ")[1]
+    assert "n1: 40 of 70 intervals, was not sampled from 11:07:30 until the end." in verdict
+    assert "n2: 40 of 70 intervals, was not sampled from 11:06:50 to 11:07:20." in verdict
+    assert "n3: 50 of 70 intervals, was not sampled from 11:07:09 to 11:07:30." in verdict
+
+
+def test_a_restart_is_part_of_the_gap(tmp_path: Path) -> None:
+    after = busy("n1", TICKS, origin="another process")
+    ticks = [*silent("n1", range(40, 50))[:50], *after[50:]]
+    run = run_of(tmp_path, {"n1": ticks})
+    finish(tmp_path, run, quiet=True)
+    verdict = (tmp_path / "report.md").read_text().split("\n## ")[1]
+    # The first reading after the restart has no rate.
+    assert "n1: 59 of 70 intervals, did not answer from 11:07:19 to 11:07:30 (restarted)." in verdict
+
+
+def test_a_node_that_was_not_recorded_is_missing_in_all_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(tmp_path, {"n1": busy("n1", TICKS)}, RunNode("", "http://n2", problem="http://n2: connection refused"))
+    finish(tmp_path, run, quiet=False)
+    errors = capsys.readouterr().err
+    assert "1 of 2  reads" in errors
+    assert "main: http://n2: not recorded: http://n2: connection refused\n" in errors
+    values = values_of(tmp_path)
+    assert (values["nodes"], values["nodes_missing"], values["node_intervals_missing"]) == (1, 1, 0)
+    assert "1 of 2 nodes served 10 reads/s" in (tmp_path / "report.md").read_text()
+
+
+def test_a_node_without_a_complete_interval_does_not_vanish_from_a_run_of_one_phase(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    phase = RunPhase("main", BEGIN_S + 11, BEGIN_S + 18)
+    record(tmp_path / "nodes" / "slow", busy("slow", 10, interval_s=5.0), interval_s=5.0)
+    slow = RunNode("slow", "http://slow", "nodes/slow", 1, interval_s=5.0)
+    run = run_of(tmp_path, {"n1": busy("n1", TICKS)}, slow, phases=[phase])
+    finish(tmp_path, run, quiet=False)
+    assert "main: slow: no complete interval of 5 s\n" in capsys.readouterr().err
+    assert (values_of(tmp_path)["nodes"], values_of(tmp_path)["nodes_missing"]) == (1, 1)
+    report = (tmp_path / "report.md").read_text()
+    assert "1 of 2 nodes served 10 reads/s" in report
+    assert "nodes were recorded" not in report
+    with pytest.raises(Exception, match="not all nodes are included, so the servers' throughput is unknown: slow: no"):
+        run_values(tmp_path)
+
+
+def test_sweeps_capacity_searches_and_comparisons_state_missing_intervals(
+    failing: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with local_zone("UTC0"):
+        finish(tmp_path, failing, quiet=True)
+        values = run_values(tmp_path)
+        other = tmp_path / "other"
+        run = replace(run_of(other, {"n1": busy("n1", TICKS)}), name="other")
+        write_run(other, run)
+        finish(other, run, quiet=True)
+        capsys.readouterr()
+        assert main(["compare", str(tmp_path), "--with", str(other)]) == 0
+        errors = capsys.readouterr().err
+        step = recorded_step(tmp_path)
+    assert (values.intervals_missing, values.remark) == (36, f"n3: {KILLED}; n2: {FROZEN}")
+    assert step.incomplete == values.remark
+    assert f"casstat: {tmp_path.name}: main: n2: {FROZEN}\n" in errors
+    assert f"casstat: {tmp_path.name}: main: n3: {KILLED}\n" in errors
+
+
+def test_half_a_cluster_is_not_shown_as_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_of(tmp_path, {"n1": busy("n1", TICKS)}, clusters=(RunCluster("prod", ("n1",), ("10.0.0.2",)),))
+    finish(tmp_path, replace(run, conditions=(RunCondition("nodes_unrecorded > 0"),)), quiet=False)
+    errors = capsys.readouterr().err
+    assert "1 of 2 nodes of the cluster prod recorded, not 10.0.0.2\n" in errors
+    assert "1 of 2  reads" in errors
+    assert "nodes_unrecorded is 1 in phase 'main'" in errors
+    verdict = (tmp_path / "report.md").read_text().split("\n## ")[1]
+    assert "1 of 2 nodes served 10 reads/s" in verdict
+    assert "**1 of 2 nodes of the cluster prod recorded, not 10.0.0.2.**" in verdict
+    assert "The node was recorded" not in verdict

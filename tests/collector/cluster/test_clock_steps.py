@@ -1,0 +1,74 @@
+"""Ticks keep their places if a node's clock is set during a recording."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from collector.cluster.clock_correction import ClockCorrection
+from collector.cluster.clock_steps import clock_segments
+from collector.cluster.grid import SpanGrid
+from collector.cluster.merge import merge
+from collector.cluster.merge_job import Job, NodeRun
+from collector.cluster.recordings import recordings
+from collector.cluster.reference_merge import reference_merge
+from collector.cluster.sessions import sessions
+from collector.model.sample import Rate
+from tests.collector.cluster.recorded_nodes import BEGIN_S, READS, busy, record, timed
+
+TICKS = 100
+SPAN = (BEGIN_S + 20.5, BEGIN_S + 80.5)
+
+
+def offset_at(steps: Sequence[tuple[int, float]], time_s: float) -> float:
+    return sum(step_s for second, step_s in steps if time_s - BEGIN_S >= second)
+
+
+def times_of(node: NodeRun) -> list[float]:
+    return [round(tick.time_s - BEGIN_S, 3) for tick in node.ticks]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(40, -60.0)],
+        [(40, 3600.0)],
+        [(40, -60.0), (60, 60.0)],
+        [(30, 7.0), (50, -20.0), (70, 300.0)],
+        # Before the run.
+        [(10, -60.0)],
+        [(10, -60.0), (50, 60.0)],
+    ],
+)
+def test_ticks_are_placed_by_the_monotonic_clock(tmp_path: Path, steps: list[tuple[int, float]]) -> None:
+    record(tmp_path / "n1", timed(busy("n1", TICKS), lambda time_s: offset_at(steps, time_s)))
+    (recording,), _ = recordings(sessions([tmp_path])[0])
+    measured = [(at_s, offset_at(steps, at_s)) for at_s in (SPAN[0] - 1, SPAN[1] + 1)]
+    clock = replace(ClockCorrection.measured(measured), segments=clock_segments(recording, measured))
+    job = Job(SpanGrid(1.0, spans=(SPAN,)), {"n1": clock}, frozenset([READS[0]]), times_of)
+    for merged in (reference_merge([recording], job), merge([recording], job)):
+        assert merged.nodes[0].product == list(range(TICKS))
+        rates = [rate for sample in merged.cluster.values() if isinstance(rate := sample.sample.values[READS], Rate)]
+        assert sum(rate.increase for rate in rates) == 59 * 10
+
+
+def test_a_clock_that_catches_up_after_a_pause_was_not_wrong(tmp_path: Path) -> None:
+    # The monotonic clock of a virtual machine stands still while it is paused.
+    ticks = [
+        replace(snapshot, scrapes=tuple(replace(scrape, at_s=scrape.at_s - 30) for scrape in snapshot.scrapes))
+        if number > 40
+        else snapshot
+        for number, snapshot in enumerate(busy("n1", TICKS))
+        if not 40 < number <= 71
+    ]
+    record(tmp_path / "n1", ticks)
+    (recording,), _ = recordings(sessions([tmp_path])[0])
+    assert clock_segments(recording, [(BEGIN_S + 20, 0.0), (BEGIN_S + 81, 0.0)]) == ()
+
+
+def test_a_recording_without_steps_has_no_segments(tmp_path: Path) -> None:
+    record(tmp_path / "n1", busy("n1", TICKS))
+    (recording,), _ = recordings(sessions([tmp_path])[0])
+    assert clock_segments(recording, [(BEGIN_S, 0.0), (BEGIN_S + 81, 60.0)]) == ()
+    assert clock_segments(recording, []) == ()
