@@ -83,6 +83,7 @@ def test_the_text_states_which_nodes_and_intervals_a_phase_lacks() -> None:
     with local_zone("UTC0"):
         lines = summary_lines(phases)
     assert [line for line in lines if line.startswith("late: ")] == [
+        "late: 2 of 6 nodes not included",
         "late: n4: not recorded: connection refused",
         "late: n5: no complete interval of 100 s",
         "late: n2: 40 of 70 intervals, did not answer from 00:17:20 until the end",
