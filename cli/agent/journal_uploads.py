@@ -8,11 +8,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cli.launch import casstat_command
+from collector.journal.writer import folder_name
+from collector.objects.journal_upload import lost_ticks
 from collector.objects.object_store import object_store_name
 from collector.printable import one_line
+from exporters.shipping.checkpoint import file_name
 from exporters.shipping.retry_delay import Backoff
 from exporters.sink_health import SinkHealth
 
@@ -22,9 +26,20 @@ LIMIT_S = 3600.0
 # The time for the last upload when the agent stops.
 LAST_S = 20.0
 NICE = 10
+# The number of an upload's lines that are logged.
+MAX_LINES = 20
 
-RunUpload = Callable[[Sequence[str], float], str]
-"""Runs an upload with these arguments and a time limit in seconds; returns the problem as one line, or ""."""
+
+@dataclass(frozen=True)
+class Ended:
+    """How an upload ended: the problem as one line, or "", and the lines that it logged before."""
+
+    problem: str = ""
+    notes: Sequence[str] = ()
+
+
+RunUpload = Callable[[Sequence[str], float], Ended]
+"""Runs an upload with these arguments and a time limit in seconds."""
 
 
 class JournalUploads:
@@ -46,6 +61,10 @@ class JournalUploads:
         self._thread = threading.Thread(target=self._upload_repeatedly, name=f"upload {self.name}", daemon=True)
         self._reason = ""
         self._failures = 0
+        self._checkpoint = upload_checkpoint(state, self.name, folder_name(node))
+        self._lost_before = lost_ticks(self._checkpoint)
+        self._lost_ticks = 0
+        self._notes: Sequence[str] = ()
         self._complete_s = time.monotonic()
 
     def start(self) -> None:
@@ -67,7 +86,14 @@ class JournalUploads:
     def health(self) -> SinkHealth:
         # The store is always up to EVERY_S behind, which is not a problem.
         lag_s = max(time.monotonic() - self._complete_s - EVERY_S, 0.0) if self._reason else 0.0
-        return SinkHealth(self.name, not self._reason, lag_s, failures=self._failures, reason=self._reason)
+        return SinkHealth(
+            self.name,
+            not self._reason,
+            lag_s,
+            failures=self._failures,
+            lost_ticks=self._lost_ticks,
+            reason=self._reason,
+        )
 
     def _upload_repeatedly(self) -> None:
         while True:
@@ -75,7 +101,14 @@ class JournalUploads:
             self._wake.clear()
             is_last = self._is_stopping
             began_s = time.monotonic()
-            problem = self._run(self._arguments, LAST_S if is_last else LIMIT_S)
+            ended = self._run(self._arguments, LAST_S if is_last else LIMIT_S)
+            problem = ended.problem
+            for line in ended.notes:
+                # An upload that fails repeats what it has noted.
+                if line not in self._notes:
+                    self._log(line)
+            self._notes = ended.notes if problem else ()
+            self._lost_ticks = max(lost_ticks(self._checkpoint) - self._lost_before, self._lost_ticks)
             if problem and problem != self._reason:
                 self._log(f"{self.name}: {problem}")
             elif self._reason and not problem:
@@ -90,7 +123,7 @@ class JournalUploads:
             self._wake.wait(self._backoff.next_s(None) if problem else EVERY_S)
 
 
-def run_upload(arguments: Sequence[str], limit_s: float) -> str:
+def run_upload(arguments: Sequence[str], limit_s: float) -> Ended:
     """Run `casstat upload` at low priority, with a session of its own so that signals to the agent do not reach it."""
     command = ["nice", "-n", str(NICE), *casstat_command("upload", *arguments)]
     try:
@@ -104,10 +137,18 @@ def run_upload(arguments: Sequence[str], limit_s: float) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"the upload did not end within {limit_s:g} s"
+        return Ended(f"the upload did not end within {limit_s:g} s")
     except OSError as error:
-        return f"cannot start the upload: {error.strerror}"
+        return Ended(f"cannot start the upload: {error.strerror}")
+    lines = [
+        one_line(line.removeprefix("casstat: "))
+        for line in ended.stderr.decode(errors="replace").splitlines()[-MAX_LINES:]
+    ]
     if not ended.returncode:
-        return ""
-    lines = ended.stderr.decode(errors="replace").splitlines()
-    return one_line(lines[-1].removeprefix("casstat: ")) if lines else f"exit code {ended.returncode}"
+        return Ended(notes=lines)
+    return Ended(lines[-1], lines[:-1]) if lines else Ended(f"exit code {ended.returncode}")
+
+
+def upload_checkpoint(state: Path, store: str, node: str) -> Path:
+    """Return the path of the checkpoint of a node's uploads to a store."""
+    return state / f"{file_name(f'{store}/{node}')}.upload.json"

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli.agent.journal_uploads import upload_checkpoint
 from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError, note
 from cli.recordings.object_urls import open_store
@@ -83,7 +84,7 @@ def _upload_journals(settings: UploadSettings, store: ObjectStore, total: _Total
     folders = _journals(settings)
     with _exclusive(settings.state, store.name):
         for folder, node in folders.items():
-            checkpoint = settings.state and settings.state / f"{file_name(f'{store.name}/{node}')}.upload.json"
+            checkpoint = settings.state and upload_checkpoint(settings.state, store.name, node)
             journal = JournalUpload(folder, store, node, checkpoint, note)
             while size_bytes := journal.upload_next():
                 total.add(size_bytes)

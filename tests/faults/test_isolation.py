@@ -65,7 +65,7 @@ def test_child_processes_are_isolated(foreign: Path, tmp_path: Path, monkeypatch
     node = FakeJolokia()
     with PrivateAgent(tmp_path / "agent", ["--jolokia", node.url]) as agent:
         assert agent.address().port
-    assert "foreign" not in run_upload([str(tmp_path / "nosuch"), f"file://{tmp_path}/store"], PATIENCE_S)
+    assert "foreign" not in run_upload([str(tmp_path / "nosuch"), f"file://{tmp_path}/store"], PATIENCE_S).problem
 
 
 def test_every_child_process_has_the_launcher() -> None:

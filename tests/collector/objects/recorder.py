@@ -1,5 +1,6 @@
 """A node that records to a journal with long frames, and object storage that counts and may fail."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from collector.journal.header import Header
@@ -15,14 +16,17 @@ HEAD = Header("1.0", 1.0, "one", sources=("node",), metrics=(Metric("a_total", K
 class Recorder:
     """Records a tick per second; starts a new file after `file_s` seconds, and deletes files beyond `total_bytes`."""
 
-    def __init__(self, folder: Path, file_s: float = 1e9, total_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self, folder: Path, file_s: float = 1e9, total_bytes: int = 1 << 30, session: str = HEAD.session
+    ) -> None:
         self.folder = folder
+        self.head = replace(HEAD, session=session)
         self._limits = Limits(sync="never", file_s=file_s, total_bytes=total_bytes)
         self._number = 0
         self.journal = self._journal()
 
     def _journal(self) -> Journal:
-        return Journal(self.folder, lambda: HEAD, self._limits, lambda _: None)
+        return Journal(self.folder, lambda: self.head, self._limits, lambda _: None)
 
     def restart(self) -> None:
         """Begin a new file, like a recorder that was killed and started again."""
