@@ -136,7 +136,7 @@ def test_a_damaged_binary_log_is_an_error_that_names_the_position(
 
 
 @pytest.mark.parametrize("name", PRINTED)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
 @given(data=st.data())
 def test_a_damaged_log_is_an_error_or_has_no_more_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: st.DataObject

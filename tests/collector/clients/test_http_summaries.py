@@ -265,7 +265,7 @@ NAMES = sorted([*SUMMARIES, "ab-gnuplot.tsv", "hey.csv", "oha.csv", "locust_stat
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
 @given(data=st.data())
 def test_a_damaged_file_is_an_error_or_a_result_that_can_be_stored(
     tmp_path: Path, name: str, data: st.DataObject

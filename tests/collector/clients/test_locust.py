@@ -170,7 +170,7 @@ def test_an_incomplete_last_row_is_ignored(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [HISTORY, FULL])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
 @given(data=st.data())
 def test_a_damaged_history_is_an_error_or_sound(tmp_path: Path, name: str, data: st.DataObject) -> None:
     try:
