@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from cli.runs import record_program
 from collector.runs import agent_client
+from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run
 from exporters.api.app import build
 from exporters.api.server import Server
@@ -203,3 +205,44 @@ def test_a_step_of_a_nodes_clock_is_reported_and_loses_no_tick(
     assert min(steady.ticks, stepped.ticks) >= 2
     values = summaries(folder)["main"]["values"]
     assert (values["nodes"], values["node_intervals_missing"], values["reads_per_s"]) == (2, 0, 2 * READS), errors
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
+def test_a_run_keeps_its_length_if_the_clock_of_its_machine_is_set(
+    step_s: float, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, stepped_at_s = tmp_path / "run", inf
+
+    def wall_s() -> float:
+        """Return the time of the recorder's and the agent's clock."""
+        time_s = time.time()
+        return time_s + step_s if time_s >= stepped_at_s else time_s
+
+    monkeypatch.setattr(record_program, "RunClock", lambda: RunClock(wall_s))
+    with serving(tmp_path / "journal", "n1", wall_s) as stepping:
+        begin_run = stepping.agent.begin_run
+
+        def step(*arguments: Any) -> Any:
+            """Set the clock in the second second of the run, in the journal as well."""
+            nonlocal stepped_at_s
+            stepped_at_s = float(int(time.time()) + 2)
+            ticks = busy("n1", BEFORE_S + AFTER_S, begin_s=stepped_at_s - 2 - BEFORE_S)
+            stepping.agent.journal = record(
+                tmp_path / "stepped", timed(ticks, lambda time_s: step_s if time_s >= stepped_at_s else 0.0)
+            )
+            return begin_run(*arguments)
+
+        monkeypatch.setattr(stepping.agent, "begin_run", step)
+        code, _, errors = recorded(capfd, stepping.address, "-o", folder, "--", "sleep", "4")
+    assert code == 0, errors
+    direction = "forward" if step_s > 0 else "back"
+    assert f"the recorder's clock was set {direction} by 3,600.0 s; the run's times go on as before" in errors
+    run = read_run(folder)
+    assert run.command is not None
+    assert run.command.end_s is not None
+    assert run.end_s is not None
+    assert run.begin_s < run.command.end_s <= run.end_s < time.time() + 1
+    assert run.command.end_s - run.begin_s >= 4
+    assert [round(clock_step.step_s) for clock_step in run.clock_steps] == [step_s]
+    values = summaries(folder)["main"]["values"]
+    assert (values["nodes"], values["node_intervals_missing"], values["reads_per_s"]) == (1, 0, READS), errors
