@@ -83,3 +83,21 @@ def test_settings_that_describe_this_machines_node_do_not_apply_to_other_nodes(
     (node,) = read_run(folder).nodes
     assert node.name != "mine"
     assert node.ticks
+
+
+def test_one_of_two_nodes_is_not_shown_as_the_cluster(
+    fake: FakeJolokia, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    fake.node.do_reads(100)
+    condition = ("--fail-if", "nodes_unrecorded > 0")
+    code, _, errors = recorded(capfd, fake.url, *condition, "-o", folder, "--", "sleep", "3.5")
+    # The ring of the node has another member.
+    text = "1 of 2 nodes of the cluster Test Cluster recorded, not 192.0.2.8"
+    assert f"casstat: {text} (hint: name the other nodes as well)\n" in errors
+    assert f"\n{text}\n" in errors
+    assert code == 1, errors
+    assert [cluster.unrecorded for cluster in read_run(folder).clusters] == [("192.0.2.8",)]
+    report = (folder / "report.md").read_text()
+    assert "The cluster served" not in report
+    assert f"**{text}.**" in report
