@@ -7,6 +7,7 @@ control the terminal (escape sequences such as OSC 52, which sets the clipboard)
 
 import re
 from datetime import datetime
+from itertools import takewhile
 
 MAX_LINE_CHARS = 200
 # In compact JSON, characters other than printable ASCII occur only in strings, where they may be escaped.
@@ -20,7 +21,38 @@ def printable(text: str) -> str:
 
 def one_line(text: object) -> str:
     """Return external text in a form suitable for messages: one printable line of at most 200 characters."""
-    return printable(" ".join(str(text).split()))[:MAX_LINE_CHARS]
+    return single_line(text)[:MAX_LINE_CHARS]
+
+
+def single_line(text: object) -> str:
+    """Return external text as one printable line of any length."""
+    return printable(" ".join(str(text).split()))
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return the text in at most `limit` characters; an ellipsis replaces its middle: names often differ at the end."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 2
+    return f"{text[: limit - 1 - tail]}…{text[-tail:]}"
+
+
+def excerpts(a: str, b: str, limit: int) -> tuple[str, str]:
+    """Return both texts in at most `limit` characters each, with the place where they begin to differ.
+
+    Ellipses replace what is left out.
+    """
+    if max(len(a), len(b)) <= limit:
+        return a, b
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+    # Some of the equal text shows where the difference is.
+    begin = same - limit // 3 if same > limit // 2 else 0
+    return _from(a, begin, limit), _from(b, begin, limit)
+
+
+def _from(text: str, begin: int, limit: int) -> str:
+    rest = f"…{text[begin + 1 :]}" if begin else text
+    return rest if len(rest) <= limit else f"{rest[: limit - 1]}…"
 
 
 def count_text(count: int, singular: str, plural: str = "") -> str:

@@ -113,7 +113,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     type=ColumnNames(),
     metavar="NAME,…",
     default=(),
-    help="Columns to show instead of the default ones, comma-separated ('help' lists them).",
+    help="Columns to show instead of the default ones, comma-separated ('help' lists them); applies to every format.",
 )
 @click.option(
     "--format",

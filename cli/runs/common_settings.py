@@ -5,10 +5,11 @@ from dataclasses import fields
 from shlex import join
 
 from cli.runs.record_program import RecordSettings
-from collector.printable import one_line
+from collector.printable import excerpts, single_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import SweepSettings
 
+_SHOWN_CHARS = 80
 _LABELS = {"clients": "--client", "client_hosts": "--client-host", "seeds": "--seed", "tags": "--tag"}
 
 
@@ -41,12 +42,13 @@ def differences(existing: SweepSettings, planned: SweepSettings) -> Iterator[str
         before, after = (_value_text(getattr(settings, field.name)) for settings in (existing, planned))
         if before != after:
             label = _LABELS.get(field.name, field.name.removesuffix("_s").replace("_", "-"))
+            before, after = excerpts(single_line(before), single_line(after), _SHOWN_CHARS)
             yield f"its {label} is {before} instead of {after}"
 
 
 def _value_text(value: object) -> str:
     if isinstance(value, tuple):
-        return f"'{one_line(join(value))}'" if value else "absent"
+        return f"'{join(value)}'" if value else "absent"
     if isinstance(value, float):
         return f"{value:g} s"
-    return f"'{one_line(value)}'" if value else "absent"
+    return f"'{value}'" if value else "absent"

@@ -13,7 +13,7 @@ from cli.runs import run_folder
 from cli.runs.common_settings import differences
 from cli.runs.file_lock import try_lock
 from cli.sweep.sweep_settings import SweepOptions
-from collector.printable import one_line
+from collector.printable import excerpts, single_line
 from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.redacted_sweep import redacted_parameters
 from collector.runs.run_texts import accepted_name
@@ -99,7 +99,8 @@ def _resumed(folder: Path, planned: Sweep) -> Sweep:
 def _differences(existing: Sweep, planned: Sweep) -> Iterator[str]:
     """Yield how an existing sweep differs from the planned one."""
     if existing.parameters != planned.parameters:
-        before, after = (_parameters_text(sweep.parameters) for sweep in (existing, planned))
+        before, after = map(_parameters_text, (existing.parameters, planned.parameters))
+        before, after = excerpts(before, after, _SHOWN_CHARS)
         yield f"its parameters are {before} instead of {after}"
     yield from differences(existing.settings, planned.settings)
     if existing.order != planned.order:
@@ -109,6 +110,4 @@ def _differences(existing: Sweep, planned: Sweep) -> Iterator[str]:
 
 
 def _parameters_text(parameters: Sequence[SweptParameter]) -> str:
-    return one_line(" ".join(f"{parameter.name}={','.join(parameter.values)}" for parameter in parameters))[
-        :_SHOWN_CHARS
-    ]
+    return single_line(" ".join(f"{parameter.name}={','.join(parameter.values)}" for parameter in parameters))

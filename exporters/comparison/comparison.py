@@ -65,6 +65,12 @@ class Comparison:
     def is_significant(self) -> bool:
         return self.adjusted_p is not None and self.adjusted_p < LEVEL
 
+    @property
+    def is_decided_by_correction(self) -> bool:
+        """Whether the difference would be significant if it were the only comparison."""
+        p = self.difference.p
+        return p is not None and p < LEVEL and not self.is_significant
+
 
 def comparisons(a: Sequence[ComparedRun], b: Sequence[ComparedRun], wanted: Iterable[str] = ()) -> list[Comparison]:
     """Compare the phases that all runs have and, if there are several, their total, and apply Holm's correction.

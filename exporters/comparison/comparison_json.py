@@ -22,6 +22,7 @@ def comparison_json(report: Report) -> str:
                 **asdict(comparison.difference),
                 "adjusted_p": comparison.adjusted_p,
                 "significant": comparison.is_significant,
+                "significant_without_correction": comparison.is_significant or comparison.is_decided_by_correction,
             }
             for comparison in report.comparisons
         ],

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from collector.printable import count_text, one_line
+from collector.printable import count_text, one_line, shortened
 from exporters.comparison.comparison import Comparison
 from exporters.comparison.comparison_report import Report
 
@@ -11,6 +11,8 @@ WIDTHS = (33, 10, 10, 8, 18, 6)
 HEADERS = ("", "A", "B", "diff", "95% interval", "effect", "differs")
 WITHIN_RUNS = "within-run variation only: the intervals do not include the variation between runs"
 MAX_CHARS = 100
+NOT_CORRECTED = "no*"
+"""The cell of a difference that only the correction for several comparisons makes insignificant."""
 
 
 def comparison_lines(report: Report) -> Iterator[str]:
@@ -26,7 +28,11 @@ def comparison_lines(report: Report) -> Iterator[str]:
             yield ""
             yield _line((f"phase {one_line(phase)}"[: WIDTHS[0]], *HEADERS[1:]))
         name, *cells = comparison_cells(comparison)
-        yield _line((name[: WIDTHS[0]], *cells))
+        yield _line((shortened(name, WIDTHS[0]), *cells))
+    notes = correction_notes(report.comparisons)
+    if notes:
+        yield ""
+    yield from notes
 
 
 def _runs_text(names: Sequence[str]) -> str:
@@ -54,8 +60,27 @@ def comparison_cells(comparison: Comparison) -> tuple[str, ...]:
         "-" if difference.relative is None else _percent(difference.relative),
         interval,
         "-" if difference.effect is None else _bounded(f"{difference.effect:+.1f}", WIDTHS[5]),
-        "yes" if comparison.is_significant else "-" if difference.p is None else "no",
+        _differs(comparison),
     )
+
+
+def _differs(comparison: Comparison) -> str:
+    if comparison.difference.p is None:
+        return "-"
+    if comparison.is_significant:
+        return "yes"
+    return NOT_CORRECTED if comparison.is_decided_by_correction else "no"
+
+
+def correction_notes(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return the lines that explain NOT_CORRECTED; [] if no comparison has this cell."""
+    if not any(comparison.is_decided_by_correction for comparison in comparisons):
+        return []
+    number = sum(comparison.difference.p is not None for comparison in comparisons)
+    return [
+        f"{NOT_CORRECTED}: significant on its own, but not after the correction for {number} comparisons: some of so",
+        "many intervals exclude 0 by chance (hint: more or longer runs decide it)",
+    ]
 
 
 def _number(value: float | None) -> str:

@@ -38,5 +38,6 @@ def _add(suite: Xml.Element, comparison: Comparison) -> None:
     if difference.p is None:
         Xml.SubElement(case, "skipped", message=difference.reason or "no test")
         return
-    result = "significant" if comparison.is_significant else "not significant"
+    correction = " after the correction for several comparisons" if comparison.is_decided_by_correction else ""
+    result = "significant" if comparison.is_significant else f"not significant{correction}"
     Xml.SubElement(case, "system-out").text = f"A {difference.value_a:.6g}, B {difference.value_b:.6g}: {result}"

@@ -21,6 +21,23 @@ def row(view: View, sample: Sample) -> dict[str, Any]:
         "time": rounded(sample.tick.time_s),
         "interval_s": rounded(interval_s(sample), 6),
         "node": sample.node,
+        **(_picked(view, sample) if view.picked else _usual(view, sample)),
+    }
+    if view.compactions:
+        content["compactions"] = running(sample)
+    if view.tables:
+        content["tables"] = tables(sample)
+    return content
+
+
+def _picked(view: View, sample: Sample) -> dict[str, Any]:
+    """Return the cells of the columns that the user picked, and of no others, not even a device's name."""
+    known = cells(view.columns, sample, view.devices)
+    return {name: known[name] for name in view.picked}
+
+
+def _usual(view: View, sample: Sample) -> dict[str, Any]:
+    return {
         **cells(view.promised, sample, view.devices),
         "percentiles": "decayed" if view.decayed else "interval",
         "events": [_event(event) for event in sample.events],
@@ -29,11 +46,6 @@ def row(view: View, sample: Sample) -> dict[str, Any]:
         "cassandra_age_s": rounded(sample.age_s, 3),
         **cells(view.more, sample, view.devices),
     }
-    if view.compactions:
-        content["compactions"] = running(sample)
-    if view.tables:
-        content["tables"] = tables(sample)
-    return content
 
 
 def _event(event: Event) -> dict[str, Any]:
@@ -57,7 +69,8 @@ def csv_row(view: View, sample: Sample) -> str:
     may evaluate some of it as formulas.
     """
     content = row(view, sample)
-    content["events"] = events_text(sample)
+    if "events" in content:
+        content["events"] = events_text(sample)
     if "compactions" in content:
         content["compactions"] = compactions_text(sample)
     return _csv("" if value is None else value for value in content.values())

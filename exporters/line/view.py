@@ -46,7 +46,7 @@ class View:
 
     time     header of the first text column: "Time", "Epoch", or "" to omit the column.
     tables   whether individual tables are shown below the row.
-    picked   names of the text columns; () for the usual ones. JSON and CSV include the picked columns as well.
+    picked   names of the columns; () for the usual ones.
     source   the transport through which the node is read.
     decayed  whether decaying percentiles are shown because interval percentiles are unavailable.
     """
@@ -67,15 +67,15 @@ class View:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """The columns of JSON and CSV: the stable ones, the requested ones, and, with `wide`, all others."""
-        return [*self.promised, *self.more]
+        """The columns of JSON and CSV: those picked, or the stable ones, the requested ones and, with `wide`, all."""
+        return [self._by_name[name] for name in self.picked] or [*self.promised, *self.more]
 
     @cached_property
     def more(self) -> list[Column]:
         """The columns after the stable ones; new columns go here, so that the stable ones keep their places in CSV."""
         known = {column.name for column in self.promised}
-        wanted = {_NICE, *self.picked, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
-        wanted |= {column.name for column in more_operation_columns(self.operations)} if not self.picked else set()
+        wanted = {_NICE, *(_CACHES if self.caches else ()), *(_READ_REPAIR if self.read_repair else ())}
+        wanted |= {column.name for column in more_operation_columns(self.operations)}
         return [c for c in self._extra() if c.name not in known and (self.wide or c.name in wanted)]
 
     @property
@@ -86,10 +86,9 @@ class View:
     @cached_property
     def text_columns(self) -> list[Column]:
         """The columns of the terminal's row: those picked, all (`wide`), or the classic ones in their fixed order."""
-        extra = {column.name: column for column in self.columns}
         if self.picked:
             user = {} if _NICE in self.picked else {USER_WITH_NICE.name: USER_WITH_NICE}
-            return [self._marked((extra | user)[name]) for name in self.picked]
+            return [self._marked((self._by_name | user)[name]) for name in self.picked]
         if self.wide:
             return [self._marked(column) for column in self.columns]
         tails = [column for column in self.promised if "_p9" in column.name]
@@ -100,8 +99,8 @@ class View:
             for column in rest
             if column not in operations
         ]
-        caches = [extra[name] for name in _CACHES] if self.caches else []
-        repairs = [extra[name] for name in _READ_REPAIR] if self.read_repair else []
+        caches = [self._by_name[name] for name in _CACHES] if self.caches else []
+        repairs = [self._by_name[name] for name in _READ_REPAIR] if self.read_repair else []
         tails = sorted(tails, key=_tail_order) if self.percentiles else []
         return [self._marked(column) for column in (*operations, *caches, *machine, *repairs, *tails)]
 
@@ -133,6 +132,11 @@ class View:
             *network_columns(self.interface)[:2],
             _PENDING,
         ]
+
+    @property
+    def _by_name(self) -> dict[str, Column]:
+        """All columns by their names."""
+        return {column.name: column for column in (*self._extra(), *self.promised)}
 
     def _extra(self) -> Iterable[Column]:
         yield from cpu_columns()

@@ -75,9 +75,12 @@ def total_buckets(run: Run, word: str) -> Buckets | None:
 
 def in_warm_up(run: Run, time_s: float) -> bool:
     """Return whether the interval that ends at `time_s` overlaps a warm-up."""
-    return any(
-        phase.warm_up and time_s - run.interval_s < phase.end_s and time_s > phase.begin_s for phase in run.phases
-    )
+    return overlaps_warm_up(run, time_s - run.interval_s, time_s)
+
+
+def overlaps_warm_up(run: Run, begin_s: float, end_s: float) -> bool:
+    """Return whether a time range overlaps a warm-up."""
+    return any(phase.warm_up and begin_s < phase.end_s and end_s > phase.begin_s for phase in run.phases)
 
 
 def _warm_up_text(run: Run) -> str:

@@ -16,9 +16,11 @@ def client_lines(results: Sequence[ClientResult], begin_s: float, end_s: float, 
     points = with_breaks(without_rests(client_points(results, begin_s, end_s, step_s), step_s))
     if not points:
         return []
-    times = [point.end_s for point in points]
+    begins, times = [point.begin_s for point in points], [point.end_s for point in points]
     kind = "response" if any("response" in point.p99_ms for point in points) else "service"
     return [
-        TimeLine("client operations", OPERATIONS_PER_S, "client", times, [point.ops_per_s for point in points]),
-        TimeLine(f"client p99 ({kind} time)", MS, "client", times, [point.p99_ms.get(kind) for point in points]),
+        TimeLine("client operations", OPERATIONS_PER_S, "client", begins, times, [point.ops_per_s for point in points]),
+        TimeLine(
+            f"client p99 ({kind} time)", MS, "client", begins, times, [point.p99_ms.get(kind) for point in points]
+        ),
     ]

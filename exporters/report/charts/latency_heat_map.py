@@ -1,6 +1,7 @@
 """Latency over time: one cell per bucket and time, coloured by the number of operations."""
 
 from collections import defaultdict
+from dataclasses import replace
 from math import ceil, log10
 
 from exporters.gnuplot import value_axis
@@ -8,6 +9,7 @@ from exporters.gnuplot.data_files import Columns, present, series
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plots.heatmap import cells
+from exporters.gnuplot.plots.percentiles import in_warm_up
 from exporters.gnuplot.time_axis import TimeAxis, time_axis
 from exporters.gnuplot.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, TimeRange
@@ -41,15 +43,24 @@ def latency_heat_map(run: Run, operation: str) -> Chart | None:
         [Panel(f"{operation} latency, ms; {colours}", scale, HEIGHT_PX, {}, _content(drawn, axis, scale, high))],
         time_tics(axis),
         [Points([*map(axis.px, run.times)], lines, dict.fromkeys(lines, MS))],
-        [f"{operation}s: {sum(counts):,.0f} in buckets from {_range(drawn)} ms; {colours}, on a logarithmic scale"],
+        [f"{_measured_text(run, operation)}; {colours}, on a logarithmic scale"],
         time_spans(run, axis, missing(run).gaps),
         (),
         TimeRange(axis.begin_s, axis.end_s, run.zone_s),
     )
 
 
-def _range(drawn: Columns) -> str:
-    return f"{value_text(min(present(drawn['low_ms'])))} to {value_text(max(present(drawn['high_ms'])))}"
+def _measured_text(run: Run, operation: str) -> str:
+    """Return the number of operations in the measured phases, and the range of their latencies."""
+    measured = [
+        None if in_warm_up(run, time_s) else buckets
+        for time_s, buckets in zip(run.times, run.buckets[operation], strict=True)
+    ]
+    found = cells(replace(run, buckets={operation: measured}), operation, len(run.times))
+    lows, highs, counts = (present(found[name]) for name in ("low_ms", "high_ms", "count"))
+    if not counts:
+        return f"{operation}s: none in the measured phases"
+    return f"{operation}s: {sum(counts):,.0f} in buckets from {value_text(min(lows))} to {value_text(max(highs))} ms"
 
 
 def _content(columns: Columns, axis: TimeAxis, scale: Scale, highest: float) -> str:

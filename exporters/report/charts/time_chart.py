@@ -11,6 +11,7 @@ from exporters.gnuplot.event_marks import groups
 from exporters.gnuplot.missing_nodes import Gap
 from exporters.gnuplot.plot_colours import OPERATION_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Mark, Run
+from exporters.gnuplot.plots.percentiles import overlaps_warm_up
 from exporters.gnuplot.time_axis import TimeAxis, time_axis
 from exporters.gnuplot.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
@@ -31,11 +32,15 @@ NAMES = {"reads_per_s": "reads", "writes_per_s": "writes", "read_p99_ms": "read 
 
 @dataclass(frozen=True)
 class TimeLine:
-    """A line: its name, unit and style, its times in seconds since the epoch, and its values."""
+    """A line: its name, unit and style, and its values, each with the begin and the end of its interval.
+
+    Times are in seconds since the epoch.
+    """
 
     name: str
     unit: str
     style: str
+    begins: Sequence[float]
     times: Sequence[float]
     values: Values
 
@@ -61,14 +66,27 @@ class Annotations:
 
 def node_lines(run: Run, node: str) -> list[TimeLine]:
     """Return the lines of a node, or of the cluster: reads, writes and their p99, including those without values."""
+    begins = _begins(run)
     return [
-        TimeLine(NAMES[name], unit, NAMES[name].split()[0].removesuffix("s") + "s", run.times, series(run, node, name))
+        TimeLine(
+            NAMES[name],
+            unit,
+            NAMES[name].split()[0].removesuffix("s") + "s",
+            begins,
+            run.times,
+            series(run, node, name),
+        )
         for name, unit in COLUMNS.items()
     ]
 
 
+def _begins(run: Run) -> list[float]:
+    return [time_s - run.interval_s for time_s in run.times]
+
+
 def other_lines(run: Run) -> tuple[list[TimeLine], list[TimeLine]]:
     """Return the lines of the rates and of the p99 of the cluster's operations other than reads and writes."""
+    begins = _begins(run)
     rates, tails = [], []
     for operation in OPERATIONS:
         per_s = series(run, CLUSTER, f"{operation.plural}_per_s")
@@ -76,21 +94,24 @@ def other_lines(run: Run) -> tuple[list[TimeLine], list[TimeLine]]:
             continue
         style, title = OPERATION_STYLES[operation.word][0], operation.title
         p99_ms = series(run, CLUSTER, f"{operation.word}_p99_ms")
-        rates.append(TimeLine(title, OPERATIONS_PER_S, style, run.times, per_s))
-        tails.append(TimeLine(f"{title} p99", MS, style, run.times, p99_ms))
+        rates.append(TimeLine(title, OPERATIONS_PER_S, style, begins, run.times, per_s))
+        tails.append(TimeLine(f"{title} p99", MS, style, begins, run.times, p99_ms))
     return rates, tails
 
 
 def time_chart(
     name: str, title: str, run: Run, panels: Sequence[TimePanel], annotations: Annotations, texts: Sequence[str] = ()
 ) -> Chart | None:
-    """Return the chart of those panels that have values; None if none has."""
+    """Return the chart of those panels that have values; None if none has.
+
+    The lines show the whole run; the text alternative describes the measured phases.
+    """
     drawn = [panel for panel in panels if any(present(line.values) for line in panel.lines)]
     if not drawn:
         return None
     axis = time_axis(run, 0.0, WIDTH)
     lines = [line for panel in drawn for line in panel.lines if present(line.values)]
-    line_texts = [_line_text(line, run.zone_s) for line in lines]
+    line_texts = [_line_text(line, run) for line in lines]
     return Chart(
         name,
         title,
@@ -161,12 +182,14 @@ def _points(lines: Sequence[TimeLine], axis: TimeAxis) -> list[Points]:
     ]
 
 
-def _line_text(time_line: TimeLine, zone_s: int) -> str:
-    values = [
-        (value, time_s) for value, time_s in zip(time_line.values, time_line.times, strict=True) if value is not None
-    ]
+def _line_text(time_line: TimeLine, run: Run) -> str:
+    points = zip(time_line.begins, time_line.times, time_line.values, strict=True)
+    measured = [(value, end_s) for begin_s, end_s, value in points if not overlaps_warm_up(run, begin_s, end_s)]
+    values = [(value, end_s) for value, end_s in measured if value is not None]
+    if not values:
+        return f"{time_line.name}: no value in the measured phases"
     low, high = min(values), max(values, key=lambda pair: pair[0])
-    absent = len(time_line.values) - len(values)
-    gaps = f"; no value at {absent} of {len(time_line.values)} points" if absent else ""
-    at = f"{value_text(high[0], time_line.unit)} at {clock_text(high[1], zone_s)}"
+    absent = len(measured) - len(values)
+    gaps = f"; no value at {absent} of {len(measured)} points" if absent else ""
+    at = f"{value_text(high[0], time_line.unit)} at {clock_text(high[1], run.zone_s)}"
     return f"{time_line.name}: {value_text(low[0])} to {at}{gaps}"

@@ -16,7 +16,7 @@ def baseline_comparison(data: ReportData) -> Section:
     if comparison is None:
         return Section(TITLE, [Paragraph("The runs cannot be compared.", is_problem=True)])
     # It requires numpy, which is optional.
-    from exporters.comparison.comparison_text import HEADERS, WITHIN_RUNS, comparison_cells
+    from exporters.comparison.comparison_text import HEADERS, WITHIN_RUNS, comparison_cells, correction_notes
 
     # Effects are expressed in terms of the variation between runs, which is unknown if each side is a single run.
     shown_columns = [number for number, name in enumerate(HEADERS) if name != "effect"]
@@ -28,4 +28,6 @@ def baseline_comparison(data: ReportData) -> Section:
         cells = [comparison_cells(compared) for compared in of_phase]
         rows = [[shown(row[number]) for number in shown_columns] for row in cells]
         blocks.append(Table(f"Phase {shown(phase)}", header, rows))
+    notes = correction_notes(comparison.comparisons)
+    blocks += [Paragraph(" ".join(notes))] if notes else []
     return Section(TITLE, blocks)

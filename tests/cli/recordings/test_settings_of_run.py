@@ -1,5 +1,6 @@
 """The settings of a run's cluster are read from its recordings, and those of two runs are compared."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.settings_of_run import run_settings
 from collector.cluster.node_settings import NodeSettings
+from collector.printable import MAX_LINE_CHARS
+from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import write_run
 from exporters.comparison.differing_settings import differing_settings
 from exporters.comparison.run_settings import SETTINGS, RunSettings
@@ -71,6 +74,20 @@ def test_a_difference_in_a_setting_is_a_warning(tmp_path: Path, series: str, tex
     run_with_settings(tmp_path / "a", [settings(0)])
     run_with_settings(tmp_path / "b", [settings(0, **{series: text})])
     assert list(differing_settings(*([run_settings(tmp_path / name)] for name in "ab"))) == [warning]
+
+
+def test_the_warning_about_two_commands_shows_where_they_differ() -> None:
+    words = ["cassandra-stress", "mixed", *(f"option-{number}=value" for number in range(20))]
+    for index in (0, 1, 5, 20, 21):
+        b = [*words]
+        b[index] = "different"
+        sides = [
+            [RunSettings(Run("r", 0.0, 1.0, "0.1.0", command=RunCommand(tuple(command), 0.0, 1.0, 0)))]
+            for command in (words, b)
+        ]
+        (warning,) = differing_settings(*sides)
+        assert re.search(rf" is .*{words[index]}.* in A and .*different.* in B$", warning)
+        assert len(warning) <= MAX_LINE_CHARS
 
 
 def test_a_run_that_has_not_ended_has_no_settings(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A sweep whose runs have all ended is resumed with other items per operation: only its results change."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,3 +76,16 @@ def test_items_per_operation_may_be_added_and_omitted(folder: Path, capfd: pytes
     assert read_sweep(folder).items_per_op == "c"
     assert resumed(folder) == before
     assert read_sweep(folder).items_per_op == ""
+
+
+@pytest.mark.parametrize("words", [1, 60])
+def test_another_command_is_refused_wherever_it_differs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], words: int
+) -> None:
+    equal = ["word"] * words
+    options = SweepOptions(RecordSettings(("true", "{c}", *equal, "one"), nodes=(NODE,)), parameters_of(("c=1,2",)))
+    write_sweep(tmp_path, new_sweep(options, 0.0))
+    arguments = ["sweep", NODE, "-o", str(tmp_path), "--resume", "-P", "c=1,2", "--", "true", "{c}", *equal, "two"]
+    assert main(arguments) == 1
+    error = capfd.readouterr().err
+    assert re.search("its command is .*one' instead of .*two'", error)

@@ -60,6 +60,20 @@ def test_the_default_view_has_no_other_names() -> None:
     assert list(json_csv.row(plain(), busy())) == [*DOCUMENTED, *ADDED]
 
 
+@every_sample
+def test_picked_columns_follow_the_time_interval_and_node_in_their_order(sample: Sample) -> None:
+    picked = ("writes_per_s", "disk_util_pct", "reads_per_s", "cpu_user_pct", "heap_used_mb", "compactions_pending")
+    view = plain(picked=picked)
+    names = ["time", "interval_s", "node", *picked]
+    row = json.loads(json_csv.json_row(view, sample))
+    assert list(row) == names
+    wide = json_csv.row(plain(wide=True), sample)
+    assert row == {name: wide[name] for name in names}
+    header, cells = rows_of(view, sample)
+    assert header == names
+    assert cells == ["" if value is None else str(value) for value in row.values()]
+
+
 @every_view
 @every_sample
 def test_a_json_row_is_one_line(view: View, sample: Sample) -> None:
