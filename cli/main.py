@@ -4,33 +4,22 @@ Each file in `cli/commands` is a command; only the one that runs is imported. Al
 converted to messages and exit codes here.
 """
 
-import ast
 import difflib
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from cli import commands
+from cli.command_list import COMPLETE, HELP, INTERNAL, LINE, PACKAGE, command_names
 from cli.errors import CasstatError, note
 from cli.safe_echo import echo
 from collector.model.snapshot import SourceError
 from collector.printable import printable
 
-LINE = "line"
-# Commands that casstat itself runs; they are hidden from lists of commands.
-INTERNAL = frozenset({"execute", "load", "parse", "spool"})
 INTERRUPTED = 130
-
-
-def command_names() -> list[str]:
-    """Return the names of all commands except the default command and internal ones."""
-    files = (path.stem for folder in commands.__path__ for path in Path(folder).glob("[a-z]*.py"))
-    return sorted(name for name in files if name != LINE and name not in INTERNAL)
 
 
 def unknown_command_message(name: str) -> str:
@@ -40,19 +29,16 @@ def unknown_command_message(name: str) -> str:
     return f"unknown command '{printable(name)}' (hint: {hint})"
 
 
-def short_help(name: str) -> str:
-    """Return the first line of a command's docstring, without importing the command."""
-    (folder,) = commands.__path__
-    text = ast.get_docstring(ast.parse(Path(folder, f"{name}.py").read_text()))
-    return (text or "").partition("\n")[0]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run casstat and return its exit code: 0 on success, 1 on failure, 2 on a usage error, 130 on Ctrl-C.
 
     Commands that run another program, such as `record`, may return other codes.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    if instruction := os.environ.get(COMPLETE):
+        from cli.shell_completion import complete
+
+        return complete(instruction)
+    words = _without_help(sys.argv[1:] if arguments is None else arguments)
     known = {*command_names(), *INTERNAL}
     if words and words[0][:1].isalpha() and words[0] not in known:
         # The default command's arguments never begin with a letter, so a word must be a misspelt command name.
@@ -64,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         note("standard output is closed (hint: redirect it to a file or /dev/null)")
         return 1
-    command: click.Command = importlib.import_module(f"{commands.__name__}.{name}").command
+    command: click.Command = importlib.import_module(f"{PACKAGE}.{name}").command
     try:
         # `command.main` is not used because it would report a closed pipe as a failure.
         with command.make_context(program_name, words, auto_envvar_prefix=prefix) as context:
@@ -90,6 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(f"{error.filename or 'cannot write output'}: {error.strerror}")
         return 1
     return 0
+
+
+def _without_help(words: Sequence[str]) -> list[str]:
+    """Return the words, with `--help` at the end in place of `help` at the beginning."""
+    return [*words[1:], "--help"] if words and words[0] == HELP else list(words)
 
 
 def _discard_output() -> None:

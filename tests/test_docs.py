@@ -14,9 +14,10 @@ import pytest
 
 from acceptance.readme_walk import commands
 from cli.agent.agent_config import settings_of
+from cli.command_list import LINE, command_names, description_of
 from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
-from cli.main import LINE, command_names, main, short_help
+from cli.main import main
 from cli.parameters.renamed_options import Renamed
 from collector.catalogue import CATALOGUE
 from collector.journal.format_version import FULL_EVERY
@@ -97,7 +98,7 @@ def test_a_command_summary_is_short_and_has_no_period(name: str) -> None:
 
 @pytest.mark.parametrize("name", command_names())
 def test_the_list_of_commands_shows_their_summaries(name: str) -> None:
-    assert short_help(name) == (COMMANDS[name].help or "").partition("\n")[0]
+    assert description_of(name).summary == (COMMANDS[name].help or "").partition("\n")[0]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -20,6 +20,8 @@ from collector.cluster.live.node_address import AGENT_PORT
 from collector.journal.format_version import FULL_EVERY
 from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
 
+GROUP = "monitor"
+
 PATH = click.Path(path_type=Path)
 # The default command's options that have the same meaning for the agent; Jolokia's options are added separately.
 OF_THE_LINE = (

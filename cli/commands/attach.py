@@ -17,6 +17,8 @@ from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from collector.secrets import SecretError, read_password
 from exporters.api.listen_address import ListenError, parse_address
 
+GROUP = "watch"
+
 LISTEN = "127.0.0.1:8778"
 _FILE = click.Path(path_type=Path)
 

@@ -12,6 +12,8 @@ from cli.parameters.record_options import CommandAfterDashes, ConditionType, rec
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
+GROUP = "experiment"
+
 STEP_S, CONFIRMATION_S, WARM_UP_S, SETTLE_S = 30.0, 90.0, 10.0, 120.0
 _RANGE = re.compile(r"(?P<low>\d{1,12}(?:\.\d{1,9})?)\.\.(?P<high>\d{1,12}(?:\.\d{1,9})?)", re.ASCII)
 

@@ -8,6 +8,8 @@ import click
 from cli.parameters.read_limit_options import memory_limit
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 
+GROUP = "analyse"
+
 WITH = "--with"
 
 

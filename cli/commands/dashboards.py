@@ -9,6 +9,8 @@ from cli.errors import CasstatError
 from cli.safe_echo import echo
 from dashboards.grafana.dashboard_files import STORES
 
+GROUP = "monitor"
+
 PROVIDER = "provisioning/dashboards/casstat.yaml"
 CHOICE = click.Choice(STORES)
 

@@ -19,6 +19,8 @@ from cli.demo.java_runtime import DemoError
 from cli.demo.running_cluster import RunningCluster
 from cli.parameters.time_types import Duration
 
+GROUP = "experiment"
+
 VERSION = "5.0.8"
 LOAD_PORT = 17198
 """Port of the load generator's metrics endpoint on the first node's address."""

@@ -12,6 +12,8 @@ from cli.commands import line
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
+GROUP = "watch"
+
 # The default command's options that select what to sample; `jolokia_options` adds Jolokia's options.
 LINE_OPTIONS = (
     "interval_option",

@@ -10,6 +10,8 @@ from cli.parameters.recording_path import RecordingPath
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration, range_options
 
+GROUP = "record"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="NODE...")

@@ -7,6 +7,8 @@ import click
 
 from cli.parameters.redact_option import redact_option
 
+GROUP = "record"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))

@@ -18,6 +18,8 @@ from collector.printable import count_text
 if TYPE_CHECKING:
     from collector.journal.summary import Summary
 
+GROUP = "analyse"
+
 PATHS = click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from cli.line.default_help import help_page
 from cli.line.line_settings import LineSettings
-from cli.main import command_names, short_help
 from cli.parameters.column_names import ColumnNames
 from cli.parameters.jolokia_options import jolokia_options
 from cli.parameters.renamed_options import Renamed
@@ -21,13 +21,19 @@ NAME = re.compile(r"[\w*?]+", re.ASCII)
 PATH = click.Path(path_type=Path)
 
 
-class LineCommand(click.Command):
-    """The default command: its help also lists all other commands."""
+def show_all(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    """Print the help page with all options, and exit."""
+    if value and not context.resilient_parsing:
+        click.echo(help_page(context, is_complete=True))
+        context.exit()
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands below the options."""
-        with formatter.section("Commands (see casstat COMMAND --help)"):
-            formatter.write_dl([(name, short_help(name)) for name in command_names()])
+
+class LineCommand(click.Command):
+    """The default command: its help also lists all other commands, but not all options."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help page with the common options."""
+        return help_page(ctx)
 
 
 def name_of(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
@@ -161,6 +167,14 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     help="JMX password file for nodetool, one user and password per line.",
 )
 @click.option("--node", default="", metavar="NAME", help="Name to report for the node.  [its address]")
+@click.option(
+    "--help-all",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_all,
+    help="Show all options and exit.",
+)
 @click.version_option(package_name="casstat", message="casstat %(version)s")
 def command(**options: Any) -> None:
     """Sample the local Cassandra node, one line per interval

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+GROUP = "record"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text")

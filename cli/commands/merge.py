@@ -11,6 +11,8 @@ from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
 
+GROUP = "analyse"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @merge_options

@@ -8,6 +8,8 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import Metric
 from exporters.catalogue_page import page
 
+GROUP = "watch"
+
 
 def _object(metric: Metric) -> dict[str, object]:
     return {

@@ -11,6 +11,8 @@ from cli.parameters.time_types import Duration
 from cli.recordings.merge_options import merge_options
 from cli.safe_echo import echo
 
+GROUP = "analyse"
+
 
 class Pixels(click.ParamType["tuple[int, int]"]):
     """A size in pixels, such as 1600x1200."""

@@ -7,6 +7,8 @@ import click
 from cli.errors import CasstatError, note
 from cli.parameters.record_options import CommandAfterDashes, record_options
 
+GROUP = "record"
+
 # The exit status if casstat fails, rather than the command.
 FAILED = 125
 

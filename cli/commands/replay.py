@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collector.journal.reader import Entry
     from collector.model.sample import Sample
 
+GROUP = "watch"
+
 # The default command's options that select and format columns. Its other options select the node and its sources, which
 # are those of the recording.
 OF_THE_LINE = (

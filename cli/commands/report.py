@@ -9,6 +9,8 @@ from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.recordings.object_urls import local_copies, local_output
 from cli.safe_echo import echo
 
+GROUP = "analyse"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", metavar="RUN", type=RecordingPath())

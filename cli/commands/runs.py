@@ -9,6 +9,8 @@ import click
 from cli.parameters.agent_options import agent_options
 from cli.parameters.redact_option import redact_option
 
+GROUP = "analyse"
+
 SHOW, REDACT = "show", "redact"
 # The exit status if secrets remain.
 NOT_REDACTED = 1

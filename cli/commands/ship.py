@@ -8,6 +8,8 @@ import click
 from cli.parameters.read_limit_options import read_limits
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 
+GROUP = "monitor"
+
 
 class ShipCommand(click.Command):
     """A command whose help lists the URLs of all sinks."""

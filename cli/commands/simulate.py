@@ -5,6 +5,8 @@ import click
 from cli.commands.ship import ShipCommand
 from cli.parameters.time_types import Duration
 
+GROUP = "experiment"
+
 MAX_NODES, MAX_TABLES, MAX_INTERVAL_S = 5000, 1000, 3600.0
 
 

@@ -9,6 +9,8 @@ from cli.parameters.record_options import CommandAfterDashes, record_options
 from cli.parameters.run_name import RunName
 from cli.parameters.time_types import Duration
 
+GROUP = "experiment"
+
 
 @click.command(cls=CommandAfterDashes, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("nodes", nargs=-1, metavar="[NODE]... -- COMMAND [ARG]...")

@@ -15,6 +15,8 @@ from cli.parameters.time_types import Duration, range_options
 if TYPE_CHECKING:
     from exporters.line.columns import Column
 
+GROUP = "watch"
+
 FILE = click.Path(path_type=Path)
 SETS = ("requests", "latency", "compaction", "jvm", "disk", "network", "tables", "operations")
 
@@ -79,8 +81,9 @@ def _columns() -> "Sequence[Column]":
 def command(**options: Any) -> None:
     """Show a cluster on one screen, live or from a recording
 
-    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent. Press
-    '?' for the keys. If the output is not a terminal, top prints a table for each tick.
+    NODE is the address of a node's agent (10.0.0.7, https://10.0.0.7:17199) or the URL of its Jolokia agent;
+    the default is this machine's node. Press '?' for the keys. If the output is not a terminal, top prints a table for
+    each tick.
     """
     from cli.top.top_program import TopSettings, run
 

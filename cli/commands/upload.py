@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+GROUP = "monitor"
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))

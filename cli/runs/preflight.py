@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cli.errors import CasstatError, note
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.run_nodes import AgentState, RunAgents, hosts_without_membership, memberships_of, states_of
+from collector.cluster.live.node_address import NodeAddress
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import nodes_of_agents
@@ -78,6 +79,16 @@ def _others_hint(agents: RunAgents) -> str:
     if seed is None:
         return " (hint: name the other nodes as well)"
     return f" (hint: with an agent on each node, use --seed {one_line(seed.authority)})"
+
+
+def wait_for_answers(agents: Sequence[NodeAddress], clients: AgentClients) -> bool:
+    """Return whether any agent's Cassandra answers, after waiting up to FIRST_TICK_S for agents just started."""
+    connections = [clients.client(agent) for agent in agents]
+    try:
+        return any(state.answers for state in _states(connections, nodes_of_agents(connections)))
+    finally:
+        for client in connections:
+            client.close()
 
 
 def _states(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> list[AgentState]:

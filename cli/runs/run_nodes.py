@@ -66,12 +66,13 @@ def agents_of(
     jolokia: JolokiaSettings,
     clients: AgentClients,
     stack: ExitStack,
+    more: Sequence[str] = (),
 ) -> RunAgents:
     """Return the agents of all nodes, after starting private agents for nodes without one and for ssh addresses.
 
-    If `addresses` is empty, this machine's node is recorded, through its agent if it has one. Private agents stop when
-    `stack` is closed. Raises CasstatError if there is only one node and its agent cannot be started, and
-    click.UsageError if the credentials for Jolokia are incomplete.
+    If `addresses` is empty, this machine's node is recorded, through its agent if it has one. Private agents on this
+    machine get the additional options `more`; they stop when `stack` is closed. Raises CasstatError if there is only
+    one node and its agent cannot be started, and click.UsageError if the credentials for Jolokia are incomplete.
     """
     if not addresses and _is_trusted(LOCAL_AGENT, jolokia) and _has_agent(clients.client(LOCAL_AGENT)):
         return RunAgents({LOCAL_AGENT: ""})
@@ -85,7 +86,7 @@ def agents_of(
             over_ssh.append(stack.enter_context(SshAgent(address, folder, variables=variables)))
             private.append((address.url, "", over_ssh[-1]))
         elif address is None or not address.is_agent:
-            options = tuple(_options(None if address is None else address.url, jolokia))
+            options = (*_options(None if address is None else address.url, jolokia), *more)
             name, journal = (
                 "this machine's node" if address is None else address.url,
                 f"{PRIVATE_FOLDER}/{len(private) + 1}",

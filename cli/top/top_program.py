@@ -8,10 +8,11 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from cli.errors import CasstatError
 from cli.parameters.agent_options import agent_access
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.time_types import TimeOfDay
+from cli.runs.agents.agent_clients import agent_clients
 from cli.safe_echo import echo
 from cli.top.column_sets import SETS, wanted
 from cli.top.node_table import why_not
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 PATIENCE_S, MAX_PATIENCE_S = 3.5, 20.0
 LOOK_S = 0.5
 FIRST_S = 0.4
+# The journal of the agent that top starts for this machine's node is not read.
+JOURNAL_LIMIT = "16M"
+NAME_NODES = "name a node, as in 'casstat top 10.0.0.7', or use --seed NODE or --replay PATH"
 OTHER_SCREEN, FIRST_SCREEN = "\x1b[?1049h\x1b[H", "\x1b[?1049l"
 HIDDEN_CURSOR, SHOWN_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
@@ -83,10 +88,9 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
     if settings.replay is not None:
         _replay(settings, settings.replay, view, environ)
         return
-    if not _has_nodes(settings):
-        raise click.UsageError("no node given (hint: run 'casstat top 10.0.0.7', or use --seed NODE or --replay PATH)")
-    live = LiveFrames(plan_of(settings, environ), wanted(view.chosen, view.picked))
-    with gc_rarely():
+    with gc_rarely(), ExitStack() as stack:
+        plan = plan_of(settings, environ) if _has_nodes(settings) else _plan_of_this_machine(settings, stack)
+        live = LiveFrames(plan, wanted(view.chosen, view.picked))
         live.start()
         try:
             if _is_screen(settings, environ):
@@ -99,6 +103,28 @@ def run(settings: TopSettings, environ: Mapping[str, str] = os.environ) -> None:
 
 def _has_nodes(settings: TopSettings) -> bool:
     return bool(settings.nodes or settings.seeds or settings.file_sd or settings.dns)
+
+
+def _plan_of_this_machine(settings: TopSettings, stack: ExitStack) -> Plan:
+    """Return a plan for this machine's node, found as by `record`; a private agent runs until `stack` is closed.
+
+    Raises click.UsageError, and CasstatError if no Cassandra answers.
+    """
+    # Imported here because the other ways to name nodes do not need agents of their own.
+    from cli.runs.command_session import live_plan
+    from cli.runs.preflight import wait_for_answers
+    from cli.runs.run_nodes import agents_of
+
+    clients = agent_clients(settings.agent)
+    interval_s = settings.interval or 1.0
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="casstat-top-")))
+    options = ("--journal-limit", JOURNAL_LIMIT, "--interval", f"{interval_s:g}")
+    agents = agents_of((), folder, settings.jolokia, clients, stack, options)
+    private = frozenset(address for address, journal in agents.journals.items() if journal)
+    clients = replace(clients, private=private)
+    if private and not wait_for_answers(tuple(agents.journals), clients):
+        raise CasstatError(f"no Cassandra answers on this machine (hint: {NAME_NODES}, or run 'casstat doctor')")
+    return replace(live_plan(tuple(agents.journals), clients), interval_s=interval_s, parse_json=_json_parser())
 
 
 def _first_look(settings: TopSettings, environ: Mapping[str, str]) -> ViewState:

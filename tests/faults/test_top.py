@@ -12,6 +12,7 @@ from tests.faults import fake_agents
 from tests.faults.fake_agents import FakeAgent, FakeAgents, respond_with
 from tests.faults.fake_jolokia import Exchange, FakeJolokia, chunked
 from tests.faults.program import Program, is_clean, run
+from tests.faults.recorders import processes_of
 from tests.faults.tmux import Screen
 
 # Each test process uses its own addresses.
@@ -175,10 +176,27 @@ def test_agents_are_read_from_a_file_until_it_changes(pair: FakeAgents, tmp_path
         assert program.end()[0] == 0
 
 
+def test_without_arguments_the_node_of_this_machine_is_shown(fake: FakeJolokia, tmp_path: Path) -> None:
+    fake.node.do_reads(100)
+    result = run("top", "--once", "--format", "json", CASSTAT_JOLOKIA=fake.url, TMPDIR=str(tmp_path))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["nodes_counted"] == 1
+    assert list(tmp_path.iterdir()) == []
+    assert not processes_of(str(tmp_path))
+
+
+def test_without_arguments_and_without_cassandra_the_message_says_how_to_name_a_node(
+    refusing_url: str, tmp_path: Path
+) -> None:
+    result = run("top", CASSTAT_JOLOKIA=refusing_url, CASSTAT_SOURCE="jolokia", TMPDIR=str(tmp_path))
+    assert result.returncode == 1
+    assert "no Cassandra answers on this machine (hint: name a node, as in 'casstat top 10.0.0.7'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "no node given (hint: run 'casstat top 10.0.0.7'"),
         (("http://me:secret@host",), "must not contain a user name and password"),
         (("ftp://host",), "is not a valid node address (hint: use an address such as"),
         (("10.0.0.1", "--agent-ca", "/nowhere"), "/nowhere: No such file or directory (--agent-ca)"),

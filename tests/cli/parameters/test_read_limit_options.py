@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from cli.command_list import command_names
 from cli.errors import CasstatError
-from cli.main import command_names, main
+from cli.main import main
 from cli.parameters.read_limit_options import memory_limit
 from collector.journal.read_limits import SeriesLimit, TooManySeriesError
 from tests.collector.cluster.malformed_records import changed
