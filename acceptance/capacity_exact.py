@@ -92,7 +92,7 @@ def overload_problems(folder: Path) -> Iterator[str]:
         open_loop.prepare(NODE.address)
         result = f"{folder}/open-{{rate}}.csv"
         command = [sys.executable, "-m", "acceptance.open_loop", NODE.address, "{rate}", "{duration}", result]
-        options = ["--rate", "25..3200", "--step", "15s", "--confirm", "15s", "--warm-up", "5s", "--max-time", "10m"]
+        options = ["--rate", "50..3200", "--step", "15s", "--confirm", "15s", "--warm-up", "5s", "--max-time", "7m"]
         options += ["--objective", "error_share < 0.01", "--objective", "client_p50_ms < 5000", "--client", result]
         steps = searched(folder / "search", *options, *NODE.addresses(), "--", *command)
     confirmed = 0

@@ -23,6 +23,7 @@ from exporters.line.formulas import Cell, times
 from exporters.summary.client_span import amounts_within, client_span, intervals_of, lies_inside
 from exporters.summary.phase_summary import PhaseSummary
 
+UNKNOWN_RATE = "the clients' throughput is unknown, because no time is covered by whole intervals of all client results"
 LATENCY_KINDS = ("response", "service")
 """The kinds of latency in the order of preference."""
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
@@ -32,14 +33,14 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 def with_client_values(summaries: Sequence[PhaseSummary], results: Sequence[ClientResult]) -> list[PhaseSummary]:
     """Return the summaries with the columns and the notes of client results."""
     notes = tuple(f"{result.source}: {text}" for result in results for text in result.notes)
-    return [
-        replace(
-            summary,
-            values={**summary.values, **client_values(results, summary.begin_s, summary.end_s)},
-            client_notes=notes,
-        )
-        for summary in summaries
-    ]
+    return [_with_client_values(summary, results, notes) for summary in summaries]
+
+
+def _with_client_values(summary: PhaseSummary, results: Sequence[ClientResult], notes: tuple[str, ...]) -> PhaseSummary:
+    values = client_values(results, summary.begin_s, summary.end_s)
+    if results and "client_ops_per_s" not in values:
+        notes += (UNKNOWN_RATE,)
+    return replace(summary, values={**summary.values, **values}, client_notes=notes)
 
 
 def client_values(results: Sequence[ClientResult], begin_s: float, end_s: float) -> dict[str, Cell]:

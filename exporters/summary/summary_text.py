@@ -7,6 +7,7 @@ from collector.printable import count_text, one_line
 from collector.runs.phases import TOTAL
 from exporters.line.formulas import Cell
 from exporters.line.operation_columns import TOTAL_RATE
+from exporters.summary.client_values import UNKNOWN_RATE
 from exporters.summary.phase_coverage import coverage_texts, nodes_text, time_of_day
 from exporters.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
 
@@ -102,8 +103,9 @@ def incomplete_texts(summaries: Sequence[PhaseSummary], clock: Callable[[float],
 def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     """Return the table of client results; [] if there are none."""
     known = [summary for summary in summaries if "client_ops_per_s" in summary.values]
+    unknown = [f"{one_line(part.name)}: {UNKNOWN_RATE}" for part in summaries if UNKNOWN_RATE in part.client_notes]
     if not known:
-        return []
+        return unknown
     rows = [["phase", "latency", *(header for _, header, _ in CLIENT_COLUMNS)]]
     for summary in known:
         kind = summary.values.get("client_latency")
@@ -112,7 +114,7 @@ def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     has_service_time = any(summary.values.get("client_latency") == "service" for summary in known)
     title = "As measured by the client"
     title += " (service time: coordinated omission possible):" if has_service_time else ":"
-    return ["", title, *_table(rows, 2)]
+    return ["", title, *_table(rows, 2), *unknown]
 
 
 def _table(rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:

@@ -45,6 +45,16 @@ def test_clients_with_intervals_of_different_lengths_add_up(tmp_path: Path) -> N
         assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(rate, abs=0.01)
 
 
+def test_a_phase_that_is_shorter_than_the_intervals_has_no_throughput_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    files = [intervals(tmp_path / "A.csv", BEGIN_S - 5, 60, 2), intervals(tmp_path / "B.csv", BEGIN_S, 1, 60)]
+    assert main(["import", str(folder), *map(str, files)]) == 0
+    assert "client_ops_per_s" not in total(folder)["values"]
+    assert "first: the clients' throughput is unknown, because no time is covered" in capsys.readouterr().err
+
+
 def test_two_load_generators_with_equal_numbers_and_latencies_are_not_taken_for_one(tmp_path: Path) -> None:
     folder = run_in(tmp_path / "run")
     files = [operations(tmp_path / f"{number}.csv", BEGIN_S + number * 0.5, 60) for number in range(2)]
