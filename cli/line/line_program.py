@@ -157,8 +157,8 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
         _report_missing_data(contact.sampler, view, contact.failures[0] if contact.failures else "")
     else:
         reasons = "; ".join(contact.failures)
-        note(f"no answer from Cassandra; its columns show '-': {reasons} (hint: run 'casstat doctor')")
-    _report_default_interface(settings, contact.sampler)
+        shown = f"its columns show '-'{_default_interface(settings, contact.sampler)}"
+        note(f"no answer from Cassandra; {shown}: {reasons} (hint: run 'casstat doctor')")
     return view, contact.sampler, selection
 
 
@@ -228,11 +228,11 @@ def _report_missing_data(sampler: NodeSampler, view: View, jolokia_failure: str)
         note(f"the node has no {name} yet; its columns show '-'")
 
 
-def _report_default_interface(settings: LineSettings, sampler: NodeSampler) -> None:
+def _default_interface(settings: LineSettings, sampler: NodeSampler) -> str:
+    """Return that the interface of the default route is shown; "" if the node's address is known, or there is none."""
     interface = sampler.devices[1]
-    if interface and not (settings.net_interface or sampler.facts.address):
-        subject = f"the network columns show {interface}, which has the default route"
-        note(f"{subject}, because the node's address is unknown (hint: use --net-interface NAME to choose another)")
+    is_certain = settings.net_interface or sampler.facts.address or not interface
+    return "" if is_certain else f", and the network columns {interface}, which has the default route"
 
 
 def _single_value(name: str, positional: Number | None, option: Number | None) -> Number | None:
