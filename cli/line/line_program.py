@@ -157,8 +157,8 @@ def _contact_node(settings: LineSettings, clock: Clock, extra: Sequence[Source])
         _report_missing_data(contact.sampler, view, contact.failures[0] if contact.failures else "")
     else:
         reasons = "; ".join(contact.failures)
-        shown = f"its columns show '-'{_default_interface(settings, contact.sampler)}"
-        note(f"no answer from Cassandra; {shown}: {reasons} (hint: run 'casstat doctor')")
+        more = _default_interface(settings, contact.sampler)
+        note(f"no answer from Cassandra; its columns show '-'{more}: {reasons} (hint: run 'casstat doctor')")
     return view, contact.sampler, selection
 
 
