@@ -1,12 +1,15 @@
 """Completes a recorded run: writes tables, plots, summary and report, and checks the conditions of --fail-if."""
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from cli.errors import CasstatError, note
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
 from cli.recordings.plot_program import POINTS, Drawing, plot_into
+from cli.runs.command.signal_handlers import handling
 from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
 from cli.runs.report_program import HTML_FILE, write_report
 from cli.runs.run_summary import RunSummary
@@ -20,6 +23,21 @@ from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
 
 MERGED_FOLDER, PLOTS_FOLDER = "merged", "plots"
+
+
+@contextmanager
+def completing(folder: Path) -> Iterator[None]:
+    """In the block, which completes a run, SIGTERM and SIGHUP act like Ctrl-C, and print how to complete the run."""
+    try:
+        with handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}):
+            yield
+    except KeyboardInterrupt:
+        note(f"{folder}: tables, plots and report are incomplete (hint: run 'casstat fetch --recover {folder}')")
+        raise
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def finish(folder: Path, run: Run, *, quiet: bool, has_report: bool = True) -> bool:

@@ -24,7 +24,7 @@ from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command_session import live_plan, run_command
-from cli.runs.finish import finish
+from cli.runs.finish import completing, finish
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
 from cli.runs.redacted_files import redact_written
@@ -133,17 +133,18 @@ def recorded_run(settings: RecordSettings, around: Around | None = None) -> Reco
     """
     start = _start(settings)
     is_new = run_folder.create(start.folder)
-    with ExitStack() as stack:
-        # Treat these signals like Ctrl-C: complete the run with what has been recorded.
-        stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
-        stack.enter_context(run_folder.recording(start.folder))
-        run_folder.require_empty(start.folder)
-        stack.callback(_tidy, start.folder, is_new=is_new)
-        _require_space(start.folder)
-        result, run = _recorded(start, stack, around)
-    redact_written(start.folder, start.redactor, note)
-    import_after_run(start.folder, run, settings.clients, settings.load_s, start.redactor)
-    met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
+    # Treat these signals like Ctrl-C: complete the run with what has been recorded.
+    with handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}):
+        with ExitStack() as stack:
+            stack.enter_context(run_folder.recording(start.folder))
+            run_folder.require_empty(start.folder)
+            stack.callback(_tidy, start.folder, is_new=is_new)
+            _require_space(start.folder)
+            result, run = _recorded(start, stack, around)
+        with completing(start.folder):
+            redact_written(start.folder, start.redactor, note)
+            import_after_run(start.folder, run, settings.clients, settings.load_s, start.redactor)
+            met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
     return RecordedRun(start.folder, result, met)
 
 

@@ -15,7 +15,7 @@ from cli.runs.agents.agent_clients import AgentClients, agent_clients
 from cli.runs.client_results import import_after_run
 from cli.runs.clients.result_files import FILES_FOLDER, collect_all
 from cli.runs.fetch_program import Progress, require_all
-from cli.runs.finish import finish
+from cli.runs.finish import completing, finish
 from cli.runs.marks_file import MarksReader
 from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER
@@ -59,9 +59,10 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
         if node.problem:
             note(one_line(node.problem))
     report_spools(run)
-    redact_written(folder, Redactor(), note)
-    import_after_run(folder, run, ())
-    finish(folder, run, quiet=False)
+    with completing(folder):
+        redact_written(folder, Redactor(), note)
+        import_after_run(folder, run, ())
+        finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
 
 

@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from cli.runs import command_session
+from cli.runs.agents import private_agent
+from cli.runs.agents.private_agent import PrivateAgent
 from collector.cluster.live.live_cluster import Plan
+from collector.journal.footer import last_footer
+from collector.journal.writer import files_of
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames, Wanted
 from tests.faults.fake_jolokia import FakeJolokia
+from tests.faults.program import PATIENCE_S
 from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, show_status_line
 from tests.faults.recording_agent import Node
 
@@ -101,3 +107,39 @@ def test_one_of_two_nodes_is_not_shown_as_the_cluster(
     report = (folder / "report.md").read_text()
     assert "The cluster served" not in report
     assert f"**{text}.**" in report
+
+
+def test_an_agent_whose_supervisor_is_killed_ends(
+    fake: FakeJolokia, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with PrivateAgent(tmp_path / "agent", ["--jolokia", fake.url]) as agent:
+        agent.wait_until_serving()
+        (supervisor,) = psutil.Process().children()
+        (process,) = supervisor.children()
+        supervisor.kill()
+        # Without its owner's help: the owner may have been killed as well.
+        psutil.wait_procs([process], PATIENCE_S)
+        assert not process.is_running()
+    assert capsys.readouterr().err == (
+        "casstat: an agent's supervisor ended unexpectedly; the agent's recording may end early\n"
+    )
+    # The journal is complete.
+    assert all(last_footer(path) for path in files_of(tmp_path / "agent"))
+
+
+def test_an_agent_that_outlives_its_supervisor_is_ended_by_its_owner(
+    fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `setpriv --pdeathsig clear` undoes what the supervisor asks the kernel for.
+    launch = private_agent.casstat_command
+    monkeypatch.setattr(
+        private_agent, "casstat_command", lambda *words: ["setpriv", "--pdeathsig", "clear", *launch(*words)]
+    )
+    with PrivateAgent(tmp_path / "agent", ["--jolokia", fake.url]) as agent:
+        agent.wait_until_serving()
+        (supervisor,) = psutil.Process().children()
+        (process,) = supervisor.children()
+        supervisor.kill()
+        supervisor.wait()
+        assert process.is_running()
+    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, note
 from cli.launch import casstat_command
-from cli.runs.command.supervisor_reports import SUPERVISOR
+from cli.runs.command.supervisor import end
+from cli.runs.command.supervisor_reports import SUPERVISOR, merged_reports, result_in
 from collector.cluster.live.node_address import NodeAddress, parse_address
 from collector.printable import one_line
 
@@ -19,7 +20,7 @@ LOG_FILE = "agent.log"
 START_S = 60.0
 POLL_S = 0.02
 _SERVING = re.compile(rb"^casstat: serving (\S+)$", re.MULTILINE)
-MAX_LOG_BYTES = 1 << 16
+MAX_LOG_BYTES, MAX_REPORT_BYTES = 1 << 16, 1 << 12
 
 
 class PrivateAgent:
@@ -33,7 +34,7 @@ class PrivateAgent:
         # Settings for a permanent agent on this machine must not affect the private one.
         foreign = _AGENT_VARIABLES | (_NODE_VARIABLES if "--jolokia" in options else set())
         environ = {name: value for name, value in os.environ.items() if name not in foreign}
-        status, status_end = os.pipe()
+        self._status, status_end = os.pipe()
         control_end, self._control = os.pipe()
         words = [str(control_end), str(status_end), "-1", *command, *options]
         try:
@@ -50,9 +51,10 @@ class PrivateAgent:
                 )
         except OSError as error:
             os.close(self._control)
+            os.close(self._status)
             raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
         finally:
-            for descriptor in (control_end, status_end, status):
+            for descriptor in (control_end, status_end):
                 os.close(descriptor)
 
     def __enter__(self) -> "PrivateAgent":
@@ -95,6 +97,15 @@ class PrivateAgent:
             os.close(self._control)
             self._control = -1
         self._supervisor.wait()
+        if self._status < 0:
+            return
+        reports = merged_reports(os.read(self._status, MAX_REPORT_BYTES))
+        os.close(self._status)
+        self._status = -1
+        if result_in(reports) is None:
+            note("an agent's supervisor ended unexpectedly; the agent's recording may end early")
+            if "pid" in reports:
+                end(int(reports["pid"]))
 
     def _output(self) -> bytes:
         try:

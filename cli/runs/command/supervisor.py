@@ -6,10 +6,12 @@ The first three arguments are file descriptors. Each byte from CONTROL is the nu
 on end-of-file, when the owner has closed CONTROL or died, the supervisor ends the command. The supervisor writes a
 report, a JSON object on a line, to STATUS before the command starts and after it has ended. TERMINAL is the command's
 controlling terminal, or -1. The command inherits the standard streams, and ignores the signals that the owner ignores.
-This program uses only the standard library.
+If the supervisor itself is killed, the command gets SIGTERM, and the owner ends the rest of the command's session. This
+program uses only the standard library.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -19,7 +21,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 # A command that outlives its owner gets SIGTERM, and SIGKILL after this time.
@@ -31,6 +33,9 @@ POLL_S = 0.05
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGTSTP)
 # Signals that Python ignores.
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+# prctl(2): the signal that a process gets when its parent dies. execve(2) keeps it.
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
 
@@ -43,10 +48,11 @@ def main(arguments: Sequence[str]) -> int:
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
     child_ended = _child_signals()
+    own_pid = os.getpid()
     try:
         command = subprocess.Popen(
             arguments[3:],
-            preexec_fn=lambda: _prepare(status, terminal, [*default, *IGNORED_BY_PYTHON]),
+            preexec_fn=lambda: _prepare(own_pid, status, terminal, [*default, *IGNORED_BY_PYTHON]),
             restore_signals=False,
             pass_fds=(),
         )
@@ -78,8 +84,12 @@ def _child_signals() -> int:
     return signals
 
 
-def _prepare(status: int, terminal: int, default: Collection[int]) -> None:
+def _prepare(parent: int, status: int, terminal: int, default: Collection[int]) -> None:
     """Prepare the command's process between fork and exec; reset the signals in `default` to their default actions."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        # The supervisor has been killed since the fork.
+        os._exit(NOT_EXECUTABLE)
     os.setsid()
     # Report the PID before the command runs, because the command may kill this program.
     _report(status, {"pid": os.getpid()})
@@ -101,7 +111,7 @@ def _supervise(command: "subprocess.Popen[bytes]", control: int, child_ended: in
             for number in numbers:
                 send(command.pid, number)
             if not numbers:
-                _end(command)
+                end(command.pid, lambda: command.poll() is None)
                 return True
         if child_ended in ready:
             os.read(child_ended, 16)
@@ -109,13 +119,16 @@ def _supervise(command: "subprocess.Popen[bytes]", control: int, child_ended: in
                 return False
 
 
-def _end(command: "subprocess.Popen[bytes]") -> None:
-    """Terminate all processes of the command's session; kill those that still exist after GRACE_S."""
+def end(session: int, is_running: Callable[[], bool] = lambda: False) -> None:
+    """Terminate all processes of a session; kill those that still exist after GRACE_S.
+
+    `is_running` returns whether the session's leader may not have created the session yet.
+    """
     ends_s = time.monotonic() + GRACE_S
-    send(command.pid, signal.SIGTERM)
-    while (command.poll() is None or _members(command.pid)) and time.monotonic() < ends_s:
+    send(session, signal.SIGTERM)
+    while (is_running() or _members(session)) and time.monotonic() < ends_s:
         time.sleep(POLL_S)
-    send(command.pid, signal.SIGKILL)
+    send(session, signal.SIGKILL)
 
 
 def send(session: int, number: int) -> None:

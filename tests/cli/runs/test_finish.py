@@ -1,13 +1,14 @@
 """A step of a run's completion that fails does not affect the results of the others."""
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
 
-from cli.runs.finish import finish
+from cli.runs.finish import completing, finish
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.run import ClientHost, Run, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
@@ -85,3 +86,20 @@ def test_the_results_of_the_conditions_are_in_the_file_and_the_report_of_the_run
 def test_a_run_whose_conditions_are_not_met_has_no_problem(run: Run, tmp_path: Path) -> None:
     assert not finish(tmp_path, replace(run, conditions=(READS,)), quiet=True)
     assert read_run(tmp_path).conditions == (RunCondition("reads < 1", met=False),)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("step", ["merge_into", "plot_into", "write_report"])
+def test_a_signal_while_a_run_is_completed_says_how_to_complete_it(
+    run: Run,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    step: str,
+) -> None:
+    monkeypatch.setattr(f"cli.runs.finish.{step}", lambda *_, **__: signal.raise_signal(number))
+    with pytest.raises(KeyboardInterrupt), completing(tmp_path):
+        finish(tmp_path, run, quiet=True)
+    hint = f"(hint: run 'casstat fetch --recover {tmp_path}')"
+    assert capsys.readouterr().err == f"casstat: {tmp_path}: tables, plots and report are incomplete {hint}\n"
