@@ -59,9 +59,17 @@ def read_pid_file(path: Path) -> psutil.Process | None:
     try:
         pid, created = path.read_text().split()
         process = psutil.Process(int(pid))
-        return process if abs(process.create_time() - float(created)) < 1 else None
+        return process if abs(process.create_time() - float(created)) < 1 and alive(process) else None
     except (OSError, ValueError, psutil.NoSuchProcess):
         return None
+
+
+def command_line(process: psutil.Process | None) -> list[str]:
+    """Return the words of a process's command line; none if it has exited."""
+    try:
+        return process.cmdline() if process else []
+    except psutil.NoSuchProcess:
+        return []
 
 
 def require_free(address: str, port: int) -> None:

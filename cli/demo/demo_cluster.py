@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from cli.demo.background_process import end, is_free, read_pid_file, write_pid_file
+from cli.demo.background_process import command_line, end, is_free, read_pid_file, write_pid_file
 from cli.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Node, NodeSpec
 from cli.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.install_hint import install_command
@@ -146,8 +146,7 @@ class LocalCluster:
 
     def load_rate(self) -> float | None:
         """Return the rate of the running load in operations per second, or None if there is no load."""
-        process = read_pid_file(self._pid_file(LOAD))
-        command = process.cmdline() if process else []
+        command = command_line(read_pid_file(self._pid_file(LOAD)))
         return float(command[command.index(RATE) + 1]) if RATE in command else None
 
     def start_load(self, rate: float, metrics: str = "") -> None:
@@ -164,7 +163,7 @@ class LocalCluster:
         arguments += ["--metrics", metrics] if metrics else []
         running = read_pid_file(self._pid_file(LOAD))
         if running is not None:
-            if running.cmdline()[-len(arguments) :] == arguments:
+            if command_line(running)[-len(arguments) :] == arguments:
                 return
             end(running, STOP_TIMEOUT_S)
         self.counts.unlink(missing_ok=True)

@@ -53,11 +53,11 @@ def run(settings: LineSettings) -> None:
     row_limit = _single_value("count", settings.count, settings.count_option)
     clock = SystemClock()
     with ExitStack() as stack:
-        events = stack.enter_context(closing(EventFile(settings.events, note))) if settings.events else None
-        output = OutputOptions(settings.output, row_limit, header=not settings.no_header, events=events)
         log = log_source(settings, clock)
         if log is not None:
             stack.enter_context(closing(log))
+        events = stack.enter_context(closing(EventFile(settings.events, note))) if settings.events else None
+        output = OutputOptions(settings.output, row_limit, header=not settings.no_header, events=events)
         try:
             view, sampler, selection = _contact_node(settings, clock, [] if log is None else [log])
         except KeyboardInterrupt:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cli.top import tables_page
+from cli.top.column_sets import set_of
 from cli.top.node_table import header, layout, merged_row, node_row
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import ASCII, plain
@@ -21,9 +23,13 @@ WIDEST = 400
 def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
     """Return a frame as plain text: a line with its time and node count, then the table."""
     context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
-    chosen = layout(context)
-    lines = [header(context, chosen), merged_row(context, chosen)]
-    lines += [node_row(context, chosen, node, pointed=False) for node in context.order]
+    if set_of(view).is_tables:
+        rows = len(tables_page.rows_of(context, None))
+        lines = [tables_page.header(context), *tables_page.lines(context, None, 0, max(rows, 1))]
+    else:
+        chosen = layout(context)
+        lines = [header(context, chosen), merged_row(context, chosen)]
+        lines += [node_row(context, chosen, node, pointed=False) for node in context.order]
     when = f"# {clock_time(frame.time_s, date=True)} {frame.counted} of {len(frame.nodes)} nodes"
     return "\n".join([when, *(plain(line).rstrip() for line in lines), ""])
 

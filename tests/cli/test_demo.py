@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.commands.demo import command
-from cli.demo.background_process import end
+from cli.demo.background_process import command_line, end, write_pid_file
 from cli.demo.demo_cluster import LocalCluster, Plan, first_jmx_port, state_folder
 from cli.demo.demo_prometheus import check, write_configuration
 from cli.demo.java_runtime import DemoError, downloaded, fetch_jolokia
@@ -249,3 +250,20 @@ def test_end_returns_when_the_process_is_a_zombie() -> None:
         end(child, 5)
         assert child.status() == psutil.STATUS_ZOMBIE
         parent.kill()
+
+
+def test_a_zombie_counts_as_exited(tmp_path: Path) -> None:
+    cluster = LocalCluster(tmp_path, tmp_path / "cache")
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
+        (tmp_path / "node1").mkdir()
+        for name in ("load.pid", "node1/pid"):
+            write_pid_file(tmp_path / name, child)
+        assert cluster.running().keys() == {"load", "node1"}
+        child.kill()
+        while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        assert cluster.running() == {}
+        assert cluster.load_rate() is None
+        # The process may exit after it has been found.
+        assert command_line(psutil.Process(child.pid)) == []
+        assert cluster.down() == []

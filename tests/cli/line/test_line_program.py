@@ -1,5 +1,9 @@
 """Contacting the node before the first row is printed, including a node that has not started yet."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import click
 import pytest
 
 from cli.errors import CasstatError
@@ -61,3 +65,13 @@ def test_the_source_host_contacts_no_node(monkeypatch: pytest.MonkeyPatch, capsy
     assert (sampler.kind, sampler.node_sources) == ("", [])
     assert sampler.host is not None
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "settings", [LineSettings(), LineSettings(log=Path("system.log"), log_pattern="%"), LineSettings(interval=0.0)]
+)
+def test_invalid_options_create_no_file(settings: LineSettings, tmp_path: Path) -> None:
+    path = tmp_path / "events"
+    with pytest.raises(click.UsageError):
+        line_program.run(replace(settings, events=path))
+    assert not path.exists()

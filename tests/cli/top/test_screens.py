@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.top import batch
+from cli.top.column_sets import SETS
 from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.sparkline import chart
@@ -87,6 +88,20 @@ def test_ascii_screens_match_their_golden_file() -> None:
 
 def test_the_text_output_of_once_matches_its_golden_file() -> None:
     golden.check("top.once.txt", batch.table_text(FRAMES[-1], ViewState()))
+
+
+@pytest.mark.parametrize("chosen", range(len(SETS)))
+def test_the_text_output_of_once_shows_every_column_set(chosen: int) -> None:
+    lines = batch.table_text(FRAMES[-1], ViewState(chosen=chosen)).splitlines()
+    assert lines[0].startswith("# ")
+    assert len(lines) > 2
+    assert SETS[chosen].is_tables is lines[1].strip().startswith("TABLE")
+
+
+def test_the_text_output_of_once_says_that_no_tables_are_known() -> None:
+    tables = next(index for index, column_set in enumerate(SETS) if column_set.is_tables)
+    text = batch.table_text(replace(FRAMES[-1], tables={}), ViewState(chosen=tables))
+    assert "no tables known" in text.splitlines()[2]
 
 
 def test_the_json_output_of_once_matches_its_golden_file() -> None:
