@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from cli.launch import casstat_command
 from cli.runs import command_session
 from cli.runs.agents import private_agent
 from cli.runs.agents.private_agent import PrivateAgent
@@ -131,10 +132,8 @@ def test_an_agent_that_outlives_its_supervisor_is_ended_by_its_owner(
     fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # `setpriv --pdeathsig clear` undoes what the supervisor asks the kernel for.
-    launch = private_agent.casstat_command
-    monkeypatch.setattr(
-        private_agent, "casstat_command", lambda *words: ["setpriv", "--pdeathsig", "clear", *launch(*words)]
-    )
+    words = ["setpriv", "--pdeathsig", "clear"]
+    monkeypatch.setattr(private_agent, "casstat_command", lambda *arguments: [*words, *casstat_command(*arguments)])
     with PrivateAgent(tmp_path / "agent", ["--jolokia", fake.url]) as agent:
         agent.wait_until_serving()
         (supervisor,) = psutil.Process().children()
