@@ -48,6 +48,7 @@ class EndlessLoad(Load):
 
     def __init__(self, *_: object, **__: object) -> None:
         self.counts = Counts()
+        self.results = None
         self.events: list[str] = []
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
