@@ -35,7 +35,7 @@ _NICE = "cpu_nice_pct"
 _CACHES = ("key_cache_hit_pct", "row_cache_hit_pct", "read_stage_active", "read_stage_pending")
 _READ_REPAIR = ("read_repairs_per_s",)
 # Columns that may show decaying percentiles instead of interval percentiles.
-_MAY_DECAY = {f"{word}_{percentile}_ms" for word in ("read", "write") for percentile in ("p50", "p95", "p99")}
+_MAY_DECAY = {f"{operation.word}_{name}_ms" for operation in OPERATIONS for name in ("p50", "p95", "p99")}
 _MEANS = {"read_mean_ms", "write_mean_ms"}
 _NOT_IN_TEXT = {"read_p50_ms", "read_max_ms", "write_p50_ms", "write_max_ms", "compactions_pending"}
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from collector.cassandra.requests import OPERATIONS
 from exporters.gnuplot.data_files import Columns, Values, series, thinned
 from exporters.gnuplot.overlay.client_panels import kind_note, shown_kinds
 from exporters.gnuplot.overlay.run_styles import style_of, title_of
@@ -42,16 +43,27 @@ _SERVER_PANELS = (
 _CLIENT_PANEL_PX = 210
 
 
+def _server_panels(run: Run) -> list[_Panel]:
+    """Return the panels of the servers, with those of other operations than reads and writes that occur in a run."""
+    panels = list(_SERVER_PANELS)
+    for operation in OPERATIONS:
+        rate = f"{operation.plural}_per_s"
+        if not operation.is_usual and any(any(series(run, name, rate)) for name in run.rows):
+            panels.append(_Panel(rate, f"{operation.title}/s"))
+            panels.append(_Panel(f"{operation.word}_p99_ms", f"{operation.title} p99, ms", log=True))
+    return panels
+
+
 def size(run: Run) -> tuple[int, int]:
     """Return the default width and height in pixels."""
-    return 1200, 1300 + _CLIENT_PANEL_PX * len(_client_panels(run))
+    return 1200, 1300 + _CLIENT_PANEL_PX * (len(_client_panels(run)) + len(_server_panels(run)) - len(_SERVER_PANELS))
 
 
 def draw(page: Page) -> Drawing:
     run, inside = page.run, page.inside
     files = {"": _data(run, 2 * page.width), **_client_data(run, 2 * page.width)}
     client_panels = _client_panels(run)
-    panels = [(panel, _server_lines(run, files[""], index)) for index, panel in enumerate(_SERVER_PANELS)]
+    panels = [(panel, _server_lines(run, files[""], index)) for index, panel in enumerate(_server_panels(run))]
     panels += [(panel, _client_lines(run, files, index)) for index, panel in enumerate(client_panels)]
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX, is_elapsed=True)
     timeline = Timeline(page, x_axis, run.phases, (), ())
@@ -124,7 +136,7 @@ def _client_file(index: int) -> str:
 
 def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
-    for panel in _SERVER_PANELS:
+    for panel in _server_panels(run):
         for index, name in enumerate(run.rows, 1):
             columns[f"{index} {heading(name)} {panel.column}"] = series(run, name, panel.column)
     return thinned(columns, limit)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from collector.cassandra.requests import OPERATIONS, Operation
 from collector.clients.client_latency import Latency
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns, present
@@ -15,10 +16,9 @@ from exporters.gnuplot.plot_panel import axis, legend, plot, stack
 from exporters.gnuplot.plots.percentiles import axis_steps, curves, decades, decades_of, tics, total_buckets
 from exporters.gnuplot.text_escaping import heading, quoted
 
-_OPERATIONS = ("read", "write")
 # The key of the data file with the clients' latencies.
 _CLIENT = "client"
-_CLIENT_PANEL_PX = 450
+_PANEL_PX = 450
 _STEPS_BETWEEN_POINTS = 10
 _MS_PER_S = 1000.0
 
@@ -43,14 +43,14 @@ class _Panel:
 
 def size(run: Run) -> tuple[int, int]:
     """Return the default width and height in pixels."""
-    return 1200, 1000 + _CLIENT_PANEL_PX * len(_client_kinds(run))
+    return 1200, 100 + _PANEL_PX * (len(_operations(run)) + len(_client_kinds(run)))
 
 
 def draw(page: Page) -> Drawing:
     run, inside = page.run, page.inside
     totals = {
-        f"{index} {heading(name)} {operation}": total_buckets(run, bucket_key(operation, name))
-        for operation in _OPERATIONS
+        f"{index} {heading(name)} {operation.word}": total_buckets(run, bucket_key(operation.word, name))
+        for operation in _operations(run)
         for index, name in enumerate(run.rows, 1)
     }
     latencies = _client_latencies(run)
@@ -83,8 +83,22 @@ def draw(page: Page) -> Drawing:
 
 def _server_panels(run: Run, totals: Sequence[object]) -> list[_Panel]:
     return [
-        _Panel(f"{operation.capitalize()}s", f"{operation} latency, ms", "", _columns(run, totals, index))
-        for index, operation in enumerate(_OPERATIONS)
+        _Panel(
+            operation.title[0].upper() + operation.title[1:],
+            f"{operation.word.replace('_', ' ')} latency, ms",
+            "",
+            _columns(run, totals, index),
+        )
+        for index, operation in enumerate(_operations(run))
+    ]
+
+
+def _operations(run: Run) -> list[Operation]:
+    """Return reads, writes and the other operations that occur in one of the runs."""
+    return [
+        operation
+        for operation in OPERATIONS
+        if operation.is_usual or any(total_buckets(run, bucket_key(operation.word, name)) for name in run.rows)
     ]
 
 

@@ -221,3 +221,25 @@ def test_long_runs_are_shown_in_hours(tmp_path: Path) -> None:
     run: Run = aligned({"a": [phase("main", 200_000, 1.0, interval_s=1000.0)]}, 1000.0, [])
     (path,) = write(run, tmp_path, plots=OVERLAYS, only=["runs"])
     assert "set xtics time format '%tH:%M'" in path.read_text()
+
+
+def test_operations_that_occur_in_one_of_the_runs_have_panels(tmp_path: Path) -> None:
+    def with_range_reads(phases: list[PhaseRows]) -> list[PhaseRows]:
+        more = {"range_reads_per_s": 5.0, "range_read_p99_ms": 2.5}
+        return [
+            replace(
+                phase,
+                rows={number: {**row, **more} for number, row in phase.rows.items()},
+                buckets={**phase.buckets, "range_read": phase.buckets["read"]},
+            )
+            for phase in phases
+        ]
+
+    first, second = dict([run_of("a", 2, 6)]), dict([run_of("b", 2, 6)])
+    run = aligned({**first, "b": with_range_reads(second["b"])}, 1.0, [])
+    for name, label in (("runs", "range reads p99, ms"), ("runs_percentiles", "range read latency, ms")):
+        scripts = {
+            is_with: write(shown, tmp_path / str(is_with), only=[name], plots=OVERLAYS)[0].read_text()
+            for is_with, shown in ((True, run), (False, SMALL))
+        }
+        assert [label in script for script in scripts.values()] == [True, False]
