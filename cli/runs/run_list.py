@@ -24,7 +24,7 @@ from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from collector.runs.run_texts import step_text
 from exporters.line.formulas import Cell
-from exporters.summary.phase_coverage import time_of_day
+from exporters.summary.phase_coverage import nodes_text, time_of_day
 from exporters.summary.summary_text import summary_lines
 
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
@@ -138,10 +138,17 @@ def print_runs(runs: Sequence[ListedRun], output: str) -> None:
             echo(json.dumps(asdict(run)))
         return
     rows = [HEADERS, *map(_row, runs)]
+    nodes = [nodes_text(run.values) for run in runs]
+    texts_count = _TEXTS
+    if any(nodes):
+        # Figures of a part of the nodes are marked.
+        cells = ["NODES", *(text or ("all" if run.values else "-") for text, run in zip(nodes, runs, strict=True))]
+        rows = [(*row[:_TEXTS], cell, *row[_TEXTS:]) for row, cell in zip(rows, cells, strict=True)]
+        texts_count += 1
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        texts = [cell.ljust(width) for cell, width in zip(row[:_TEXTS], widths, strict=False)]
-        numbers = [cell.rjust(width) for cell, width in zip(row[_TEXTS:-1], widths[_TEXTS:-1], strict=True)]
+        texts = [cell.ljust(width) for cell, width in zip(row[:texts_count], widths, strict=False)]
+        numbers = [cell.rjust(width) for cell, width in zip(row[texts_count:-1], widths[texts_count:-1], strict=True)]
         echo("  ".join((*texts, *numbers, row[-1])))
 
 

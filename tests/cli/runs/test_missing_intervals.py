@@ -78,6 +78,10 @@ def test_a_frozen_and_a_killed_node_are_stated(
         errors = capsys.readouterr().err
         assert main(["runs", "show", str(tmp_path)]) == 0
         shown = capsys.readouterr().out
+        assert main(["runs", str(tmp_path)]) == 0
+        header, row = capsys.readouterr().out.splitlines()
+    assert header.split()[4:6] == ["NODES", "READS/s"]
+    assert "  3, 2 partly       30  " in row
     for text in (errors, shown):
         assert f"main: n2: {FROZEN}\n" in text
         assert f"main: n3: {KILLED}\n" in text
