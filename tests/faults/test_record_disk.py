@@ -69,7 +69,7 @@ def test_the_journal_of_a_private_agent_is_kept_if_the_run_could_not_be_complete
     with disk_full_after(3, monkeypatch):
         code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sleep", "2.5")
     assert code == 125
-    assert errors.startswith(f"casstat: {folder / 'run.json'}: No space left on device (hint: ")
+    assert f"\ncasstat: {folder / 'run.json'}: No space left on device (hint: " in errors
     assert not processes_of(str(folder))
     assert list(journal_files(folder / ".agents"))
     recover(folder)
@@ -84,9 +84,9 @@ def test_a_disk_that_is_full_during_the_fetch_leaves_a_run_that_can_be_recovered
 ) -> None:
     folder = tmp_path / "run"
 
-    def limited(*arguments: Any) -> Fetched:
+    def limited(*arguments: Any, **options: Any) -> Fetched:
         with file_size_limit(100):
-            return fetched(*arguments)
+            return fetched(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(recorder, "fetched", limited)
