@@ -23,6 +23,7 @@ class AgentSettings:
     journal_limit: int | None = None
     journal_sync: str = "frame"
     listen: str = ""
+    allow_anonymous_reads: bool = False
     allow_host: tuple[str, ...] = ()
     web_config_file: Path | None = None
     to: tuple[str, ...] = ()

@@ -84,7 +84,16 @@ class Agent:
         self._journal_writer: Journal | None = None
         # Totals of the earlier journals; every change of transport starts a new journal.
         self._earlier_journals = JournalHealth()
-        self._server = Server(build(self), settings.listen, settings.web_config_file, log, names=settings.allow_host)
+        self._server = Server(
+            build(self),
+            settings.listen,
+            settings.web_config_file,
+            log,
+            names=settings.allow_host,
+            anonymous_reads=settings.allow_anonymous_reads,
+        )
+        if self._server.is_open:
+            log(_open_warning(settings))
 
     @property
     def address(self) -> tuple[str, int]:
@@ -230,6 +239,12 @@ class Agent:
         total = JournalHealth(journal.lost_ticks, journal.removed_files, size_of(self.journal))
         machine, network = identity_of(self._sampler.host if self._sampler else None)
         return AgentHealth(version("casstat"), total, self._sinks.health(), self._runs.times(), machine, network)
+
+
+def _open_warning(settings: AgentSettings) -> str:
+    allowed = "everything" if settings.allow_anonymous_reads else "/metrics, but no recordings"
+    hint = "configure passwords or client certificates with --web-config-file"
+    return f"{settings.listen}: other machines can read {allowed} without credentials (hint: {hint})"
 
 
 def options_of(settings: AgentSettings) -> Options:

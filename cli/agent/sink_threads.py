@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
+from cli.parameters.plain_http import warn_of_sink
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.objects.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
@@ -191,6 +192,7 @@ def _valid_sink(url: str) -> str:
     """Return a sink's name. Raises SinkUrlError."""
     sink = sink_of(url)
     sink.close()
+    warn_of_sink(url)
     return sink.name
 
 

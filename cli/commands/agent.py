@@ -122,6 +122,11 @@ def _host_names(_context: click.Context, _parameter: click.Parameter, names: tup
     " IP addresses, localhost and the host name are always accepted.",
 )
 @click.option(
+    "--allow-anonymous-reads",
+    is_flag=True,
+    help="Let other machines read recordings, samples and runs without credentials, not only /metrics.",
+)
+@click.option(
     "--web-config-file",
     type=PATH,
     metavar="FILE",

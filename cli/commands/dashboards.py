@@ -89,6 +89,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     The dashboards go into the Grafana folder "casstat" and replace those with the same UIDs. URL is Grafana's base
     URL, such as http://localhost:3000.
     """
+    from cli.parameters.plain_http import warn_if_plain
     from collector.http.access import AccessError
     from dashboards.grafana import dashboard_files
     from dashboards.grafana.dashboard_upload import Grafana, GrafanaError
@@ -96,6 +97,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
     dashboards = [text for _, text in dashboard_files.packaged_dashboards(store)]
     try:
         grafana = Grafana(url, _secret(token_file), ca)
+        warn_if_plain("Grafana's credentials", url)
         try:
             for address in grafana.push(dashboards):
                 echo(address)

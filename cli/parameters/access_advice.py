@@ -24,6 +24,9 @@ _HINTS = {
     Reason.TARGET_UNREACHABLE: "check {target}",
     Reason.UNTRUSTED: "name the address with --jolokia, or its user with --trusted-user",
 }
+_AGENT_HINTS = {
+    Reason.FORBIDDEN: "configure passwords for the agent, or start it with --allow-anonymous-reads",
+}
 
 
 def option_names(prefix: str) -> Mapping[str, str]:
@@ -43,4 +46,5 @@ def option_names(prefix: str) -> Mapping[str, str]:
 def hint_for(prefix: str) -> Hint:
     """Return a function that maps the reason for a failure to a hint, in which option names begin with `prefix`."""
     names = option_names(prefix)
-    return lambda reason: _HINTS.get(reason, "").format_map(names)
+    hints = {**_HINTS, **_AGENT_HINTS} if prefix == AGENT else _HINTS
+    return lambda reason: hints.get(reason, "").format_map(names)

@@ -3,7 +3,7 @@
 import functools
 import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import click
 
 from cli.parameters.access_advice import AGENT, option_names
 from cli.parameters.jolokia_options import JolokiaSettings, access_from
+from cli.parameters.plain_http import warn_if_plain
+from collector.cluster.live.node_address import NodeAddress
 from collector.http.access import Access, AccessError
 from collector.http.tls import client_context
 
@@ -45,6 +47,13 @@ def agent_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+def warn_of_agents(access: Access, addresses: Iterable[NodeAddress]) -> None:
+    """Print a warning for each agent whose credentials are sent unencrypted to another machine."""
+    for address in addresses if access.user else ():
+        if address.is_agent and address.tunnel is None:
+            warn_if_plain("the agent's credentials", address.url)
 
 
 def agent_access(settings: JolokiaSettings, environ: Mapping[str, str] = os.environ) -> tuple[Access, ssl.SSLContext]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.parameters.access_advice import JOLOKIA, hint_for, option_names
+from cli.parameters.plain_http import warn_if_plain
 from collector.http.access import AccessError
 from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.secrets import SecretError, read_password
@@ -144,11 +145,14 @@ def connect(
 
     access = access_from(settings, environ)
     try:
-        return Jolokia(url, access, check_peer)
+        jolokia = Jolokia(url, access, check_peer)
     except UrlError as error:
         raise click.BadParameter(str(error), param_hint="--jolokia") from None
     except AccessError as error:
         raise click.UsageError(error.message(option_names(JOLOKIA))) from None
+    if access.user or access.target_user:
+        warn_if_plain("Jolokia's credentials", jolokia.url)
+    return jolokia
 
 
 def _password(user_flag: str, flag: str, path: Path | None, variable: str, environ: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cli.errors import CasstatError, note
+from cli.parameters.plain_http import warn_of_sink
 from cli.parameters.time_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
 from cli.recordings.run_defaults import NodeFiles, files_by_node
@@ -152,6 +153,7 @@ def _recordings(order: Order) -> list[NodeFiles]:
 
 
 def _sink(url: str) -> Sink[Any]:
+    warn_of_sink(url)
     try:
         return sink_of(url)
     except SinkUrlError as error:

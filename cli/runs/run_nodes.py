@@ -13,6 +13,7 @@ import click
 from cli.errors import CasstatError, note
 from cli.node.node_selection import users_of
 from cli.parameters.jolokia_options import JolokiaSettings, access_from
+from cli.parameters.plain_http import warn_if_plain
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER
@@ -86,6 +87,8 @@ def agents_of(
             over_ssh.append(stack.enter_context(SshAgent(address, folder, variables=variables)))
             private.append((address.url, "", over_ssh[-1]))
         elif address is None or not address.is_agent:
+            if address is not None and jolokia.jolokia_user:
+                warn_if_plain("Jolokia's credentials", address.url)
             options = (*_options(None if address is None else address.url, jolokia), *more)
             name, journal = (
                 "this machine's node" if address is None else address.url,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.errors import CasstatError
-from cli.parameters.agent_options import agent_access
+from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings, connect
 from cli.parameters.time_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
@@ -150,6 +150,7 @@ def plan_of(settings: TopSettings, environ: Mapping[str, str]) -> Plan:
         raise CasstatError(str(error)) from None
     if not (targets or seeds or discovered):
         raise CasstatError("--file-sd or --dns: no agents found")
+    warn_of_agents(access, (*targets, *seeds, *discovered))
     for address in (*targets, *seeds):
         if not address.is_agent:
             # Checked here so that invalid options are reported before the screen opens.

@@ -3,12 +3,22 @@
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 from collector.http.failures import Hint, no_hint
 
 HIDDEN = "***"
 """Replaces secrets in messages and output."""
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether a URL's host is localhost or a loopback address."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower().rstrip(".") == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 class AccessError(ValueError):

@@ -1,4 +1,4 @@
-"""Access control: rate limit, Host header, password and write permission, checked for every request."""
+"""Access control: rate limit, Host header, password and permission, checked for every request."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from exporters.api.credentials import BusyError, Passwords, credentials
 from exporters.api.host_header import Hosts
 from exporters.api.responses import error_response
 from exporters.api.web_access import WebConfig
-from exporters.api.write_permission import write_refusal
+from exporters.api.write_permission import read_refusal, write_refusal
 from exporters.rate_limited_logger import RateLimitedLogger
 
 READS = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -28,14 +28,20 @@ class Guard:
         log: RateLimitedLogger,
         hosts: Hosts,
         monotonic: Callable[[], float] = time.monotonic,
+        *,
+        anonymous_reads: bool = False,
     ) -> None:
-        """Guard `app`; `config` returns the current configuration."""
+        """Guard `app`; `config` returns the current configuration.
+
+        `anonymous_reads` states whether other machines may read data without credentials.
+        """
         self._app = app
         self._config = config
         self._passwords = passwords
         self._log = log
         self._hosts = hosts
         self._monotonic = monotonic
+        self._anonymous_reads = anonymous_reads
         self._tokens, self._counted_s = 0.0, -1e9
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,19 +72,27 @@ class Guard:
             refused = await self._not_known(config, headers.get(b"authorization", b""), peer)
             if refused is not None:
                 return refused
-        if scope["method"] in READS:
-            return None
+        return self._not_permitted(config, scope, headers, peer)
+
+    def _not_permitted(self, config: WebConfig, scope: Scope, headers: dict[bytes, bytes], peer: str) -> ASGIApp | None:
+        """Return an error response if the client may not read or change what it requests, else None."""
         has_credentials = bool(config.users or scope.get("casstat.certified"))
-        known_host = self._hosts.knows(headers.get(b"host", b"").decode("latin-1"))
-        reason = write_refusal(
-            peer,
-            headers,
-            requires_credentials=config.requires_credentials,
-            has_credentials=has_credentials,
-            known_host=known_host,
-        )
+        if scope["method"] in READS:
+            kind = "read"
+            reason = read_refusal(
+                scope["path"], peer, has_credentials=has_credentials, anonymous_reads=self._anonymous_reads
+            )
+        else:
+            kind = "write"
+            reason = write_refusal(
+                peer,
+                headers,
+                requires_credentials=config.requires_credentials,
+                has_credentials=has_credentials,
+                known_host=self._hosts.knows(headers.get(b"host", b"").decode("latin-1")),
+            )
         if reason:
-            self._log(f"{peer}: write refused: {reason}", kind="write")
+            self._log(f"{peer}: {kind} refused: {reason}", kind=kind)
             return error_response(403, reason)
         return None
 

@@ -199,7 +199,7 @@ PATHS: Json = {
 _ERROR_WORDS = {
     "400": "The request is malformed or a parameter is invalid.",
     "401": "The user name or password is missing or wrong.",
-    "403": "The request is not permitted to change anything, or its Host header does not name this agent.",
+    "403": "Without credentials, the client may not read or change this, or the Host header does not name this agent.",
     "404": "No such path, file or run.",
     "409": "The run has ended or has no room for more marks.",
     "413": "The body is too large.",

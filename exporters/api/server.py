@@ -52,10 +52,13 @@ class Server:
         log: Log,
         max_connections: int = MAX_CONNECTIONS,
         names: Sequence[str] = (),
+        *,
+        anonymous_reads: bool = False,
     ) -> None:
         """Bind `listen` (HOST:PORT or unix:PATH), read the web configuration, and serve.
 
-        `log` may be called from any thread; `names` are additional names of the agent (see `host_header`).
+        `log` may be called from any thread; `names` are additional names of the agent (see `host_header`), and
+        `anonymous_reads` states whether other machines may read data without credentials.
         Raises ListenError or WebConfigError.
         """
         reloader = WebConfigReloader(web_config, log)
@@ -67,10 +70,14 @@ class Server:
         is_local = self._unix_path is not None or is_loopback(self.address[0])
         if config.users and config.tls is None and not is_local:
             log(f"{web_config}: passwords are sent unencrypted (hint: configure tls_server_config)")
+        # Whether other machines can connect without credentials.
+        self.is_open = not is_local and not config.requires_credentials
         self._passwords = Passwords()
         limited_log = RateLimitedLogger(log)
         hosts = Hosts([*([parse_address(listen)[0]] if self._unix_path is None else []), *names])
-        guarded = Guard(app, lambda: reloader.config, self._passwords, limited_log, hosts)
+        guarded = Guard(
+            app, lambda: reloader.config, self._passwords, limited_log, hosts, anonymous_reads=anonymous_reads
+        )
         self._serving = _Serving(guarded, reloader, limited_log, max_connections)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()

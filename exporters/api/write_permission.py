@@ -1,9 +1,12 @@
-"""Write permission: decides which requests may change the agent's state."""
+"""Permission without credentials: decides which requests may change the agent's state, and which may read data."""
 
 from collections.abc import Mapping
 
 from exporters.api.client_addresses import is_loopback
 
+# The paths with the agent's data begin with this, except for two that reveal nothing about the node.
+_API = "/api/"
+_PUBLIC = ("/api/v1/openapi.json", "/api/v1/time")
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"via")
 
 
@@ -29,3 +32,15 @@ def write_refusal(
     if not known_host:
         return "the Host header does not name this agent (hint: use localhost or 127.0.0.1)"
     return ""
+
+
+def read_refusal(path: str, peer: str, *, has_credentials: bool, anonymous_reads: bool) -> str:
+    """Return the reason why a request may not read what is at a path; "" if it may.
+
+    Anyone who can reach the agent may read its metrics and whether it is healthy; only programs on the same machine
+    and clients with credentials may read samples, recordings and runs, unless `anonymous_reads` is set.
+    """
+    if has_credentials or anonymous_reads or is_loopback(peer) or path in _PUBLIC or not path.startswith(_API):
+        return ""
+    hint = "configure passwords in web_config_file, or set allow_anonymous_reads"
+    return f"from another machine, only /metrics may be read without credentials (hint: {hint})"

@@ -221,3 +221,12 @@ def test_an_agent_can_sample_only_the_machine(tmp_path: Path) -> None:
         assert {scrape.source for entry in agent.entries() for scrape in entry.snapshot.scrapes} > {"cpu", "processes"}
     # The agent does not search for Cassandra.
     assert [line for line in agent.stderr_lines if "Cassandra" in line] == []
+
+
+def test_an_agent_that_other_machines_can_reach_warns(fake: FakeJolokia, tmp_path: Path) -> None:
+    for option, text in (
+        ((), "other machines can read /metrics, but no recordings without credentials (hint: configure passwords"),
+        (("--allow-anonymous-reads",), "other machines can read everything without credentials (hint: configure"),
+    ):
+        with RunningAgent(tmp_path / "j", "--jolokia", fake.url, *option, listen="0.0.0.0:0") as agent:
+            agent.wait_for_line(f"0.0.0.0:0: {text}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from cli.parameters.agent_options import agent_access
+from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.http.access import Access
@@ -49,9 +49,11 @@ class AgentClients:
         """Return the addresses of the nodes, without duplicates. Raises click.UsageError."""
         scheme = "https" if self.access.ca or self.access.certificate else "http"
         try:
-            return list(dict.fromkeys(parse_address(node, scheme) for node in nodes))
+            addresses = list(dict.fromkeys(parse_address(node, scheme) for node in nodes))
         except NodeAddressError as error:
             raise click.UsageError(str(error)) from None
+        warn_of_agents(self.access, addresses)
+        return addresses
 
 
 def agent_clients(settings: JolokiaSettings) -> AgentClients:

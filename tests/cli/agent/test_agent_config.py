@@ -70,7 +70,7 @@ def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
     [
         ("intervall = 2", "unknown setting 'intervall' (hint: did you mean 'interval'?)"),
         ("web-config-file = 'x'", "unknown setting 'web-config-file' (hint: did you mean 'web_config_file'?)"),
-        ("zzzzzz = 2", "unknown setting 'zzzzzz' (hint: choose from allow_host, buckets, "),
+        ("zzzzzz = 2", "unknown setting 'zzzzzz' (hint: choose from allow_anonymous_reads, allow_host, "),
         ("config = 'x'", "unknown setting 'config'"),
         ("interval = 0.01", "'interval': '0.01' is out of range: must be between 0.1 s and 3600 s"),
         ("interval = true", "'interval' must be a number of seconds or a duration such as \"30s\", not true"),

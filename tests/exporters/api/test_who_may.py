@@ -13,6 +13,7 @@ from exporters.api.auth import Guard
 from exporters.api.client_addresses import is_loopback
 from exporters.api.credentials import Passwords, credentials
 from exporters.api.host_header import Hosts, is_host_name
+from exporters.api.openapi import PATHS
 from exporters.api.web_access import WebConfig
 from exporters.api.web_tls import IF_GIVEN, Tls
 from exporters.api.write_permission import write_refusal
@@ -195,20 +196,30 @@ def test_dns_rebinding_is_refused(local: str, headers: dict[bytes, bytes], refus
 class GuardClient:
     """A client of a guarded application; the application itself always responds with status 200."""
 
-    def __init__(self, config: WebConfig) -> None:
+    def __init__(self, config: WebConfig, *, anonymous_reads: bool = False) -> None:
         self.config = config
         self.now_s = 0.0
         self.log_lines: list[str] = []
         self.passwords = Passwords()
         log = RateLimitedLogger(self.log_lines.append, lambda: self.now_s)
-        self.guard = Guard(self._respond, lambda: self.config, self.passwords, log, Hosts(), lambda: self.now_s)
+        self.guard = Guard(
+            self._respond,
+            lambda: self.config,
+            self.passwords,
+            log,
+            Hosts(),
+            lambda: self.now_s,
+            anonymous_reads=anonymous_reads,
+        )
 
     async def _respond(self, scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
-    def __call__(self, method: str = "GET", peer: str = "10.0.0.9", **headers: str) -> tuple[int, dict[str, str]]:
+    def __call__(
+        self, method: str = "GET", peer: str = "10.0.0.9", path: str = "/", **headers: str
+    ) -> tuple[int, dict[str, str]]:
         """Send a request, and return the response's status and headers."""
-        response = ask(self.guard, method, "/", b"", peer, **headers)
+        response = ask(self.guard, method, path, b"", peer, **headers)
         return response.status, response.headers
 
 
@@ -260,3 +271,28 @@ def test_unknown_host_names_are_refused_without_tls_and_passwords() -> None:
     client.config = WebConfig(users=tuple(USERS.items()))
     assert client(host="evil.example")[0] == 401
     client.passwords.close()
+
+
+PUBLIC = ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json", "/api/v1/time")
+DATA = sorted({path.replace("{name}", "a").replace("{run}", "1") for path in PATHS} - {*PUBLIC})
+
+
+@pytest.mark.parametrize("path", [*PUBLIC, *DATA])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_without_credentials_other_machines_may_read_only_metrics(path: str, method: str) -> None:
+    for tls in (None, Tls(Path("a"), Path("b")), Tls(Path("a"), Path("b"), IF_GIVEN, Path("c"))):
+        client = GuardClient(WebConfig(tls))
+        for peer in ("10.0.0.9", "::ffff:10.0.0.9", "fe80::1", ""):
+            assert client(method, peer, path)[0] == (200 if path in PUBLIC else 403), peer
+        for peer in ("127.0.0.1", "127.0.63.9", "::1", "::ffff:127.0.0.1"):
+            assert client(method, peer, path)[0] == 200, peer
+    assert GuardClient(WebConfig(), anonymous_reads=True)(method, path=path)[0] == 200
+    client = GuardClient(WebConfig(users=tuple(USERS.items())))
+    assert client(method, path=path)[0] == 401
+    assert client(method, path=path, authorization=basic(f"alice:{KNOWN}").decode())[0] == 200
+    client.passwords.close()
+
+
+def test_anonymous_reads_are_not_writes() -> None:
+    client = GuardClient(WebConfig(), anonymous_reads=True)
+    assert client("POST", path="/api/v1/runs", content_type="application/json", host="localhost")[0] == 403
