@@ -87,8 +87,6 @@ def agents_of(
             over_ssh.append(stack.enter_context(SshAgent(address, folder, variables=variables)))
             private.append((address.url, "", over_ssh[-1]))
         elif address is None or not address.is_agent:
-            if address is not None and jolokia.jolokia_user:
-                warn_if_plain("Jolokia's credentials", address.url)
             options = (*_options(None if address is None else address.url, jolokia), *more)
             name, journal = (
                 "this machine's node" if address is None else address.url,
@@ -112,6 +110,8 @@ def agents_of(
 
 def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:
     """Yield the options of a private agent."""
+    if url and jolokia.jolokia_user:
+        warn_if_plain("Jolokia's credentials", url)
     if url is not None:
         yield from ("--jolokia", url, "--source", "jolokia")
     for option in fields(JolokiaSettings):
