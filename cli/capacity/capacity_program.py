@@ -34,7 +34,7 @@ from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorde
 from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo
 from collector.printable import one_line
-from collector.runs.run_texts import accepted_name
+from collector.runs.run_texts import accepted_name, command_name
 from exporters.capacity.capacity_text import HEADER, conclusions, step_line, step_text
 from exporters.capacity.number_text import rate_text
 from exporters.capacity.objective_verdict import Verdict
@@ -86,7 +86,7 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
     open_standard_streams()
     begin_s = time.time()
     redactor = redactor_of(options.record, (RATE, DURATION))
-    name = accepted_name(redactor.text(options.record.name or Path(options.record.command[0]).name))
+    name = accepted_name(redactor.text(options.record.name or command_name(options.record.command)))
     folder = options.record.folder or run_folder.default_folder(name, begin_s)
     state = SearchState(
         common_settings(options.record, redactor),

@@ -38,7 +38,7 @@ from collector.redaction.redactor import Redactor
 from collector.runs.run import Run, RunCondition
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
-from collector.runs.run_texts import accepted_name
+from collector.runs.run_texts import accepted_name, command_name
 from exporters.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.
@@ -168,7 +168,7 @@ def _start(settings: RecordSettings) -> _Start:
     client_hosts = ssh_addresses(settings.client_hosts)
     begin_s = time.time()
     redactor = redactor_of(settings)
-    name = accepted_name(redactor.text(settings.name or Path(settings.command[0]).name))
+    name = accepted_name(redactor.text(settings.name or command_name(settings.command)))
     folder = settings.folder or run_folder.default_folder(name, begin_s)
     return _Start(settings, clients, list(dict.fromkeys(addresses)), client_hosts, name, begin_s, folder, redactor)
 

@@ -16,7 +16,7 @@ from cli.sweep.sweep_settings import SweepOptions
 from collector.printable import excerpts, single_line
 from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.redacted_sweep import redacted_parameters
-from collector.runs.run_texts import accepted_name
+from collector.runs.run_texts import accepted_name, command_name
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, write_sweep
 
 SEED_BITS = 32
@@ -26,7 +26,7 @@ _SHOWN_CHARS = 80
 def new_sweep(options: SweepOptions, begin_s: float) -> Sweep:
     """Return a sweep without runs."""
     return Sweep(
-        accepted_name(options.redactor.text(options.record.name or Path(options.record.command[0]).name)),
+        accepted_name(options.redactor.text(options.record.name or command_name(options.record.command))),
         begin_s,
         version("casstat"),
         redacted_parameters(options.parameters, options.redactor),

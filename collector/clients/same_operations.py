@@ -10,6 +10,7 @@ from statistics import median
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, merged_latency
+from collector.model.histogram import is_supported
 
 SAME_S = 1e-4
 """How much the times of equal results of one format may differ."""
@@ -21,8 +22,6 @@ SAME_COUNT = 0.005
 SAME_LATENCY = 0.03
 _MIN_DIFFERENCE_S = 0.0002
 _PERCENTAGES = (50.0, 95.0, 99.0)
-# A percentile with fewer values above it depends on how a load generator counts ranks.
-_MIN_VALUES_ABOVE = 10
 
 
 def have_same_operations(a: ClientResult, b: ClientResult) -> bool:
@@ -99,6 +98,6 @@ def _percentiles_s(result: ClientResult, kind: str) -> list[float | None]:
     values_s = combined.percentiles_s(_PERCENTAGES) if combined else [None] * len(_PERCENTAGES)
     number = _numbers(result).total()
     return [
-        value_s if number * (100 - percentage) / 100 >= _MIN_VALUES_ABOVE else None
+        value_s if is_supported(percentage, number) else None
         for percentage, value_s in zip(_PERCENTAGES, values_s, strict=True)
     ]

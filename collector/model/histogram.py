@@ -112,6 +112,16 @@ def _empty(unit: str, length: int) -> Buckets:
     return Buckets(upper_bounds_of(unit, length), (0,) * length)
 
 
+MIN_VALUES_ABOVE = 10
+"""A percentile with fewer values above it depends on chance, and on how ranks are counted."""
+
+
+def is_supported(percentage: float, number: float) -> bool:
+    """Return whether at least MIN_VALUES_ABOVE of `number` values are above a percentile."""
+    # A sum of rounded counts may be slightly too low.
+    return number * (100 - percentage) / 100 >= MIN_VALUES_ABOVE - 1e-6
+
+
 def quantile(buckets: Buckets, q: float) -> float | None:
     """Return the `q`-quantile of the values (0 <= `q` <= 1), or None if there are no values.
 

@@ -7,6 +7,7 @@ The columns of all operations begin with `client_`, those of one operation with 
     client_error_share   failed operations as a share of all operations.
     client_mean_ms, client_p50_ms, client_p95_ms, client_p99_ms, client_p999_ms
                          latency: the response time if all results have it, otherwise the service time.
+    client_count         the number of these latencies.
     client_latency       which of these it is: "response" or "service".
 """
 
@@ -134,6 +135,7 @@ def _columns(prefix: str, parts: Sequence[PhaseOperation]) -> dict[str, Cell]:
     kind, latency = combined_latency(totals)
     if latency is not None:
         values[f"{prefix}_latency"] = kind
+        values[f"{prefix}_count"] = sum(latency.counts.values()) or sum(total.completed for total in totals)
         values[f"{prefix}_mean_ms"] = rounded(times(MS, latency.mean_s))
         percentiles = latency.percentiles_s(PERCENTILES.values())
         for name, value_s in zip(PERCENTILES, percentiles, strict=True):

@@ -12,7 +12,7 @@ from exporters.summary.error_share import ERROR_SHARE
 from exporters.summary.phase_coverage import COVERAGE_COLUMNS
 from exporters.summary.phase_summary import phase_values
 
-_CLIENT = ("ops_per_s", "errors_per_s", ERROR_SHARE, "mean_ms", *(f"{name}_ms" for name in PERCENTILES))
+_CLIENT = ("ops_per_s", "errors_per_s", ERROR_SHARE, "count", "mean_ms", *(f"{name}_ms" for name in PERCENTILES))
 _CLIENT_COLUMN = re.compile(rf"client_(?:[a-z0-9_]+_)?(?:{'|'.join(_CLIENT)})")
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collector.cassandra.requests import ERRORS
+from collector.model.histogram import MIN_VALUES_ABOVE, is_supported
 from collector.printable import count_text, one_line
 from collector.runs.phases import TOTAL
 from exporters.line.formulas import Cell
 from exporters.line.operation_columns import TOTAL_RATE
-from exporters.summary.client_values import UNKNOWN_RATE
+from exporters.summary.client_values import PERCENTILES, UNKNOWN_RATE
 from exporters.summary.phase_coverage import coverage_texts, nodes_text, time_of_day
 from exporters.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
 
@@ -19,6 +20,7 @@ OPERATION_COLUMNS = (
     ("_p99_ms", "p99", 2),
     ("_p999_ms", "p99.9", 2),
     ("_max_ms", "max", 2),
+    ("s", "n", 0),
 )
 """For each column of an operation: its name without the operation, its header, and its decimal places."""
 CLIENT_COLUMNS = (
@@ -29,6 +31,7 @@ CLIENT_COLUMNS = (
     ("client_p95_ms", "p95", 2),
     ("client_p99_ms", "p99", 2),
     ("client_p999_ms", "p99.9", 2),
+    ("client_count", "n", 0),
 )
 """For each column of client results: its name, its header, and its decimal places."""
 PEAK_LABELS = {
@@ -58,6 +61,7 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
             rows.append([*(first if number == 0 else [""] * len(first)), *cells])
     lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, len(titles))]
     lines += [*incomplete_texts(summaries, time_of_day), *_client_lines(summaries)]
+    lines += few_values_texts(summaries)
     last = summaries[-1]
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
@@ -97,6 +101,28 @@ def incomplete_texts(summaries: Sequence[PhaseSummary], clock: Callable[[float],
             nodes = f"{missing:.0f} of {count_text(round(known + missing), 'node')} not included"
             texts.append(f"{one_line(summary.name)}: {nodes}")
         texts += [f"{one_line(summary.name)}: {text}" for text in coverage_texts(summary.incomplete, clock)]
+    return texts
+
+
+def few_values_texts(summaries: Sequence[PhaseSummary]) -> list[str]:
+    """Return a line for each phase and operation with percentiles that have too few values above them."""
+    texts = []
+    for summary in summaries:
+        names = [(operation.word, operation.plural, operation.title) for operation in occurring([summary.values])]
+        for word, number, title in (*names, ("client", "client_count", "the clients' operations")):
+            count = summary.values.get(number)
+            few = [
+                f"p{percentage:g}"
+                for name, percentage in PERCENTILES.items()
+                if isinstance(count, int | float)
+                and summary.values.get(f"{word}_{name}_ms") is not None
+                and not is_supported(percentage, count)
+            ]
+            if few:
+                above = (
+                    f"fewer than {MIN_VALUES_ABOVE} values are above {' and '.join(few)} of {title} (n = {count:,.0f})"
+                )
+                texts.append(f"{one_line(summary.name)}: {above}; the next run may differ by much")
     return texts
 
 

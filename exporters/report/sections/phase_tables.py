@@ -14,6 +14,7 @@ from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import (
     CLIENT_COLUMNS,
     OPERATION_COLUMNS,
+    few_values_texts,
     incomplete_texts,
     number_text,
     operation_rows,
@@ -29,13 +30,14 @@ def phase_tables(data: ReportData) -> Section:
     texts = incomplete_texts(data.phases, partial(clock_text, zone_s=data.zone_s))
     blocks += [Paragraph(f"{shown(text)}.") for text in texts]
     blocks += _client(data.phases)
+    blocks += [Paragraph(f"{shown(text)}.", is_problem=True) for text in few_values_texts(data.phases)]
     if data.cost is not None:
         blocks += _costs(data.phases, data.cost)
     blocks.append(
         Paragraph(
             "Percentiles are computed from bucket counts summed over intervals and nodes. A phase covers the intervals"
-            " that lie completely inside it; warm-up and cool-down are not included. A dash means that a value is"
-            " unknown."
+            " that lie completely inside it; n is the number of latencies; warm-up and cool-down are not included. A"
+            " dash means that a value is unknown."
         )
     )
     return Section("Results by phase", blocks)

@@ -91,10 +91,13 @@ def facts(seconds: int = 120) -> ReportData:
         **coverage_cells([*incomplete, *(NodeCoverage(name, 1.0, seconds, 0) for name in names[::2])], 3, 1),
         **{f"{word}s_per_s": 900.0 for word in ("read", "write")},
         **{f"read_{name}_ms": 1.25 for name in ("mean", "p50", "p95", "p99", "p999", "max")},
+        "reads": 45_000,
+        "writes": 45_000,
         "read_timeouts": 4,
         "client_ops_per_s": 1800.0,
         "client_errors_per_s": 0.5,
         "client_error_share": 0.00028,
+        "client_count": 900,
         "client_latency": "service",
         "client_p99_ms": 2.5,
     }

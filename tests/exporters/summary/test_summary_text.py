@@ -3,7 +3,7 @@
 from collector.cluster.coverage import NO_ANSWER, NOT_SAMPLED, Gap, NodeCoverage, not_recorded
 from exporters.summary.phase_coverage import coverage_cells, coverage_texts, incomplete_nodes, node_text
 from exporters.summary.phase_summary import Peak, PhaseSummary
-from exporters.summary.summary_text import summary_lines
+from exporters.summary.summary_text import few_values_texts, summary_lines
 from tests.collector.zones import local_zone
 from tests.exporters import golden
 
@@ -11,6 +11,7 @@ VALUES = {
     f"{operation}{name}": number
     for operation, factor in (("read", 1.0), ("write", 2.5))
     for name, number in {
+        "s": 740_736 * factor,
         "s_per_s": 12_345.6 * factor,
         "_mean_ms": 0.25 * factor,
         "_p50_ms": 0.2 * factor,
@@ -49,13 +50,29 @@ def test_operations_that_occur_in_a_phase_have_rows_and_a_total() -> None:
         PhaseSummary("main", 1000.0, 1060.0, VALUES, {}),
         PhaseSummary("scan", 1060.0, 1120.0, {**VALUES, **others, "operations_per_s": 43_259.6}, {}),
     ]
-    rows = [line.split("  ") for line in summary_lines(phases)[2:]]
+    rows = [line.split("  ") for line in summary_lines(phases)[2:10]]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert [row[2 if number % 4 == 0 else 0] for number, row in enumerate(cells)] == [
         *("reads", "writes", "range reads", "all operations") * 2
     ]
-    assert cells[6] == ["range reads", "50", "-", "-", "-", "3.00", "-", "-", "-", "-", "-"]
+    assert cells[6] == ["range reads", "50", "-", "-", "-", "3.00", "-", "-", "500", "-", "-", "-"]
     assert cells[7] == ["all operations", "43,260"]
+
+
+def test_percentiles_with_few_values_above_them_are_named() -> None:
+    client = {"client_count": 19, **{f"client_{name}_ms": 1.0 for name in ("p50", "p95", "p99", "p999")}}
+    for reads, names in ((10_000, ""), (9_999, "p99.9"), (999, "p99 and p99.9"), (199, "p95 and p99 and p99.9")):
+        texts = few_values_texts([PhaseSummary("main", 0.0, 1.0, {**VALUES, **client, "reads": reads}, {})])
+        assert texts[:-1] == (
+            [f"main: fewer than 10 values are above {names} of reads (n = {reads:,}); the next run may differ by much"]
+            if names
+            else []
+        )
+        assert "p50 and p95 and p99 and p99.9 of the clients' operations (n = 19)" in texts[-1]
+
+
+def test_percentiles_without_a_known_number_of_values_are_not_named() -> None:
+    assert few_values_texts([PhaseSummary("main", 0.0, 1.0, {"read_p99_ms": 1.0, "reads": None}, {})]) == []
 
 
 def test_a_run_without_complete_intervals_has_a_message_instead_of_a_table() -> None:
