@@ -1,5 +1,7 @@
 """Defines the exception that ends a command with a message, and prints notes on stderr."""
 
+import re
+
 import click
 
 from collector.printable import printable
@@ -9,6 +11,18 @@ class CasstatError(Exception):
     """An expected failure of a command. The message is one line with the cause and, where possible, a hint."""
 
 
+# A hint may contain parentheses, but not nested ones.
+_HINT = re.compile(r"(?: |^)\(hint: ((?:[^()]|\([^()]*\))*)\)")
+
+
+def with_one_hint(message: str) -> str:
+    """Return a message with at most one hint, at its end: a message that quotes others may contain one for each."""
+    hints = dict.fromkeys(_HINT.findall(message))
+    if len(_HINT.findall(message)) < 2:
+        return message
+    return f"{_HINT.sub('', message)} (hint: {'; '.join(hints)})"
+
+
 def note(message: str) -> None:
-    """Print one line on stderr, with control characters replaced."""
-    click.echo(f"casstat: {printable(message)}", err=True)
+    """Print one line on stderr, with control characters replaced and with at most one hint."""
+    click.echo(f"casstat: {with_one_hint(printable(message))}", err=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from cli.command_list import COMPLETE, HELP, INTERNAL, LINE, PACKAGE, command_names
-from cli.errors import CasstatError, note
+from cli.errors import CasstatError, note, with_one_hint
 from cli.safe_echo import echo
 from collector.model.snapshot import SourceError
 from collector.printable import printable
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         message = io.StringIO()
         error.show(message)
-        echo(message.getvalue().removesuffix("\n"), err=True)
+        echo(with_one_hint(message.getvalue().removesuffix("\n")), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED

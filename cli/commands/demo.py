@@ -7,13 +7,25 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from types import FrameType
 
 import click
+from click.core import ParameterSource
 
 from cli.demo import demo_prometheus
-from cli.demo.demo_cluster import LOAD, RATE, LocalCluster, Plan, cache_folder, require_driver, state_folder
+from cli.demo.demo_cluster import (
+    LOAD,
+    RATE,
+    LocalCluster,
+    Plan,
+    cache_folder,
+    node_name,
+    require_driver,
+    shown_name,
+    state_folder,
+)
 from cli.demo.demo_node import Node
 from cli.demo.java_runtime import DemoError
 from cli.demo.running_cluster import RunningCluster
@@ -25,6 +37,7 @@ VERSION = "5.0.8"
 LOAD_PORT = 17198
 """Port of the load generator's metrics endpoint on the first node's address."""
 POLL_S = 1.0
+LOAD_START_S = 180.0
 
 
 def _folder(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> Path:
@@ -101,7 +114,10 @@ def command() -> None:
     help="Program to run alongside the cluster until Ctrl-C (repeatable).",
 )
 @in_folder
+@click.pass_context
 def up(
+    context: click.Context,
+    /,
     nodes: int,
     version: str,
     load: float | None,
@@ -114,8 +130,9 @@ def up(
     """Start the cluster
 
     The command returns when the nodes accept clients; the cluster runs until `casstat demo down`. With --with, the
-    command keeps running, and Ctrl-C stops everything. A stopped cluster in the same directory is deleted first if it
-    has different nodes, addresses, heap size, Cassandra version or Jolokia setting.
+    command keeps running, and Ctrl-C stops everything. If there is a cluster in the same directory, options that are
+    not given keep their values, and nodes that run are not restarted. A stopped cluster is deleted first if the options
+    differ from its own.
     """
     if load is not None:
         require_driver()
@@ -123,13 +140,17 @@ def up(
         demo_prometheus.check()
     cluster = LocalCluster(folder, cache_folder(os.environ))
     progress = Progress()
-    started = cluster.up(Plan(version, nodes, address, heap, jolokia), os.environ, progress)
+    plan = _with_existing(context, cluster.plan(), Plan(version, nodes, address, heap, jolokia))
+    started = cluster.up(plan, os.environ, progress)
     try:
-        metrics = f"{address}:{LOAD_PORT}" if companions and load is not None else ""
+        metrics = f"{plan.address}:{LOAD_PORT}" if companions and load is not None else ""
         load_before = cluster.load_rate()
         if load is not None:
             cluster.start_load(load, metrics)
         running = RunningCluster(cluster, [node.spec for node in started], progress, metrics)
+        if load is not None:
+            # The generator writes its counts once it has connected and created its tables.
+            running.wait(LOAD, cluster.counts.exists, LOAD_START_S)
         companion_lines = demo_prometheus.start(running) if companions else []
     except BaseException:
         if companions:
@@ -145,6 +166,15 @@ def up(
         click.echo(f"stop with: {cluster.command('down')}")
 
 
+def _with_existing(context: click.Context, existing: Plan | None, plan: Plan) -> Plan:
+    """Return the plan, with the existing cluster's values for options that were not given."""
+    if existing is None:
+        return plan
+    names = [item.name for item in fields(Plan) if item.compare]
+    default = [name for name in names if context.get_parameter_source(name) is ParameterSource.DEFAULT]
+    return replace(plan, **{name: getattr(existing, name) for name in default})
+
+
 def _node_lines(cluster: LocalCluster, node: Node, progress: Progress) -> list[str]:
     spec = node.spec
     attach = "" if spec.jolokia else cluster.attach_command(node, progress)
@@ -158,7 +188,8 @@ def _node_lines(cluster: LocalCluster, node: Node, progress: Progress) -> list[s
 def _load_lines(before: float | None, now: float | None) -> list[str]:
     if now is None:
         return []
-    return [f"load  {now:g} operations/s{'' if before in (None, now) else f', previously {before:g}'}"]
+    change = "" if before is None else ", unchanged" if before == now else f", previously {before:g}"
+    return [f"load  {now:g} operations/s{change}"]
 
 
 def _stay(cluster: LocalCluster) -> None:
@@ -213,6 +244,43 @@ def run_load(rate: float, duration_s: float, results: Path | None, folder: Path)
 
 
 @command.command()
+@click.argument("node")
+@in_folder
+def start(node: str, folder: Path) -> None:
+    """Start one node of the cluster
+
+    NODE is its name (node2), number or address. The command returns when the node accepts clients.
+    """
+    cluster = LocalCluster(folder, cache_folder(os.environ))
+    number = cluster.existing_plan().number_of(node)
+    if node_name(number) in cluster.running():
+        click.echo(f"{node_name(number)} is already running")
+        return
+    progress = Progress()
+    started = cluster.start_node(number, os.environ, progress)
+    lines = _node_lines(cluster, started, progress)
+    progress("")
+    for line in lines:
+        click.echo(line)
+
+
+@command.command()
+@click.argument("node")
+@in_folder
+def stop(node: str, folder: Path) -> None:
+    """Stop one node of the cluster, and keep its data
+
+    NODE is its name (node2), number or address. The other nodes and the load continue.
+    """
+    cluster = LocalCluster(folder, cache_folder(os.environ))
+    number = cluster.existing_plan().number_of(node)
+    if not cluster.stop_node(number):
+        click.echo(f"{node_name(number)} is not running")
+        return
+    click.echo(f"stopped {node_name(number)}; start it with: {cluster.command(f'start {node_name(number)}')}")
+
+
+@command.command()
 @click.option("--keep", is_flag=True, help="Keep the data for the next `up`.")
 @in_folder
 def down(keep: bool, folder: Path) -> None:
@@ -221,7 +289,7 @@ def down(keep: bool, folder: Path) -> None:
     stopped = cluster.down()
     if not keep:
         cluster.remove()
-    click.echo(f"stopped {', '.join(stopped)}" if stopped else "no process was running")
+    click.echo(f"stopped {', '.join(map(shown_name, stopped))}" if stopped else "no process was running")
 
 
 @command.command()
@@ -236,13 +304,13 @@ def status(folder: Path) -> None:
     if plan is None:
         click.echo("no demo cluster")
         sys.exit(1)
-    names = [f"node{number + 1}" for number in range(plan.nodes)]
+    names = [node_name(number + 1) for number in range(plan.nodes)]
     for name, address in zip(names, plan.addresses(), strict=True):
         state = f"up    process {running[name]}" if name in running else "down"
         click.echo(f"{name}  {address}  Cassandra {plan.version}  {state}")
     for name in running:
         if name not in (*names, LOAD):
-            click.echo(f"{name}  process {running[name]}")
+            click.echo(f"{shown_name(name)}  process {running[name]}")
     if LOAD in running:
         counts = cluster.counts.read_text().strip() if cluster.counts.exists() else "starting"
         click.echo(f"load   process {running[LOAD]}  {cluster.load_rate() or 0:g} operations/s  {counts}")

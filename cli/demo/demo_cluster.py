@@ -5,11 +5,12 @@ import ipaddress
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from cli.demo.background_process import command_line, end, is_free, read_pid_file, write_pid_file
@@ -17,6 +18,7 @@ from cli.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Nod
 from cli.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.install_hint import install_command
 from cli.launch import casstat_command
+from collector.printable import one_line
 
 Progress = Callable[[str], None]
 
@@ -44,6 +46,29 @@ class Plan:
         first = ipaddress.IPv4Address(self.address)
         return [str(first + number) for number in range(self.nodes)]
 
+    def differences(self, other: "Plan") -> str:
+        """Return the parameters in which two plans differ, such as "nodes 2, not 3"."""
+        names = [item.name for item in fields(self) if item.compare and vars(self)[item.name] != vars(other)[item.name]]
+        return ", ".join(f"{name} {vars(self)[name]}, not {vars(other)[name]}" for name in names)
+
+    def number_of(self, node: str) -> int:
+        """Return the number, from 1, of a node given as its name, number or address. Raises DemoError."""
+        names = [*enumerate(self.addresses(), 1)]
+        for number, address in names:
+            if node in (str(number), node_name(number), address):
+                return number
+        known = ", ".join(node_name(number) for number, _ in names)
+        raise DemoError(f"{one_line(node)}: no such node in the demo cluster (hint: use {known})")
+
+
+def node_name(number: int) -> str:
+    return f"node{number}"
+
+
+def shown_name(program: str) -> str:
+    """Return a program's name for messages."""
+    return re.sub("^agent-", "the agent of ", program)
+
 
 class LocalCluster:
     """The demo cluster in the directory `folder`, with downloaded jars in `cache`."""
@@ -63,11 +88,16 @@ class LocalCluster:
     def _write(self, plan: Plan) -> None:
         (self.folder / PLAN_FILE).write_text(json.dumps(asdict(plan)) + "\n")
 
-    def nodes(self, environ: Mapping[str, str], progress: Progress) -> list[Node]:
-        """Return the cluster's nodes, ready to start; download missing jars. Raises DemoError."""
+    def existing_plan(self) -> Plan:
+        """Return the existing cluster's plan. Raises DemoError if there is no cluster."""
         plan = self.plan()
         if plan is None:
             raise DemoError(f"{self.folder}: no demo cluster (hint: run '{self.command('up')}')")
+        return plan
+
+    def nodes(self, environ: Mapping[str, str], progress: Progress) -> list[Node]:
+        """Return the cluster's nodes, ready to start; download missing jars. Raises DemoError."""
+        plan = self.existing_plan()
         java = find_java(environ, plan.version)
         has_jolokia = plan.jolokia and has_http_server(java)
         jolokia = fetch_jolokia(self._cache, progress) if has_jolokia else None
@@ -80,7 +110,7 @@ class LocalCluster:
                 NodeSpec(
                     version=plan.version,
                     address=address,
-                    home=self.folder / f"node{number + 1}",
+                    home=self.folder / node_name(number + 1),
                     java=java,
                     jars=jars,
                     jolokia=jolokia,
@@ -98,7 +128,7 @@ class LocalCluster:
         chosen: list[int] = []
         for number in range(plan.nodes):
             ports = plan.jmx_ports[number : number + 1]
-            if not ports or not (f"node{number + 1}" in running or is_free("127.0.0.1", ports[0])):
+            if not ports or not (node_name(number + 1) in running or is_free("127.0.0.1", ports[0])):
                 candidates = itertools.count(first_jmx_port(plan.address))
                 used = {*chosen, *plan.jmx_ports}
                 ports = (next(port for port in candidates if port not in used and is_free("127.0.0.1", port)),)
@@ -113,7 +143,10 @@ class LocalCluster:
         """
         existing = self.plan()
         if existing is not None and existing != plan and self.running():
-            raise DemoError(f"{self.folder}: another demo cluster is running (hint: run '{self.command('down')}')")
+            raise DemoError(
+                f"{self.folder}: the running demo cluster has {existing.differences(plan)}"
+                f" (hint: to replace it, run '{self.command('down')}')"
+            )
         if existing is not None and existing != plan:
             self.remove()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -127,6 +160,22 @@ class LocalCluster:
             self.down()
             raise
         return nodes
+
+    def start_node(self, number: int, environ: Mapping[str, str], progress: Progress) -> Node:
+        """Start one node and return it once it accepts clients. Raises DemoError."""
+        node = self.nodes(environ, progress)[number - 1]
+        node.start()
+        node.wait(progress)
+        return node
+
+    def stop_node(self, number: int) -> bool:
+        """Stop one node; return whether it was running."""
+        pid_file = self.folder / node_name(number) / "pid"
+        process = read_pid_file(pid_file)
+        if process is not None:
+            end(process, STOP_TIMEOUT_S)
+        pid_file.unlink(missing_ok=True)
+        return process is not None
 
     def command(self, action: str) -> str:
         """Return the command line of `casstat demo` that performs `action` on this cluster."""

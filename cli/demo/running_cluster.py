@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cli.demo.demo_cluster import LocalCluster, Progress
+from cli.demo.demo_cluster import LocalCluster, Progress, shown_name
 from cli.demo.demo_node import NodeSpec
 from cli.demo.java_runtime import DemoError
 
@@ -27,13 +27,16 @@ class RunningCluster:
     def start(self, name: str, command: Sequence[str], is_ready: Callable[[], bool]) -> None:
         """Start a program that outlives this process, and wait until it is ready. Raises DemoError."""
         self.cluster.start_program(name, command)
-        ends_s = time.monotonic() + START_TIMEOUT_S
+        self.wait(name, is_ready)
+
+    def wait(self, name: str, is_ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until a program is ready. Raises DemoError if it exits or is not ready in time."""
+        shown, hint = shown_name(name), f"(hint: see {self.cluster.log_of(name)})"
+        ends_s = time.monotonic() + timeout_s
         while not is_ready():
-            self.progress(f"starting {name}")
+            self.progress(f"starting {shown}")
             if name not in self.cluster.running():
-                raise DemoError(f"{name}: exited during start-up (hint: see {self.cluster.log_of(name)})")
+                raise DemoError(f"{shown}: exited during start-up {hint}")
             if time.monotonic() > ends_s:
-                raise DemoError(
-                    f"{name}: not ready after {START_TIMEOUT_S:g} s (hint: see {self.cluster.log_of(name)})"
-                )
+                raise DemoError(f"{shown}: not ready after {timeout_s:g} s {hint}")
             time.sleep(POLL_S)

@@ -52,15 +52,15 @@ def preflight(
     for client in connections:
         client.close()
     problems = [
-        node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer")
+        agents.described(node.problem or ("" if state.answers else f"{node.address}: Cassandra does not answer"))
         for node, state in zip(nodes, states, strict=True)
     ]
     _report_problems([*problems, *(node.problem for node in agents.failed)], require_all=require_all)
     runs = tuple(run for state in states for run in state.runs)
     for run in runs:
-        note(f"another run is active: {run}")
+        note(f"another run is active: {agents.described(run)}")
     for node in nodes:
-        _warn_about_clock(node)
+        _warn_about_clock(node, agents)
     # If this process dies, `casstat fetch --recover` uses these directories to find the private agents' recordings.
     located = tuple(
         replace(node, journal=journal, spool=agent.tunnel.spool if agent.tunnel else "")
@@ -116,10 +116,10 @@ def _report_problems(problems: Sequence[str], *, require_all: bool) -> None:
         raise CasstatError(f"{len(failures)} of {count_text(len(problems), 'node')} cannot be recorded")
 
 
-def _warn_about_clock(node: RunNode) -> None:
+def _warn_about_clock(node: RunNode, agents: RunAgents) -> None:
     for clock in node.clocks:
         if node.interval_s is not None and clock.error_s > node.interval_s / 2:
             note(
-                f"{one_line(node.name)}: its clock offset is uncertain by {clock.error_s:.2f} s,"
+                f"{agents.described(one_line(node.name))}: its clock offset is uncertain by {clock.error_s:.2f} s,"
                 f" more than half an interval"
             )

@@ -1,10 +1,11 @@
 """The agents of a run: their addresses and states, and private agents for nodes that have none."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -41,10 +42,19 @@ class RunAgents:
     journals  the directory of each agent's journal, relative to the run's directory, by the agent's address; "" unless
               the agent is a private one on this machine.
     failed    the nodes for which no agent could be started.
+    names     the nodes of private agents as the user knows them, by the agent's address.
     """
 
     journals: Mapping[NodeAddress, str]
     failed: tuple[RunNode, ...] = ()
+    names: Mapping[NodeAddress, str] = field(default_factory=dict)
+
+    def described(self, text: str) -> str:
+        """Return a text about the agents with the names of nodes in place of the addresses of private agents."""
+        names = {form: name for address, name in self.names.items() for form in (address.url, address.authority)}
+        if not names:
+            return text
+        return re.sub(rf"({'|'.join(map(re.escape, names))})(?!\d)", lambda found: names[found[0]], text)
 
 
 def nodes_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress | SshAddress]:
@@ -97,15 +107,16 @@ def agents_of(
         # The agents stop in parallel.
         stack.callback(ssh_agent.begin_stop)
     journals = {address: "" for address in addresses if isinstance(address, NodeAddress) and address.is_agent}
-    failed = []
+    failed, names = [], {}
     for name, journal, agent in private:
         try:
-            journals[agent.address()] = journal
+            address = agent.address()
+            journals[address], names[address] = journal, one_line(name)
         except CasstatError as error:
             if not journals and len(private) == 1:
                 raise CasstatError(f"{one_line(name)}: {error}") from None
             failed.append(RunNode(name, "", problem=one_line(f"{name}: {error}")))
-    return RunAgents(journals, tuple(failed))
+    return RunAgents(journals, tuple(failed), names)
 
 
 def _options(url: str | None, jolokia: JolokiaSettings) -> Iterator[str]:

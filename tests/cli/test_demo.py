@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from cli.commands.demo import command
 from cli.demo.background_process import command_line, end, write_pid_file
-from cli.demo.demo_cluster import LocalCluster, Plan, first_jmx_port, state_folder
+from cli.demo.demo_cluster import LocalCluster, Plan, first_jmx_port, shown_name, state_folder
 from cli.demo.demo_prometheus import check, write_configuration
 from cli.demo.java_runtime import DemoError, downloaded, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
@@ -112,7 +113,8 @@ def test_a_relative_directory_becomes_absolute(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.usefixtures("parts")
 def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nsleep 60\n")
+    # As the load generator does, it writes its counts once it runs, to the file after --counts.
+    program.write_text('#!/bin/sh\nwhile [ "$1" != --counts ]; do shift; done\necho {} > "$2"\nsleep 60\n')
     program.chmod(0o755)
     monkeypatch.setattr("cli.launch.sys.executable", str(program))
     folder = tmp_path / "demo"
@@ -130,13 +132,85 @@ def test_a_load_with_a_different_rate_replaces_the_running_one(tmp_path: Path, m
         assert up() == ""
         assert up("--load", "300") == "load  300 operations/s"
         pid = cluster.running()["load"]
-        assert up("--load", "300") == up() == "load  300 operations/s"
+        assert up("--load", "300") == up() == "load  300 operations/s, unchanged"
         assert cluster.running()["load"] == pid
         assert up("--load", "500") == "load  500 operations/s, previously 300"
         assert cluster.load_rate() == 500
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     finally:
         cluster.down()
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+@pytest.mark.usefixtures("parts")
+def test_a_load_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.launch.sys.executable", "/bin/false")
+    folder = tmp_path / "demo"
+    result = CliRunner().invoke(command, ["up", "--address", "127.0.171.1", "--dir", str(folder), "--load", "300"])
+    assert str(result.exception) == f"load: exited during start-up (hint: see {folder}/load.log)"
+
+
+@pytest.mark.usefixtures("parts")
+def test_options_that_are_not_given_are_those_of_the_existing_cluster(tmp_path: Path) -> None:
+    cluster = LocalCluster(tmp_path / "demo", tmp_path)
+    cluster.up(PLAN, {}, lambda _: None)
+    (cluster.folder / "data").touch()
+    assert CliRunner().invoke(command, ["up", "--dir", str(cluster.folder)]).exception is None
+    assert (cluster.plan(), (cluster.folder / "data").exists()) == (PLAN, True)
+    assert CliRunner().invoke(command, ["up", "--nodes", "2", "--dir", str(cluster.folder)]).exception is None
+    assert (cluster.plan(), (cluster.folder / "data").exists()) == (replace(PLAN, nodes=2), False)
+
+
+@pytest.fixture
+def running_nodes(parts: None, tmp_path: Path) -> Iterator[LocalCluster]:
+    """Yield a cluster of three nodes, whose processes only sleep."""
+    del parts
+    cluster = LocalCluster(tmp_path / "demo", tmp_path)
+    cluster.up(PLAN, {}, lambda _: None)
+    children = []
+    for number in range(1, 4):
+        folder = cluster.folder / f"node{number}"
+        folder.mkdir()
+        children.append(subprocess.Popen(["/bin/sleep", "60"]))
+        write_pid_file(folder / "pid", children[-1])
+    yield cluster
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.parametrize("name", ["node2", "2", "127.0.171.2"])
+def test_one_node_stops_and_starts(name: str, running_nodes: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("cli.demo.demo_node.Node.start", lambda node: started.append(node.spec.address))
+
+    def demo(*arguments: str) -> str:
+        result = CliRunner().invoke(command, [*arguments, "--dir", str(running_nodes.folder)])
+        assert result.exception is None, result.output
+        return result.output
+
+    assert demo("stop", name).startswith("stopped node2; start it with: casstat demo start node2 --dir ")
+    assert set(running_nodes.running()) == {"node1", "node3"}
+    assert demo("stop", name) == "node2 is not running\n"
+    assert demo("start", name).startswith("127.0.171.2  Cassandra 5.0.8  ")
+    assert started == ["127.0.171.2"]
+    assert demo("start", "node1") == "node1 is already running\n"
+
+
+def test_an_unknown_node_or_other_settings_of_a_running_cluster_are_explained(running_nodes: LocalCluster) -> None:
+    folder = str(running_nodes.folder)
+    unknown = CliRunner().invoke(command, ["stop", "node4", "--dir", folder])
+    assert str(unknown.exception) == "node4: no such node in the demo cluster (hint: use node1, node2, node3)"
+    other = CliRunner().invoke(command, ["up", "--nodes", "2", "--dir", folder])
+    assert "the running demo cluster has nodes 3, not 2 (hint: to replace it, run 'casstat demo down" in str(
+        other.exception
+    )
+    absent = CliRunner().invoke(command, ["start", "node1", "--dir", f"{folder}/none"])
+    assert "no demo cluster (hint: run 'casstat demo up" in str(absent.exception)
+
+
+def test_agents_are_named_after_their_node_in_messages() -> None:
+    assert [shown_name(name) for name in ("agent-node1", "load")] == ["the agent of node1", "load"]
 
 
 def test_the_operations_of_the_load_are_a_result_that_is_imported(tmp_path: Path) -> None:

@@ -51,6 +51,10 @@ def test_nodes_whose_agents_do_not_start_are_returned_as_failed(
         agents = agents_of(clients.addresses(urls), tmp_path, JolokiaSettings(), clients, stack)
         assert agents.journals == {parse_address("127.0.0.1:1234", "http"): ".agents/1"}
         (failed,) = agents.failed
+        # Messages name the node that the user named, and not the agent that was started for it.
+        assert agents.described("http://127.0.0.1:1234: no; r on 127.0.0.1:1234, 127.0.0.1:12345") == (
+            f"{urls[0]}: no; r on {urls[0]}, 127.0.0.1:12345"
+        )
         assert (failed.name, failed.problem) == (urls[1], f"{urls[1]}: cannot start an agent: no space")
 
 
