@@ -46,6 +46,8 @@ def test_a_load_ends_after_the_given_time(monkeypatch: pytest.MonkeyPatch, rate:
 class EndlessLoad(Load):
     """A load without a cluster, which sends nothing until it is stopped."""
 
+    results = None
+
     def __init__(self, *_: object, **__: object) -> None:
         self.counts = Counts()
         self.results = None
