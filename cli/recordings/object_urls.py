@@ -130,6 +130,6 @@ def local_output(folder: Path | ObjectUrl) -> Iterator[Output]:
         try:
             for path in sorted(output.folder.rglob("*")):
                 if path.is_file():
-                    store.write(path.relative_to(output.folder).as_posix(), path.read_bytes())
+                    store.write_file(path.relative_to(output.folder).as_posix(), path)
         except ObjectStoreError as error:
             raise CasstatError(str(error)) from None

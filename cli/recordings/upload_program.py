@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from cli.runs.run_folder import is_being_recorded
 from cli.safe_echo import echo
 from collector.journal.writer import files_of, folder_name
 from collector.objects.journal_upload import JournalUpload
-from collector.objects.object_store import ObjectMissingError, ObjectStore, ObjectStoreError
+from collector.objects.object_store import ObjectStore, ObjectStoreError
 from collector.printable import count_text, one_line
 from collector.runs.run_file import FILE, is_run
 from exporters.shipping.checkpoint import file_name
@@ -71,12 +71,8 @@ def _upload_run(folder: Path, store: ObjectStore, total: _Total) -> None:
 
 def _upload_changed(path: Path, store: ObjectStore, key: str, total: _Total) -> None:
     """Upload a file unless the store has the same content. Raises ObjectStoreError and OSError."""
-    content = path.read_bytes()
-    with suppress(ObjectMissingError):
-        if store.read(key) == content:
-            return
-    store.write(key, content)
-    total.add(len(content))
+    if not store.contains(key, path):
+        total.add(store.write_file(key, path))
 
 
 def _upload_journals(settings: UploadSettings, store: ObjectStore, total: _Total) -> None:

@@ -6,6 +6,8 @@ Only the commands that read or write objects import fsspec; the agent uploads wi
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -16,6 +18,10 @@ PACKAGES = {"s3": "s3fs", "file": "fsspec"}
 S3, FILE = PACKAGES
 ENDPOINT = "endpoint"
 CONNECT_S, READ_S, ATTEMPTS = 10, 60, 3
+# The size of requests to the store; S3 needs at least 5 MiB for a part of an upload.
+CHUNK_BYTES = 8 << 20
+# The default maximum of an object that is read as a whole: more than a part of a journal or a file of one.
+MAX_READ_BYTES = 256 << 20
 
 
 class ObjectStoreError(Exception):
@@ -77,17 +83,57 @@ class ObjectStore:
             key=lambda stored: stored.key,
         )
 
-    def read(self, key: str) -> bytes:
-        """Return an object's content. Raises ObjectStoreError."""
-        with self._errors(key):
-            content: bytes = self._system.cat_file(f"{self._path}/{key}")
-            return content
+    def chunks(self, key: str) -> Iterator[bytes]:
+        """Yield an object's content in parts of at most CHUNK_BYTES. Raises ObjectStoreError."""
+        with self._errors(key), self._system.open(f"{self._path}/{key}", "rb", block_size=CHUNK_BYTES) as source:
+            while chunk := source.read(CHUNK_BYTES):
+                yield chunk
+
+    def read(self, key: str, max_bytes: int = MAX_READ_BYTES) -> bytes:
+        """Return an object's content. Raises ObjectStoreError, also if it is larger than `max_bytes`."""
+        content = bytearray()
+        for chunk in self.chunks(key):
+            content += chunk
+            if len(content) > max_bytes:
+                raise ObjectStoreError(f"{self.name}/{one_line(key)}: larger than {max_bytes >> 20} MiB")
+        return bytes(content)
 
     def write(self, key: str, content: bytes) -> None:
         """Write an object atomically, and verify what the store returns for it. Raises ObjectStoreError."""
         with self._errors(key), self._system.transaction:
             self._system.pipe_file(f"{self._path}/{key}", content)
-        if self.read(key) != content:
+        self._verify(key, sha256(content).digest())
+
+    def write_file(self, key: str, path: Path) -> int:
+        """Write a file's content as `write` does, and return its size. Raises ObjectStoreError and OSError."""
+        written, size_bytes = sha256(), 0
+        with (
+            path.open("rb") as source,
+            self._errors(key),
+            self._system.transaction,
+            self._system.open(f"{self._path}/{key}", "wb", block_size=CHUNK_BYTES) as target,
+        ):
+            while chunk := source.read(CHUNK_BYTES):
+                target.write(chunk)
+                written.update(chunk)
+                size_bytes += len(chunk)
+        self._verify(key, written.digest())
+        return size_bytes
+
+    def contains(self, key: str, path: Path) -> bool:
+        """Return whether an object exists and has the same content as a file. Raises ObjectStoreError and OSError."""
+        with path.open("rb") as file:
+            try:
+                return all(file.read(len(chunk)) == chunk for chunk in self.chunks(key)) and not file.read(1)
+            except ObjectMissingError:
+                return False
+
+    def _verify(self, key: str, expected: bytes) -> None:
+        """Raise ObjectStoreError if an object has another SHA-256 digest."""
+        returned = sha256()
+        for chunk in self.chunks(key):
+            returned.update(chunk)
+        if returned.digest() != expected:
             raise ObjectStoreError(f"{self.name}/{one_line(key)}: the store returned other content than was uploaded")
 
     @contextmanager

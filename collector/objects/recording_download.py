@@ -1,6 +1,6 @@
 """Downloads recordings from object storage into directories like those that the agents wrote."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import inf
@@ -76,7 +76,8 @@ def download_recordings(
 def _download_object(store: ObjectStore, stored: StoredObject, folder: Path) -> None:
     path = folder.joinpath(*map(_safe, PurePosixPath(stored.key).parts))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(store.read(stored.key))
+    with path.open("wb") as output:
+        output.writelines(store.chunks(stored.key))
 
 
 def _download_file(
@@ -89,12 +90,20 @@ def _download_file(
     following = {part.offset: after.offset for part, after in pairwise(parts)}
     with path.open("wb") as output:
         for part in kept:
-            content = store.read(part.stored.key)
             # A part at the end of a file may have grown since the list was made, up to the next part.
-            output.write(content[: following.get(part.offset, part.offset + len(content)) - part.offset])
+            end = following.get(part.offset)
+            output.writelines(_up_to(store.chunks(part.stored.key), None if end is None else end - part.offset))
     # The last file has no footer if the agent is still writing to it.
     if len(kept) < len(parts) or parts[0].offset or (is_last and last_footer(path) is None):
         _trim(store, path, range_s, is_last=is_last, is_partial=kept[0].offset > 0)
+
+
+def _up_to(chunks: Iterable[bytes], size_bytes: int | None) -> Iterator[bytes]:
+    """Yield the first `size_bytes` of the chunks; all of them if that is None."""
+    for chunk in chunks:
+        yield chunk[:size_bytes]
+        if size_bytes is not None:
+            size_bytes = max(size_bytes - len(chunk), 0)
 
 
 def _trim(store: ObjectStore, path: Path, range_s: tuple[float, float], *, is_last: bool, is_partial: bool) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from collector.objects.object_store import CHUNK_BYTES, ObjectStore
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
@@ -142,3 +143,14 @@ def test_invalid_urls_are_errors_without_secrets(run: RunCasstat, rec: Path, url
         assert code == 1
         assert message in errors
         assert "secret" not in errors
+
+
+def test_a_file_larger_than_a_request_is_the_same(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(bytes(range(256)) * ((2 * CHUNK_BYTES + 1000) // 256))
+    store = ObjectStore(url)
+    assert store.write_file("large", path) == path.stat().st_size
+    assert store.contains("large", path)
+    path.write_bytes(b"")
+    store.write_file("empty", path)
+    assert store.read("empty") == b""

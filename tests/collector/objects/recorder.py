@@ -1,5 +1,6 @@
 """A node that records to a journal with long frames, and object storage that counts and may fail."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,6 @@ class CountingStore(ObjectStore):
         super().write(key, content)
         self.written.append(key)
 
-    def read(self, key: str) -> bytes:
+    def chunks(self, key: str) -> Iterator[bytes]:
         self.read_keys.append(key)
-        return super().read(key)
+        return super().chunks(key)
