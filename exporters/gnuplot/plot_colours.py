@@ -64,6 +64,8 @@ THEMES = {
     ),
 }
 
+PERCENTILE_STYLES = {"p50": ("green", 7), "p95": ("orange", 5), "p99": ("tail", 9), "max": ("faint", 0)}
+"""The colour and the points of each percentile, in all plots and in the report."""
 OTHER_COLOURS = ("green", "orange", "sky", "yellow", "ink", "faint")
 """The colours of operations other than reads and writes, in their order."""
 _POINTS = (7, 9, 5, 13, 11, 7, 5, 9)

@@ -54,9 +54,8 @@ rect.alarm{fill:var(--alarm);fill-opacity:.18}
 .line,.dots{fill:none;vector-effect:non-scaling-stroke;stroke-linecap:round;stroke-linejoin:round}
 .line{stroke-width:1.6}
 .dots{stroke-width:5;stroke-opacity:.6}
-.reads,.tail{stroke:var(--reads)}
+.reads{stroke:var(--reads)}
 .writes{stroke:var(--writes);stroke-dasharray:5 3}
-.dots.middle,.middle{stroke:var(--writes)}
 .client{stroke:var(--client)}
 .cell{stroke:none}
 .cursor{stroke:var(--ink);visibility:hidden}
@@ -79,9 +78,9 @@ def style_sheet() -> str:
 
 def _colours(theme: str) -> str:
     colours = THEMES[theme].colours
-    names = ("background", "ink", "faint", "mark", "grid", "shade", "alarm", "reads", "writes")
+    names = ("background", "ink", "faint", "mark", "grid", "shade", "alarm", "reads", "writes", "tail")
     variables = {name: colours[name] for name in dict.fromkeys((*names, *OTHER_COLOURS))} | {"client": colours["green"]}
-    strokes = "".join(f".{name}{{stroke:var(--{name})}}" for name in OTHER_COLOURS)
+    strokes = "".join(f".{name}{{stroke:var(--{name})}}" for name in (*OTHER_COLOURS, "tail"))
     root = "".join(f"--{name}:{colour};" for name, colour in variables.items())
     shown = VIRIDIS[2:] if THEMES[theme].dark else VIRIDIS
     steps = [shown[round(level * (len(shown) - 1) / (LEVELS - 1))] for level in range(LEVELS)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from collector.cassandra.requests import OPERATIONS, Operation
 from exporters.gnuplot.data_files import Columns, Values, has_isolated, present, series, thinned
-from exporters.gnuplot.plot_colours import OPERATION_STYLES
+from exporters.gnuplot.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.gnuplot.plot_panel import Line, LineStyle, axis, column, legend, lines_panel, plot, stack
@@ -16,12 +16,9 @@ from exporters.gnuplot.value_axis import linear
 # With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
 MAX_NODES = 12
 PANELS = 7
-_LATENCY = (
-    ("p50", LineStyle("green", 7)),
-    ("p95", LineStyle("orange", 5)),
-    ("p99", LineStyle("tail", 9, width=1.8)),
-    ("max", LineStyle("faint", 0, "'.'", 1.2)),
-)
+# The dashes and the width of each percentile's line.
+_LINES = {"p50": ("solid", 1.3), "p95": ("solid", 1.3), "p99": ("solid", 1.8), "max": ("'.'", 1.2)}
+_LATENCY = tuple((name, LineStyle(*PERCENTILE_STYLES[name], *line)) for name, line in _LINES.items())
 # The parts of the CPU stack from bottom to top, each with its colour.
 _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait", "sky"), ("steal", "ink"))
 _DISK = ("disk_read_mb_per_s", "disk_write_mb_per_s")

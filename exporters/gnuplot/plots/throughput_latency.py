@@ -5,6 +5,7 @@ from math import log10
 
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns, Values, present, series
+from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.gnuplot.plot_panel import HOVER, axis, legend, plot, side_by_side
@@ -12,7 +13,7 @@ from exporters.gnuplot.plots.percentiles import in_warm_up
 from exporters.line.operation_columns import TOTAL_RATE
 
 _COUNTED, _WARM_UP, _INCOMPLETE = 0.0, 1.0, 2.0
-_QUANTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
+_QUANTILES = tuple((name, PERCENTILE_STYLES[name][0], point) for name, point in (("p95", 6), ("p99", 8)))
 # With more than `_MANY` rows, a row is left out if each of its points lies within about 1/200 of a decade of a point
 # from an earlier row.
 _MANY, _STEPS_PER_DECADE = 3000, 200

@@ -3,6 +3,7 @@
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Values, present, series
 from exporters.gnuplot.missing_nodes import missing
+from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Run
 from exporters.gnuplot.plots.percentiles import in_warm_up
 from exporters.line.operation_columns import TOTAL_RATE
@@ -59,7 +60,7 @@ def scatter_chart(run: Run) -> Chart | None:
 
 def _panels(word: str, lines: dict[str, Values], x: list[float]) -> list[Panel]:
     """Return the panel of an operation; [] if its latencies are unknown."""
-    styles = {f"{word} p95": "middle", f"{word} p99": "tail"}
+    styles = {f"{word} {q}": PERCENTILE_STYLES[q][0] for q in _QUANTILES}
     drawn = {name: style for name, style in styles.items() if name in lines}
     if not drawn:
         return []

@@ -29,6 +29,20 @@ COLUMNS: Mapping[str, str] = {
 """The columns that time charts show, each with its unit."""
 NAMES = {"reads_per_s": "reads", "writes_per_s": "writes", "read_p99_ms": "read p99", "write_p99_ms": "write p99"}
 
+_RESOURCES = {
+    "CPU and garbage collection, %": (
+        ("cpu_busy_pct", "CPU busy", "%", "orange"),
+        ("gc_pct", "GC", "%", "writes"),
+    ),
+    "pending compactions": (("compactions_pending", "pending compactions", "", "ink"),),
+    "disk, MiB/s": (
+        ("disk_read_mb_per_s", "disk read", "MiB/s", "reads"),
+        ("disk_write_mb_per_s", "disk written", "MiB/s", "writes"),
+    ),
+    "disk utilisation, %": (("disk_util_pct", "disk busy", "%", "ink"),),
+}
+"""For each panel of resources: the columns, names, units and styles of its lines."""
+
 
 @dataclass(frozen=True)
 class TimeLine:
@@ -77,6 +91,22 @@ def node_lines(run: Run, node: str) -> list[TimeLine]:
             series(run, node, name),
         )
         for name, unit in COLUMNS.items()
+    ]
+
+
+def resource_panels(run: Run) -> list[TimePanel]:
+    """Return the panels of the cluster's CPU, garbage collection, pending compactions and disk."""
+    begins = _begins(run)
+    return [
+        TimePanel(
+            title,
+            [
+                TimeLine(name, unit, style, begins, run.times, series(run, CLUSTER, column))
+                for column, name, unit, style in lines
+            ],
+            height=HEIGHT_PX // 2,
+        )
+        for title, lines in _RESOURCES.items()
     ]
 
 

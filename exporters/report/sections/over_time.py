@@ -3,7 +3,14 @@
 from exporters.gnuplot.missing_nodes import missing
 from exporters.gnuplot.plot_data import CLUSTER, Mark
 from exporters.report.charts.client_lines import client_lines
-from exporters.report.charts.time_chart import Annotations, TimePanel, node_lines, other_lines, time_chart
+from exporters.report.charts.time_chart import (
+    Annotations,
+    TimePanel,
+    node_lines,
+    other_lines,
+    resource_panels,
+    time_chart,
+)
 from exporters.report.report_blocks import Section
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import clock_text, shown
@@ -27,6 +34,7 @@ def over_time(data: ReportData) -> Section:
         TimePanel("client p99, ms", client[1:], log=True),
         TimePanel("server throughput, operations/s", [*server[:2], *other_rates]),
         TimePanel("server p99, ms", [*server[2:], *other_tails], log=True),
+        *resource_panels(run),
     ]
     texts = [
         f"{gap.text(len(run.nodes))} from {clock_text(gap.begin_s, run.zone_s)} to {clock_text(gap.end_s, run.zone_s)}"

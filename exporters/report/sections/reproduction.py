@@ -3,6 +3,7 @@
 from shlex import join
 
 from collector.redaction.secret_forms import REDACTED
+from collector.runs.phases import COOL_DOWN
 from collector.runs.run import Run
 from exporters.report.report_blocks import Block, Command, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
@@ -13,12 +14,12 @@ def reproduction(data: ReportData) -> Section:
     run = data.run
     blocks: list[Block] = []
     if run.command is not None:
-        words = [*_options(run), "--", *run.command.words]
+        words = [*(node.address or node.name for node in run.nodes), *_options(run), "--", *run.command.words]
         blocks += [
-            Command(shown(f"casstat record NODE... {join(words)}")),
+            Command(shown(f"casstat record {join(words)}")),
             Paragraph(
-                "NODE... stands for the nodes' addresses. Options for access to nodes, --cool-down, --client,"
-                f" --mark-regex and --redact are not part of a run's metadata. {REDACTED} stands for a secret."
+                "Options for access to nodes, --client, --mark-regex and --redact are not part of a run's metadata."
+                f" {REDACTED} stands for a secret."
             ),
         ]
     blocks.append(Paragraph(f"Recorded with casstat {shown(run.casstat)}."))
@@ -47,5 +48,10 @@ def _options(run: Run) -> list[str]:
         options += ["--duration", f"{run.command.duration_s:g}s"]
     if run.warm_up_s:
         options += ["--warm-up", f"{run.warm_up_s:g}s"]
+    cool_down_s = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == COOL_DOWN)
+    # Without a cool-down, a run ends a moment after its command.
+    if round(cool_down_s) >= 1:
+        options += ["--cool-down", f"{round(cool_down_s)}s"]
+    options += [word for host in run.client_hosts if host.address for word in ("--client-host", host.address)]
     options += [word for condition in run.conditions for word in ("--fail-if", condition.text)]
     return options

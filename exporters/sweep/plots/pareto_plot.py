@@ -5,6 +5,7 @@ from math import log10
 
 from exporters.gnuplot import value_axis
 from exporters.gnuplot.data_files import Columns
+from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page
 from exporters.gnuplot.plot_panel import axis, legend, plot, side_by_side
 from exporters.gnuplot.text_escaping import quoted, shortened
@@ -13,7 +14,7 @@ from exporters.sweep.sweep_rows import SweepRow, SweepTable
 
 # A label's width, and the smallest vertical distance between two labels.
 _LABEL_PX, _LABEL_HEIGHT_PX = 80, 14
-_PERCENTILES = (("p95", "tail", 6), ("p99", "vermillion", 8))
+_PERCENTILES = tuple((name, PERCENTILE_STYLES[name][0], point) for name, point in (("p95", 6), ("p99", 8)))
 
 
 def draw(page: Page, table: SweepTable) -> Drawing:

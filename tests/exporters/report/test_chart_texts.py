@@ -1,13 +1,24 @@
 """The text alternatives of charts describe the measured phases only, as the tables do."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.model.histogram import Buckets
+from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
+from collector.runs.run import Run as RecordedRun
+from exporters.comparison.run_settings import RunSettings
+from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Phase, Run
+from exporters.gnuplot.plots.overview import _LATENCY as OVERVIEW
+from exporters.gnuplot.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
 from exporters.report.charts.chart import Chart
+from exporters.report.charts.scatter_chart import scatter_chart
+from exporters.report.report_blocks import Command
 from exporters.report.report_content import report_of
+from exporters.report.sections.reproduction import reproduction
+from exporters.sweep.plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
 from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
 from tests.exporters.report.hostile_report import without_values
 
@@ -79,3 +90,49 @@ def test_a_run_that_is_all_warm_up_has_no_measured_values() -> None:
     only = replace(merged, phases=(Phase(BEGIN_S, BEGIN_S + 20, "warm-up", warm_up=True),))
     assert "reads: no value in the measured phases" in texts_of(only)
     assert CLUSTER in only.rows
+
+
+def test_cpu_garbage_collection_compactions_and_disk_are_below_the_latencies() -> None:
+    merged = synthetic(["n1", "n2"], RUN_S, values=10)
+    data = replace(without_values(), merged=merged)
+    (chart,) = [
+        block
+        for section in report_of(data).sections
+        for block in section.blocks
+        if isinstance(block, Chart) and block.name == "over-time"
+    ]
+    names = [name for panel in chart.panels for name in panel.legend]
+    order = ["read p99", "GC", "pending compactions", "disk read", "disk written"]
+    assert [name for name in names if name in order] == order
+
+
+def test_the_command_that_repeats_a_run_names_its_nodes_cool_down_and_client_hosts() -> None:
+    nodes = (RunNode("n1", "10.0.0.1"), RunNode("n2", "10.0.0.2:8778"))
+    hosts = (ClientHost("c", "me@client"), ClientHost("here", ""))
+    phases = (RunPhase("main", 0.0, 60.0), RunPhase("cool-down", 60.0, 70.2, measured=False))
+    run = RecordedRun(
+        "load", 0.0, 70.2, "0.1.0", nodes=nodes, command=RunCommand(("a", "b"), 0.0), phases=phases, client_hosts=hosts
+    )
+    blocks = reproduction(replace(without_values(), settings=RunSettings(run))).blocks
+    (command,) = [block.text for block in blocks if isinstance(block, Command)]
+    assert command == (
+        "casstat record 10.0.0.1 10.0.0.2:8778 --name load --cool-down 10s --client-host me@client -- a b"
+    )
+
+
+def test_a_percentile_has_the_same_colour_in_all_charts() -> None:
+    panels = scatter_panels()
+    assert {name.split()[1]: style for panel in panels for name, style in panel.items()} == {
+        name: PERCENTILE_STYLES[name][0] for name in ("p95", "p99")
+    }
+    assert {name: style.colour for name, style in OVERVIEW} == {
+        name: colour for name, (colour, _) in PERCENTILE_STYLES.items()
+    }
+    for quantiles in (PLOT_QUANTILES, PARETO_PERCENTILES):
+        assert all(colour == PERCENTILE_STYLES[name][0] for name, colour, _ in quantiles)
+
+
+def scatter_panels() -> list[Mapping[str, str]]:
+    chart = scatter_chart(replace(synthetic(["n1"], RUN_S, values=10), phases=()))
+    assert chart is not None
+    return [panel.legend for panel in chart.panels]
