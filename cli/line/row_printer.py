@@ -158,12 +158,18 @@ class _TextPrinter:
         self._colour = self.is_screen and not os.environ.get("NO_COLOR")
         self._last_header = ""
         self._since_header = 0
+        self._has_rates = False
 
     def begin(self, view: View) -> None:
         self._groups(view)
 
     def row(self, view: View, sample: Sample) -> None:
-        width = self._print_groups(view, with_last_known(sample), "", text_row.marks(sample, self._interval_s), YELLOW)
+        marks = text_row.marks(sample, self._interval_s)
+        self._has_rates = self._has_rates or has_news(sample)
+        if view.source == "nodetool" and not self._has_rates:
+            # On a busy machine, a report takes many intervals.
+            marks = "; ".join(filter(None, (marks, "waiting for nodetool's second report")))
+        width = self._print_groups(view, with_last_known(sample), "", marks, YELLOW)
         below = table_lines(sample, width) if view.tables else []
         if self._events_between:
             below += [

@@ -62,7 +62,11 @@ def summary(context: RenderContext, lines: int) -> list[Line]:
 
 
 def _other_operations(context: RenderContext, frame: Frame, others: Sequence[Operation]) -> Line:
-    spans = [Span(" all    ", "bold"), Span(f"{number(value(frame.cluster, TOTAL_RATE), 0):>7}/s ")]
+    spans = [
+        Span(" all    ", "bold"),
+        Span(f"{number(value(frame.cluster, TOTAL_RATE), 0):>7}/s "),
+        *_incomplete(frame),
+    ]
     for operation in others:
         rate, p99 = (value(frame.cluster, f"{operation.word}{end}") for end in ("s_per_s", "_p99_ms"))
         spans += [Span(f" {operation.title} ", "dim"), Span(f"{number(rate, 0)}/s")]
@@ -76,6 +80,7 @@ def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> L
     spans = [
         Span(f" {name:<7}", "bold"),
         Span(f"{number(value(cells, f'{word}s_per_s'), 0):>7}/s "),
+        *_incomplete(frame),
         Span(
             spark(context.trend(f"{word}s_per_s", None, _trend(context)), _trend(context), context.marks.spark), "spark"
         ),
@@ -90,6 +95,12 @@ def _operations(context: RenderContext, frame: Frame, name: str, word: str) -> L
         spans += [Span("  worst ", "dim"), Span(clean(most.name, context.marks))]
         spans += [Span(f" {number(slowest, 1)} ms", LEVEL_STYLES[level(f"{word}_p99_ms", slowest)])]
     return cut(tuple(spans), context.width)
+
+
+def _incomplete(frame: Frame) -> list[Span]:
+    """Return how many nodes a sum covers, if some are missing from it: it is then lower than the cluster's."""
+    missing = 0 < frame.counted < len(frame.nodes)
+    return [Span(f"{frame.counted}/{len(frame.nodes)} nodes ", "warn")] if missing else []
 
 
 def _others(context: RenderContext, frame: Frame) -> Line:
@@ -133,7 +144,7 @@ def footer(context: RenderContext) -> Line:
     if view.message:
         return cut((Span(f" {view.message}", "warn"),), context.width)
     spans: list[Span] = []
-    keys = [("?", "help"), ("q", "quit"), ("1-8", set_of(view).name)]
+    keys = [("F1 ?", "help"), ("q", "quit"), ("1-8", set_of(view).name)]
     keys += [("/", f"{'not ' * view.inverse}{clean(view.filter, context.marks)}" if view.filter else "filter")]
     keys += [("f", "FAULTS ONLY" if view.faults else "faults"), ("s<>", view.sort or "worst first")]
     keys += [("space", "play" if view.at_s is not None and not view.playing else "pause"), ("[]", "step")]

@@ -1,8 +1,8 @@
-"""The help page: keys, states and notes."""
+"""The help page: keys, the columns of the current set, states and notes."""
 
 from textwrap import wrap
 
-from cli.top.column_sets import SETS
+from cli.top.column_sets import SETS, columns, set_of
 from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, cut
 from collector.cluster.live.cluster_interval import State
@@ -21,6 +21,7 @@ KEYS = (
     ("left right [ ]", "step by one tick; { } by ten"),
     ("S", "go to a time (10:47) or back by a duration (5m)"),
     ("+ -", "play a recording faster, slower"),
+    ("F1, ? or h", "this page"),
     ("q", "quit"),
 )
 STATES = {
@@ -47,6 +48,11 @@ def lines(context: RenderContext, room: int) -> list[Line]:
     whole: list[Line] = []
     for keys, text in KEYS:
         whole += _described(f"   {keys:<{LABEL}} ", text, width)
+    chosen = columns(set_of(context.view))
+    if chosen:
+        whole.append((Span(f" columns of {set_of(context.view).name}", "bold"),))
+    for column in chosen:
+        whole += _described(f"   {column.header:<{LABEL}} ", column.help, width)
     whole.append((Span(" states", "bold"),))
     for sign, text in signs:
         whole += _described(f"   {sign}  ", text, width)

@@ -216,6 +216,7 @@ _MOVES: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
 _KEYS: dict[str, Callable[[RenderContext, ViewState], ViewState]] = {
     **_MOVES,
     "?": lambda _, view: replace(view, help=True, first=0),
+    "f1": lambda _, view: replace(view, help=True, first=0),
     "h": lambda _, view: replace(view, help=True, first=0),
     "/": _prompt("/"),
     "s": _prompt("s"),

@@ -96,12 +96,9 @@ def _event(context: RenderContext, event: ClusterEvent) -> Line:
         event.kind, ""
     )
     marks = context.marks
-    return cut(
-        (
-            Span(f" {clock_time(event.time_s)[:8]} ", "dim"),
-            Span(f"{clean(event.node, marks)} "),
-            Span(f"{clean(event.kind, marks)} ", style),
-            Span(clean(event.text, marks)),
-        ),
-        context.width,
-    )
+    kind, text = clean(event.kind, marks), clean(event.text, marks)
+    node = (Span(f" {clock_time(event.time_s)[:8]} ", "dim"), Span(f"{clean(event.node, marks)} "))
+    # A text such as "restarted: ..." or "is up again" already states the kind.
+    is_stated = any(word.startswith(kind) for word in text.split()[:2])
+    words = (Span(text, style),) if is_stated else (Span(f"{kind} ", style), Span(text))
+    return cut((*node, *words), context.width)

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.top.node_table import why_not
 from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, clean, cut, fit, number
+from collector.cluster.live.cluster_interval import State
 from exporters.line.table_rows import TableColumn, fitting
 from exporters.live.frame import ALL
 
@@ -35,10 +37,24 @@ def lines(context: RenderContext, node: int | None, first: int, room: int) -> li
     """Return at most `room` table rows, beginning with the one at index `first`."""
     rows = rows_of(context, node)
     if not rows:
-        is_live = context.source == "live" and context.view.at_s is None
-        later = " yet" if is_live else ""
-        return [cut((Span(f"   no tables known{later}", "dim"),), context.width)][:room]
+        return [cut((Span(f"   {_why_none(context, node)}", "dim"),), context.width)][:room]
     return [_line(context, row) for row in rows[first : first + room]]
+
+
+def _why_none(context: RenderContext, node: int | None) -> str:
+    """Return why there are no tables to show."""
+    frame, view = context.frame, context.view
+    if frame is None:
+        return "no tables: waiting for the first responses"
+    if frame.tables.get(ALL) and node is None:
+        return "no table matches the filter"
+    nodes = frame.nodes if node is None else frame.nodes[node : node + 1]
+    if all(row.state not in (State.UP, State.CHANGING) for row in nodes):
+        reasons = dict.fromkeys(why_not(row, context.marks) for row in nodes)
+        return f"no tables: no node answers ({'; '.join(reasons)})" if reasons else "no tables: no nodes"
+    if context.source == "live" and view.at_s is None:
+        return "no tables yet: rates need two readings, which begin when tables are shown"
+    return "no tables in this interval"
 
 
 def compactions(context: RenderContext, node: int | None, room: int) -> list[Line]:

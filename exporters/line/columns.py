@@ -179,7 +179,7 @@ def derived_columns() -> list[Column]:
         CollectionTime(_GC, (_GC_TOTAL,), (_GC_INTERVAL,)),
         frozenset((_GC, _GC_INTERVAL, _GC_TOTAL)),
         2,
-        4,
+        7,
         help="Time in which garbage collection pauses the application, %",
     )
     return [UTILISATION, gc_pct, *caches, repairs]

@@ -176,6 +176,7 @@ def test_help_opens_and_closes_in_every_view() -> None:
     for before in ((), ("t",), ("enter",), ("7",)):
         view = after(*before, "?")
         assert view.help
+        assert after(*before, "f1") == view
         assert not after("x", view=view).help
         assert not after("escape", view=view).help
 

@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.top import batch
-from cli.top.column_sets import SETS
+from cli.top.column_sets import SETS, columns
 from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.sparkline import chart
 from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
 from cli.top.view_state import ViewState
 from collector.cluster.live.cluster_interval import ClusterEvent, State
-from exporters.live.frame import Frame, NodeFrame
+from exporters.live.frame import ALL, Frame, NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX
 from tests.collector.zones import local_zone
 from tests.exporters import golden
@@ -67,7 +67,7 @@ def test_operations_other_than_reads_and_writes_have_a_line_where_they_occur() -
     cells = {"range_reads_per_s": 166.0, "range_read_p99_ms": 2.1, "cas_writes_per_s": 0.0, "operations_per_s": 416.0}
     lines = shown(ViewState(), 120, 40, history=[*FRAMES[:-1], with_cells(FRAMES[-1], **cells)])
     assert [line.split()[0] for line in lines[1:5]] == ["reads", "writes", "all", "machine"]
-    assert lines[3].split() == [*("all", "416/s", "range", "reads", "166/s", "p99", "2.10", "ms")]
+    assert lines[3].split() == [*("all", "416/s", "3/6", "nodes", "range", "reads", "166/s", "p99", "2.10", "ms")]
     assert len(lines) == 40
 
 
@@ -101,7 +101,7 @@ def test_the_text_output_of_once_shows_every_column_set(chosen: int) -> None:
 def test_the_text_output_of_once_says_that_no_tables_are_known() -> None:
     tables = next(index for index, column_set in enumerate(SETS) if column_set.is_tables)
     text = batch.table_text(replace(FRAMES[-1], tables={}), ViewState(chosen=tables))
-    assert "no tables known" in text.splitlines()[2]
+    assert "no tables yet" in text.splitlines()[2]
 
 
 def test_the_json_output_of_once_matches_its_golden_file() -> None:
@@ -234,3 +234,50 @@ def test_the_height_of_a_chart_bar_is_proportional_to_its_value(values: list[flo
     numbers = [value for value in shown_values if value == value]
     if numbers and max(numbers) > 0:
         assert columns[shown_values.index(max(numbers))] == "█" * height
+
+
+def test_the_headline_says_which_sums_lack_nodes() -> None:
+    last = FRAMES[-1]
+    for counted in (len(last.nodes), 2):
+        lines = shown(ViewState(), 120, 40, history=[*FRAMES[:-1], replace(last, counted=counted)])
+        is_incomplete = counted < len(last.nodes)
+        assert [f"/s 2/{len(last.nodes)} nodes" in line for line in lines[1:3]] == [is_incomplete] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "wanted"),
+    [
+        ("restart", "restarted: counters of cassandra were reset", "n restarted: counters of cassandra were reset"),
+        ("up", "is up again", "n is up again"),
+        ("gone", "connection refused", "n gone connection refused"),
+    ],
+)
+def test_an_event_does_not_repeat_its_kind(kind: str, text: str, wanted: str) -> None:
+    last = replace(FRAMES[-1], events=(ClusterEvent(FRAMES[-1].time_s, "n", kind, text),))
+    lines = shown(ViewState(), 120, 40, history=[*FRAMES[:-1], last])
+    assert any(line.rstrip().endswith(f" {wanted}") for line in lines)
+
+
+@pytest.mark.parametrize("number", range(len(SETS)))
+def test_the_help_explains_the_columns_of_the_set(number: int) -> None:
+    lines = [line.split("   ")[1:2] for line in shown(ViewState(help=True, chosen=number), 200, 200)]
+    assert [
+        c.header for c in columns(SETS[number]) if [c.header.ljust(3)] not in lines and [c.header] not in lines
+    ] == []
+    assert all(column.help for column in columns(SETS[number]))
+
+
+def test_on_80_columns_the_most_important_columns_remain() -> None:
+    header = next(line for line in shown(ViewState(), 80, 24) if line.startswith("   NODE"))
+    assert {"Rds/s", "Rd99th", "Wrts/s", "Wrt99th", "%busy", "GC%"} <= set(header.split())
+
+
+def test_without_tables_the_page_says_why() -> None:
+    empty = replace(FRAMES[-1], tables={})
+    gone = replace(empty, nodes=tuple(replace(node, state=State.GONE, reason="refused") for node in empty.nodes))
+    for frame, why in ((empty, "rates need two readings"), (gone, "no node answers (gone"), (None, "first responses")):
+        history = [] if frame is None else [frame]
+        assert any(why in line for line in shown(ViewState(chosen=6), 120, 40, history=history))
+    one = replace(FRAMES[-1], tables={ALL: [{"keyspace": "ks", "table": "t"}]})
+    lines = shown(ViewState(chosen=6, filter="zzz"), 120, 40, history=[one])
+    assert any("no table matches the filter" in line for line in lines)
