@@ -63,7 +63,7 @@ set ytics ('10' 10, '20' 20)
 unset key
 set label '16/200' at first 20400, first 10 left offset character 1,-0.5 font ',8' tc rgb ink
 plot 'pareto.front_p95.tsv' using 1:2 with lines lc rgb faint lw 1.3 title 'Pareto front', \
-     'pareto.tsv' using (column('items_per_s')):(column('p95_ms')) with points pt 6 ps 1.0*dot lc rgb tail title 'combinations'
+     'pareto.tsv' using (column('items_per_s')):(column('p95_ms')) with points pt 6 ps 1.0*dot lc rgb orange title 'combinations'
 unset label
 
 # p99.
@@ -80,7 +80,7 @@ set ytics ('10' 10, '20' 20)
 set key at screen 0.8700, screen 0.9086 left top Left reverse samplen 2.2 spacing 1.1 font ',8' tc rgb ink
 set label '16/200' at first 20400, first 10 left offset character 1,-0.5 font ',8' tc rgb ink
 plot 'pareto.front_p99.tsv' using 1:2 with lines lc rgb faint lw 1.3 title 'Pareto front', \
-     'pareto.tsv' using (column('items_per_s')):(column('p99_ms')) with points pt 8 ps 1.0*dot lc rgb vermillion title 'combinations'
+     'pareto.tsv' using (column('items_per_s')):(column('p99_ms')) with points pt 8 ps 1.0*dot lc rgb tail title 'combinations'
 unset label
 unset multiplot
 unset output
