@@ -13,6 +13,7 @@ import click
 
 from cli.agent.agent_settings import RELOADED, AgentSettings
 from cli.agent.agent_state import Agent, options_of
+from cli.agent.input_end import end_with_input
 from cli.agent.last_identity import LastIdentity
 from cli.agent.run_store import RunStore
 from cli.agent.signals import AgentClock, Signals, StoppedError, listening
@@ -50,6 +51,7 @@ def run(settings: AgentSettings, reread: Callable[[], AgentSettings], environ: M
     """
     sys.setswitchinterval(SWITCH_S)
     with listening() as signals, ExitStack() as stack:
+        end_with_input(environ)
         program = _Program(settings, reread, environ, signals)
         threading.excepthook = program.log_thread_fault
         try:

@@ -1,7 +1,9 @@
 """`casstat record` starts a private agent for each node that is given as a Jolokia address."""
 
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -11,19 +13,20 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from cli.launch import casstat_command
 from cli.runs import command_session
-from cli.runs.agents import private_agent
 from cli.runs.agents.private_agent import PrivateAgent
 from collector.cluster.live.live_cluster import Plan
+from collector.http.access import Access
 from collector.journal.footer import last_footer
 from collector.journal.writer import files_of
+from collector.runs.agent_client import AgentClient
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames, Wanted
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import PATIENCE_S
 from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, show_status_line
 from tests.faults.recording_agent import Node
+from tests.waiting import eventually
 
 
 def test_a_private_agent_leaves_nothing_but_its_recording(
@@ -110,35 +113,39 @@ def test_one_of_two_nodes_is_not_shown_as_the_cluster(
     assert f"**{text}.**" in report
 
 
-def test_an_agent_whose_supervisor_is_killed_ends(
+def kill_supervisor_of(agent: PrivateAgent) -> psutil.Process:
+    """Kill an agent's supervisor, and return the agent's process."""
+    agent.wait_until_serving()
+    (supervisor,) = psutil.Process().children()
+    (process,) = supervisor.children()
+    supervisor.kill()
+    eventually(lambda: supervisor.status() == psutil.STATUS_ZOMBIE)
+    return process
+
+
+def test_an_agent_whose_supervisor_is_killed_ends_with_the_run(
     fake: FakeJolokia, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with PrivateAgent(tmp_path / "agent", ["--jolokia", fake.url]) as agent:
-        agent.wait_until_serving()
-        (supervisor,) = psutil.Process().children()
-        (process,) = supervisor.children()
-        supervisor.kill()
-        # Without its owner's help: the owner may have been killed as well.
-        psutil.wait_procs([process], PATIENCE_S)
-        assert not process.is_running()
+        process = kill_supervisor_of(agent)
+        with closing(AgentClient(agent.address(), Access())) as client:
+            tick_s = client.json("/api/v1/node")["tick_s"]
+            eventually(lambda: client.json("/api/v1/node")["tick_s"] != tick_s)
+    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     assert capsys.readouterr().err == (
-        "casstat: an agent's supervisor ended unexpectedly; the agent's recording may end early\n"
+        "casstat: an agent's supervisor ended unexpectedly; the agent has been stopped without it\n"
     )
     # The journal is complete.
     assert all(last_footer(path) for path in files_of(tmp_path / "agent"))
 
 
-def test_an_agent_that_outlives_its_supervisor_is_ended_by_its_owner(
-    fake: FakeJolokia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # `setpriv --pdeathsig clear` undoes what the supervisor asks the kernel for.
-    words = ["setpriv", "--pdeathsig", "clear"]
-    monkeypatch.setattr(private_agent, "casstat_command", lambda *arguments: [*words, *casstat_command(*arguments)])
+def test_an_agent_whose_supervisor_and_owner_are_killed_ends(fake: FakeJolokia, tmp_path: Path) -> None:
     with PrivateAgent(tmp_path / "agent", ["--jolokia", fake.url]) as agent:
-        agent.wait_until_serving()
-        (supervisor,) = psutil.Process().children()
-        (process,) = supervisor.children()
-        supervisor.kill()
-        supervisor.wait()
-        assert process.is_running()
-    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        process = kill_supervisor_of(agent)
+        # The kernel closes the owner's end of the pipe when the owner is killed.
+        read_end, write_end = os.pipe()
+        os.dup2(write_end, agent._input, inheritable=False)
+        psutil.wait_procs([process], PATIENCE_S)
+        assert not process.is_running()
+        os.close(read_end)
+        os.close(write_end)

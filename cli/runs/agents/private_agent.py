@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from cli.agent.input_end import END_WITH_INPUT
 from cli.errors import CasstatError, note
 from cli.launch import casstat_command
 from cli.runs.command.supervisor import end
@@ -36,25 +37,27 @@ class PrivateAgent:
         environ = {name: value for name, value in os.environ.items() if name not in foreign}
         self._status, status_end = os.pipe()
         control_end, self._control = os.pipe()
+        # The agent ends when this pipe is closed, so it ends with its owner even if the supervisor has been killed.
+        input_end, self._input = os.pipe()
         words = [str(control_end), str(status_end), "-1", *command, *options]
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._log.open("wb") as log:
                 self._supervisor = subprocess.Popen(
                     [*SUPERVISOR, *words],
-                    stdin=subprocess.DEVNULL,
+                    stdin=input_end,
                     stdout=log,
                     stderr=log,
-                    env=environ,
+                    env={**environ, END_WITH_INPUT: "1"},
                     pass_fds=(control_end, status_end),
                     start_new_session=True,
                 )
         except OSError as error:
-            os.close(self._control)
-            os.close(self._status)
+            for descriptor in (self._control, self._status, self._input):
+                os.close(descriptor)
             raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
         finally:
-            for descriptor in (control_end, status_end):
+            for descriptor in (control_end, status_end, input_end):
                 os.close(descriptor)
 
     def __enter__(self) -> "PrivateAgent":
@@ -100,10 +103,11 @@ class PrivateAgent:
         if self._status < 0:
             return
         reports = merged_reports(os.read(self._status, MAX_REPORT_BYTES))
-        os.close(self._status)
+        for descriptor in (self._status, self._input):
+            os.close(descriptor)
         self._status = -1
         if result_in(reports) is None:
-            note("an agent's supervisor ended unexpectedly; the agent's recording may end early")
+            note("an agent's supervisor ended unexpectedly; the agent has been stopped without it")
             if "pid" in reports:
                 end(int(reports["pid"]))
 
