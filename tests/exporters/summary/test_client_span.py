@@ -40,9 +40,10 @@ def nominal_seconds(rate: float, begin_s: float, length_s: float) -> ClientResul
     """Return the result of a load by whole seconds, as if the load had filled the first and the last one."""
     intervals = []
     for second in range(int(begin_s), int(begin_s + length_s) + 1):
-        number = rate * max(min(second + 1, begin_s + length_s) - max(second, begin_s), 0.0)
+        number = round(1000 * rate * max(min(second + 1, begin_s + length_s) - max(second, begin_s), 0.0))
+        # A row without operations would be a second in which the load stalled.
         if number:
-            intervals.append(ClientInterval(float(second), second + 1.0, round(number * 1000)))
+            intervals.append(ClientInterval(float(second), second + 1.0, number))
     return with_true_edges(result(Operation("", tuple(intervals))))
 
 
