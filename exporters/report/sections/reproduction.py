@@ -7,18 +7,21 @@ from collector.runs.phases import COOL_DOWN
 from collector.runs.run import Run
 from exporters.report.report_blocks import Block, Command, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, shown
+from exporters.report.report_texts import clock_text, list_text, shown
 
 
 def reproduction(data: ReportData) -> Section:
     run = data.run
     blocks: list[Block] = []
     if run.command is not None:
-        words = [*(node.address or node.name for node in run.nodes), *_options(run), "--", *run.command.words]
+        words = [*_options(run), "--", *run.command.words]
+        # The addresses in a run's metadata may be those of private agents, which end with the run.
+        names = list_text([shown(node.name or node.address) for node in run.nodes], len(run.nodes))
         blocks += [
-            Command(shown(f"casstat record {join(words)}")),
+            Command(shown(f"casstat record NODE... {join(words)}")),
             Paragraph(
-                "Options for access to nodes, --client, --mark-regex and --redact are not part of a run's metadata."
+                f"NODE... stands for the addresses of {names or 'the nodes'}."
+                " Options for access to nodes, --client, --mark-regex and --redact are not part of a run's metadata."
                 f" {REDACTED} stands for a secret."
             ),
         ]
