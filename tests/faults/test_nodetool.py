@@ -130,7 +130,7 @@ def test_a_missing_nodetool_is_an_error_and_rows_have_host_values(tmp_path: Path
         rows = [program.row(), program.row()]
         code, errors = program.end(None)
     assert code == 1
-    assert f"{missing}: No such file or directory (hint: use --nodetool PATH)" in errors
+    assert f"{missing}: No such file or directory (hint: use --nodetool PATH; " in errors
     assert all(row["reads_per_s"] is None for row in rows)
     assert rows[1]["cpu_idle_pct"] is not None
 
