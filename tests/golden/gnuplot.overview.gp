@@ -99,7 +99,7 @@ set yrange [1:200]
 set logscale y
 set ytics ('1' 1, '10' 10, '100' 100)
 set key at screen 0.8700, screen 0.8122 left top Left reverse samplen 2.2 spacing 1.1 font ',8' tc rgb ink
-plot 'overview.tsv' using (x(1)):(column('read_max_ms')) with lines lc rgb faint lw 1.2 dt '.' title 'max', \
+plot 'overview.tsv' using (x(1)):(column('read_max_ms')) with lines lc rgb faint lw 0.8 dt solid title 'max', \
      'overview.tsv' using (x(1)):(column('read_p99_ms')) with linespoints lc rgb tail lw 1.8 dt solid pt 9 ps 0.8*dot pi 1 title 'p99', \
      'overview.tsv' using (x(1)):(column('read_p95_ms')) with linespoints lc rgb orange lw 1.3 dt solid pt 5 ps 0.8*dot pi 1 title 'p95', \
      'overview.tsv' using (x(1)):(column('read_p50_ms')) with linespoints lc rgb green lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'p50', \
@@ -113,7 +113,7 @@ set yrange [0.5:20]
 set logscale y
 set ytics ('0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10, '20' 20)
 set key at screen 0.8700, screen 0.6844 left top Left reverse samplen 2.2 spacing 1.1 font ',8' tc rgb ink
-plot 'overview.tsv' using (x(1)):(column('write_max_ms')) with lines lc rgb faint lw 1.2 dt '.' title 'max', \
+plot 'overview.tsv' using (x(1)):(column('write_max_ms')) with lines lc rgb faint lw 0.8 dt solid title 'max', \
      'overview.tsv' using (x(1)):(column('write_p99_ms')) with linespoints lc rgb tail lw 1.8 dt solid pt 9 ps 0.8*dot pi 1 title 'p99', \
      'overview.tsv' using (x(1)):(column('write_p95_ms')) with linespoints lc rgb orange lw 1.3 dt solid pt 5 ps 0.8*dot pi 1 title 'p95', \
      'overview.tsv' using (x(1)):(column('write_p50_ms')) with linespoints lc rgb green lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'p50', \

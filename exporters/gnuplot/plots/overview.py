@@ -16,8 +16,8 @@ from exporters.gnuplot.value_axis import linear
 # With more nodes, the lines of individual nodes would be unreadable; the `nodes` plot shows their range instead.
 MAX_NODES = 12
 PANELS = 7
-# The dashes and the width of each percentile's line.
-_LINES = {"p50": ("solid", 1.3), "p95": ("solid", 1.3), "p99": ("solid", 1.8), "max": ("'.'", 1.2)}
+# The dashes and the width of each percentile's line; with gaps in a line, short peaks would hardly be visible.
+_LINES = {"p50": ("solid", 1.3), "p95": ("solid", 1.3), "p99": ("solid", 1.8), "max": ("solid", 0.8)}
 _LATENCY = tuple((name, LineStyle(*PERCENTILE_STYLES[name], *line)) for name, line in _LINES.items())
 # The parts of the CPU stack from bottom to top, each with its colour.
 _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait", "sky"), ("steal", "ink"))

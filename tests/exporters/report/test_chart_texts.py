@@ -131,6 +131,10 @@ def test_a_percentile_has_the_same_colour_in_all_charts() -> None:
         assert all(colour == PERCENTILE_STYLES[name][0] for name, colour, _ in quantiles)
 
 
+def test_lines_of_percentiles_have_no_gaps_that_would_hide_a_short_peak() -> None:
+    assert {style.dash for _, style in OVERVIEW} == {"solid"}
+
+
 def scatter_panels() -> list[Mapping[str, str]]:
     chart = scatter_chart(replace(synthetic(["n1"], RUN_S, values=10), phases=()))
     assert chart is not None
