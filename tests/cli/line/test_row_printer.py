@@ -97,6 +97,15 @@ def test_with_nodetool_the_header_stays_the_same_when_percentiles_arrive() -> No
         assert [column.header for column in view_for_sample(view, ("", ""), sample).text_columns] == before
 
 
+@pytest.fixture
+def restored_handler() -> Iterator[None]:
+    """Rows that end because of SIGTERM leave it ignored, because the program is about to exit."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("restored_handler")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_row_that_was_printed_before_a_signal_is_part_of_the_averages(
     number: signal.Signals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -31,7 +31,7 @@ def test_both_names_of_the_journal_options_set_the_same_setting(prefix: str, mon
 
 
 def test_help_omits_the_former_names_of_the_journal_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
+    assert main(["--help-all"]) == 0
     out = capsys.readouterr().out
     assert "--journal-limit" in out
     assert "--write-" not in out
