@@ -3,7 +3,7 @@
 import re
 
 from collector.jolokia.mbean import counter, gauge
-from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
+from collector.model.metric import Aggregation, ScrapeInterval, Series, WideColumn
 
 PAUSING_COLLECTORS = (
     *("G1 *", "ParNew", "ConcurrentMarkSweep", "PS *", "Copy", "MarkSweepCompact", "* Pauses"),
@@ -29,6 +29,11 @@ CONCURRENT = ("-XX:+UseZGC", "-XX:+UseShenandoahGC")
 def pauses(collector: str) -> bool:
     """Return whether a garbage collector's time is that of pauses."""
     return _PAUSING.fullmatch(collector) is not None
+
+
+def counts_pauses(series: Series) -> bool:
+    """Return whether a series of a garbage collector counts pauses; in a damaged recording, it may lack the label."""
+    return pauses("".join(series[1:2]))
 
 
 _MEMORY = "java.lang:type=Memory"

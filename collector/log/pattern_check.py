@@ -26,8 +26,8 @@ def tail_lines(path: Path) -> list[str]:
         text = file.read(TAIL_BYTES).decode(errors="replace")
     finally:
         file.close()
-    *lines, _ = text.splitlines() if not text.endswith("\n") else [*text.splitlines(), ""]
-    return lines[1 if begin else 0 :]
+    # The last part is empty or an incomplete line, and the first one may be incomplete, too.
+    return [line.removesuffix("\r") for line in text.split("\n")[1 if begin else 0 : -1]]
 
 
 def unmatched(pattern: LogPattern, lines: Iterable[str]) -> int:

@@ -11,6 +11,7 @@ from functools import cached_property, reduce, singledispatchmethod
 import numpy as np
 
 from collector.cassandra.decaying_percentiles import DECAYED
+from collector.cassandra.jvm import counts_pauses
 from collector.cassandra.requests import PAXOS_V2
 from collector.cluster.arrays import Bools, Floats, Ints
 from collector.cluster.node_columns import NodeColumns
@@ -151,7 +152,7 @@ class ColumnArrays:
     @column.register
     def _(self, formula: CollectionTime) -> Floats:
         rates = self._sum_of_rates(
-            series for series in self._sums.counters if series[0] == formula.counter and formula.counts(series)
+            series for series in self._sums.counters if series[0] == formula.counter and counts_pauses(series)
         )
         total, interval = (self.column(Gauge(series)) for series in (formula.total, formula.interval))
         from_gauges = 100 * total / np.where(interval != 0, interval, np.nan)

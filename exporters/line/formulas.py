@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from collector.cassandra.jvm import pauses
+from collector.cassandra.jvm import counts_pauses
 from collector.model.metric import Series
 from collector.model.sample import Rate, Sample
 
@@ -108,16 +108,12 @@ class CollectionTime:
         rates = [
             rate.per_s
             for series, rate in sample.values.items()
-            if series[0] == self.counter and isinstance(rate, Rate) and self.counts(series)
+            if series[0] == self.counter and isinstance(rate, Rate) and counts_pauses(series)
         ]
         if rates:
             return 100 * sum(rates)
         interval, total = number(sample, self.interval), number(sample, self.total)
         return 100 * total / interval if total is not None and interval else None
-
-    def counts(self, series: Series) -> bool:
-        """Return whether a series of `counter` is the time of pauses."""
-        return pauses(series[1])
 
 
 def per_s(sample: Sample, series: Series) -> float | None:

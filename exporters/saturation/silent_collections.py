@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from collector.cassandra.jvm import pauses
+from collector.cassandra.jvm import counts_pauses
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import NodeRun
 from collector.log.log_events import collection_s
@@ -48,7 +48,7 @@ def _gc_rates(node: NodeRun, index: int) -> list[Rate]:
     return [
         rate
         for series, rate in values.items()
-        if series[0] == _GC_TIME and isinstance(rate, Rate) and pauses(series[1])
+        if series[0] == _GC_TIME and isinstance(rate, Rate) and counts_pauses(series)
     ]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from collector.log import file_follower
 from collector.log.log_source import MAX_BYTES, MAX_EVENTS
+from collector.log.pattern_check import tail_lines
 from collector.model.snapshot import SourceError
 from tests.collector.log.logs import Log, down, open_files, texts
 from tests.collector.zones import local_zone
@@ -240,3 +241,12 @@ def test_events_above_the_limit_are_counted(log: Log) -> None:
     *events, more = log.events()
     assert events == texts(*[2] * MAX_EVENTS)
     assert more == "and 20 more events: 20 node_down"
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [(b"", []), (b"a", []), (b"\n", [""]), (b"a\nb", ["a"]), (b"a\r\nb\n", ["a", "b"]), (b"a\x0bb\n", ["a\x0bb"])],
+)
+def test_the_complete_lines_at_the_end_of_a_log(path: Path, content: bytes, lines: list[str]) -> None:
+    path.write_bytes(content)
+    assert tail_lines(path) == lines
