@@ -32,6 +32,7 @@ SINCE_4_1 = {
     "cassandra_client_requests_remote_total",
     "cassandra_pool_oldest_task_seconds",
     "cassandra_native_pauses_total",
+    "cassandra_paxos_v2",
 }
 # These metrics are present only in a control group with limits.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}

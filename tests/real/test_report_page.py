@@ -20,7 +20,6 @@ from tests.exporters.report.hostile_report import facts, without_values
 pytestmark = pytest.mark.beside
 SCHEMES, WIDTHS_PX = ("light", "dark"), (1280, 360)
 SECONDS = 120
-MAX_LOAD_MS = 1000
 # For each shape that shows values, by panel: whether it is visible inside the panel.
 SHAPES = """
 [...document.querySelectorAll("figure svg.plot")].map((plot) => {
@@ -116,8 +115,9 @@ def test_axe_finds_no_violation(open_report: OpenReport, name: str, scheme: str,
 def test_the_pointer_shows_the_values_at_its_time(open_report: OpenReport) -> None:
     page = open_report("full")
     figure = page.locator("figure").first
-    figure.scroll_into_view_if_needed()
-    box = figure.locator("svg.plot").first.bounding_box()
+    plot = figure.locator("svg.plot").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert figure.locator("output").inner_text().startswith(clock(SECONDS / 2))
@@ -133,11 +133,6 @@ def test_keys_move_between_values(open_report: OpenReport) -> None:
         page.keyboard.press(key)
         times.append(figure.locator("output").inner_text()[:8])
     assert times == [clock(1), clock(2), clock(SECONDS), clock(SECONDS - 1)]
-
-
-def test_a_report_loads_in_less_than_a_second(open_report: OpenReport) -> None:
-    load_ms = open_report("full").evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
-    assert 0 < load_ms < MAX_LOAD_MS
 
 
 def test_a_report_can_be_printed(open_report: OpenReport) -> None:
