@@ -6,11 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from collector.redaction.secret_forms import Span, is_secret_value, password_offset
-from collector.redaction.secret_names import is_secret_name, takes_secret
+from collector.redaction.secret_names import is_ordinary, is_secret_name, takes_secret
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "su"))
 # Options whose value is USER:PASSWORD; with a program that is not listed below, a port is not a password.
-_USER_PASSWORD = frozenset(("-u", "-U", "-A", "-a", "--user", "--proxy-user", "--auth", "--basic-auth", "--userpass"))
+_USER_PASSWORD = frozenset(
+    (
+        "-u",
+        "-U",
+        "-A",
+        "-a",
+        "--user",
+        "--proxy-user",
+        "--auth",
+        "--basic",
+        "--basic-auth",
+        "--login",
+        "--userpass",
+        "--cert",
+    )
+)
 # Options with one letter that take a password, a cookie or USER:PASSWORD, by program.
 _PASSWORD_OPTIONS = {
     "sshpass": "p",
@@ -26,6 +41,14 @@ _PASSWORD_OPTIONS = {
     "curl": "b",
     "ab": "C",
     "ldapsearch": "w",
+    "dsbulk": "p",
+    # docker login -p
+    "login": "p",
+    "easy-cass-stress": "P",
+    "tlp-stress": "P",
+    "sqlcmd": "P",
+    "ipmitool": "P",
+    "zip": "P",
 }
 _ATTACHED_PASSWORDS = frozenset(("mysql", "mysqladmin", "mysqldump", "mysqlslap", "mariadb", "sshpass", "cqlsh"))
 _PAIR_OPTIONS = {"curl": "uUE", "ab": "AP", "hey": "a", "oha": "a", "http": "a", "https": "a", "xh": "a", "wget": ""}
@@ -33,61 +56,66 @@ _PROGRAMS = frozenset((*_PASSWORD_OPTIONS, *_ATTACHED_PASSWORDS, *_PAIR_OPTIONS,
 # A name and a value in one word: `password=x`, `-Ddb.password=x`, `--token=x`, `/password:x`, `X-Api-Key: x`.
 _ASSIGNMENT = re.compile(r"(?P<name>[/-]{0,2}[\w.\-\[\]]{1,200})(?:\+?=|:(?!//))[ \t]*(?P<value>.*)", re.DOTALL)
 _OPTION = re.compile(r"--?[\w.\-]+")
+# A name that stands alone before its value: `config set requirepass x`, `aws configure set aws_secret_access_key x`.
+_BARE_NAME = re.compile(r"requirepass|\w*secret_access_key", re.IGNORECASE)
+# USER:PASSWORD@HOST without a scheme, also as Go's drivers write it.
+_PAIR_AT_HOST = re.compile(
+    r"(?:[\w.\-]+=)?[\w.\-]+:(?P<value>(?=[^@]*[^\d@])[^\s:/@]+)@(?!sha\d)(?:[\w.\-]+(?=[:/,]|$)|\w+\()"
+)
 _ATTACHED_PW = re.compile(r"-pw(?!d$|d=|[-_f])(?P<value>.+)", re.DOTALL)
-_SHELL_WORD = re.compile(r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s'\"\\;|&<>()])+", re.DOTALL)
+_SHELL_WORD = re.compile(r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\[^\n]|[^\s'\"\\;|&<>()`])+")
 _REFERENCE = re.compile(r"\$(?:\w+|\{\w+\}|\(.*)?")
 
 
 @dataclass(frozen=True)
-class WordSecret:
-    """A secret in a word: where it is, and its value, which differs from that text inside a quoted script."""
+class Word:
+    """A word of a command line: where the secret in it is, if it has one, and whether it is a shell script.
 
-    index: int
-    span: Span
-    value: str
-
-
-def word_secrets(words: Sequence[str], *, is_script: bool = False) -> Iterator[WordSecret]:
-    """Yield the secrets in the words of a command that are recognised by their position or by the whole word.
-
-    If `is_script` is true, the words are those of a shell script, in which `$NAME` stands for a value. Secrets inside
-    a word that is a script are not yielded; `script_words` returns the words of such a script.
+    A script is the argument of `sh -c`, or several words that are no single value; `script_words` returns its words.
     """
-    program = ""
+
+    text: str
+    secret: Span | None = None
+    is_script: bool = False
+
+    @property
+    def value(self) -> str:
+        """The secret, which differs from its text inside a quoted script."""
+        return self.text[slice(*self.secret)] if self.secret else ""
+
+
+def examined(words: Sequence[str], raw: Sequence[str] = ()) -> Iterator[Word]:
+    """Yield each word of a command line, with the secret that its position or the whole word shows.
+
+    `raw` are the same words as they are written in a shell script, in which `$NAME` stands for a value.
+    """
+    program, has_shell = "", False
     for index, word in enumerate(words):
         base = word.rpartition("/")[2]
         program = base if base in _PROGRAMS else program
-        before = words[index - 1] if index else ""
-        span = (0, len(word)) if _is_after_name(words[max(index - 2, 0) : index]) else _span(word, before, program)
-        if span is None or is_script_word(words, index):
+        name, before = ("", "", *words[max(index - 2, 0) : index])[-2:]
+        if has_shell and re.fullmatch(r"-\w*c", before):
+            yield Word(word, is_script=True)
+            continue
+        has_shell = has_shell or before.rpartition("/")[2] in SHELLS
+        span = (0, len(word)) if _is_after_name(name, before) else _span(word, before, program)
+        if span is None:
+            yield Word(word, is_script=bool(re.search(r"\s", word)) and word[:1] not in "{[")
             continue
         value = word[slice(*span)]
-        if is_secret_value(value) and not (is_script and _REFERENCE.fullmatch(value)):
-            yield WordSecret(index, span, value)
+        named = _ASSIGNMENT.match(word[: span[0]])
+        is_reference = bool(raw) and "'" not in raw[index] and _REFERENCE.fullmatch(value)
+        is_ordinary_value = is_ordinary(named["name"] if named else before, value)
+        is_secret = is_secret_value(value) and not is_ordinary_value and not is_reference
+        yield Word(word, span if is_secret else None)
 
 
-def _is_after_name(before: Sequence[str]) -> bool:
-    """Return whether the words before a word end with the name of a secret: `password =`, `Authorization: Bearer`."""
-    *names, last = before or ("",)
-    if last in ("=", ":"):
-        return bool(names) and is_secret_name(names[-1])
-    if last.lower() in ("basic", "bearer", "token") and names:
-        last = names[-1]
+def _is_after_name(name: str, before: str) -> bool:
+    """Return whether the two words before a word name a secret: `password =`, `Authorization: Bearer`."""
+    if before in ("=", ":"):
+        return is_secret_name(name)
+    last = name if name and before.lower() in ("basic", "bearer", "token") else before
     return last.endswith((":", "=")) and is_secret_name(last[:-1])
-
-
-def is_script_word(words: Sequence[str], index: int) -> bool:
-    """Return whether a word is a shell script: the argument of `sh -c`, or several words that are no single value."""
-    word = words[index]
-    if re.fullmatch(r"-\w*c", words[index - 1] if index else "") and any(
-        before.rpartition("/")[2] in SHELLS for before in words[: index - 1]
-    ):
-        return True
-    return (
-        bool(re.search(r"\s", word))
-        and _span(word, words[index - 1] if index else "", "") is None
-        and word[:1] not in "{["
-    )
 
 
 def script_words(script: str) -> list[tuple[Span, str]]:
@@ -97,15 +125,18 @@ def script_words(script: str) -> list[tuple[Span, str]]:
 
 def _unquoted(text: str) -> str:
     try:
-        return "".join(shlex.split(text))
+        return "".join(shlex.split(re.sub(r"\$(?=['\"])", "", text)))
     except ValueError:
         return text
 
 
 def _span(word: str, before: str, program: str) -> Span | None:
     """Return where the secret in a word is, given the word before it; None if the word has no secret."""
-    if _OPTION.fullmatch(before) and takes_secret(before) and not re.match(r"--[A-Za-z]", word):
+    is_named = _BARE_NAME.fullmatch(before) or (_OPTION.fullmatch(before) and takes_secret(before))
+    if is_named and not re.match(r"--[A-Za-z]", word):
         return 0, len(word)
+    if pair := _PAIR_AT_HOST.match(word):
+        return pair.span("value")
     return _after_option(word, before, program) or _in_assignment(word) or _attached(word, program)
 
 

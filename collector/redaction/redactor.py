@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import quote, quote_plus, unquote
 
-from collector.redaction.command_secrets import is_script_word, script_words, word_secrets
+from collector.redaction.command_secrets import Word, examined, script_words
 from collector.redaction.secret_forms import (
     REDACTED,
     Span,
@@ -21,7 +21,7 @@ from collector.redaction.secret_forms import (
     replaced,
     secret_spans,
 )
-from collector.redaction.secret_names import is_secret_name
+from collector.redaction.secret_names import is_ordinary, is_secret_name
 
 MIN_CHARS = 4
 """A shorter secret is replaced only where its form shows that it is one."""
@@ -47,6 +47,8 @@ _ORDINARY_WORDS = frozenset(
         *("update", "user", "write"),
     )
 )
+# A command that `sh -x` prints.
+_TRACE = re.compile(r"^(\++ )(.{1,4096})$", re.MULTILINE)
 _NUMBER = re.compile(r"[\d.,+-]+")
 # How much incomplete output is kept for the rest of a line, or of a private key.
 MAX_LINE_BYTES, MAX_KEY_BYTES = 1 << 16, 1 << 16
@@ -81,7 +83,7 @@ class Redactor:
     def knowing_environment(self, environ: Mapping[str, str]) -> "Redactor":
         """Return a redactor that also knows the values of the environment variables that are secrets by their names."""
         return self.knowing(
-            value for name, value in environ.items() if is_secret_name(name) and not value.startswith(("/", "."))
+            value for name, value in environ.items() if is_secret_name(name) and not is_ordinary(name, value)
         )
 
     def numbering(self, values: Sequence[str]) -> "Redactor":
@@ -97,6 +99,9 @@ class Redactor:
         """Return the text with all secrets replaced."""
         if self.patterns:
             text = replaced(text, self._matches(text), self._replacement)
+        if "+ " in text:
+            traced = _TRACE.sub(lambda match: match[1] + self._script(match[2]), text)
+            text = text if traced == text else traced
         if self._known is not None and any(variant in text for variant in self._variants):
             text = self._known.sub(lambda match: self._variants[match[0]], text)
         spans = [span for span in secret_spans(text) if not self._is_placeholder(text[slice(*span)])]
@@ -104,7 +109,12 @@ class Redactor:
 
     def data(self, data: bytes) -> bytes:
         """Return UTF-8 text with all secrets replaced; other bytes remain as they are."""
-        if not (self.patterns or has_hint(data) or any(variant in data for variant in self._encoded_variants)):
+        if not (
+            self.patterns
+            or has_hint(data)
+            or b"+ " in data
+            or any(variant in data for variant in self._encoded_variants)
+        ):
             return data
         text = data.decode(errors="surrogateescape")
         result = self.text(text)
@@ -112,32 +122,28 @@ class Redactor:
 
     def words(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return the words of a command line with all secrets replaced."""
-        return self._words(words, is_script=False)
+        return self._words(words)
 
     def mentions_secret(self, text: str) -> bool:
         """Return whether a text contains a secret."""
         return self.text(text) != text
 
-    def _words(self, words: Sequence[str], *, is_script: bool) -> tuple[str, ...]:
+    def _words(self, words: Sequence[str], raw: Sequence[str] = ()) -> tuple[str, ...]:
         changed = list(words)
         for index, spans in self._pattern_spans(words).items():
             changed[index] = replaced(words[index], iter(spans), self._replacement)
-        for secret in list(word_secrets(changed, is_script=is_script)):
-            if not self._is_placeholder(secret.value):
-                word = changed[secret.index]
-                changed[secret.index] = replaced(word, iter([secret.span]), self._replacement)
-        for index in range(len(changed)):
-            if is_script_word(changed, index):
-                changed[index] = self._script(changed[index])
-        # In a script, a reference such as $PASSWORD is no secret, and has been examined above.
-        return (
-            tuple(changed)
-            if is_script
-            else tuple(self._word(word, changed, index) for index, word in enumerate(changed))
-        )
+        return tuple(self._word(word, is_in_script=bool(raw)) for word in examined(changed, raw))
 
-    def _word(self, word: str, words: Sequence[str], index: int) -> str:
-        return self._script_text(word) if is_script_word(words, index) else self.text(word)
+    def _word(self, word: Word, *, is_in_script: bool) -> str:
+        text = word.text
+        if word.secret and not self._is_placeholder(word.value):
+            text = replaced(text, iter([word.secret]), self._replacement)
+        if word.is_script:
+            text = self._script(text)
+        # In a script, a reference such as $PASSWORD is no secret; the script's text is examined as a whole.
+        if is_in_script:
+            return text
+        return self._script_text(text) if word.is_script else self.text(text)
 
     def _script(self, script: str) -> str:
         """Return a shell script with the secrets in its words replaced."""
@@ -145,7 +151,7 @@ class Redactor:
         words = [word for _, word in places]
         if words == [script]:
             return script
-        changed = self._words(words, is_script=True)
+        changed = self._words(words, [script[slice(*span)] for span, _ in places])
         parts, end = [], 0
         for (span, before), after in zip(places, changed, strict=True):
             if before != after:
@@ -155,20 +161,22 @@ class Redactor:
 
     def _script_text(self, script: str) -> str:
         """Return a script with the secrets replaced that only its text shows; references to variables remain."""
-        matches = re.finditer(r"\$(?:\w+|\{[^}]*\})|\$\([^)]*\)?", script)
-        references = {text for match in matches for text in (match[0], match[0].split()[0], match[0].rstrip("}"))}
+        matches = re.finditer(r"\$(?:\w+|\{[^}]*\})|\$\([^)]{0,1000}\)?", script)
+        references = {text for match in matches for text in (match[0], match[0].split()[0], match[0].rstrip("})"))}
         return replace(self, placeholders=self.placeholders | references).text(script)
 
-    def _in_words(self, words: Sequence[str], *, is_script: bool = False) -> Iterator[str]:
+    def _in_words(self, words: Sequence[str], raw: Sequence[str] = ()) -> Iterator[str]:
         """Yield the secrets in a command line."""
         for index, spans in self._pattern_spans(words).items():
             yield from (words[index][slice(*span)] for span in spans)
-        for secret in word_secrets(words, is_script=is_script):
-            yield secret.value
-        for index, word in enumerate(words):
-            if is_script_word(words, index):
-                yield from self._in_words([part for _, part in script_words(word)], is_script=True)
-            yield from (word[slice(*span)] for span in secret_spans(word) if "$" not in word[slice(*span)][:1])
+        for word in examined(words, raw):
+            text = word.text
+            if word.secret:
+                yield word.value
+            if word.is_script:
+                places = script_words(text)
+                yield from self._in_words([part for _, part in places], [text[slice(*span)] for span, _ in places])
+            yield from (text[slice(*span)] for span in secret_spans(text) if "$" not in text[slice(*span)][:1])
 
     def _pattern_spans(self, words: Sequence[str]) -> dict[int, list[Span]]:
         """Return the parts of words that match a pattern, which may span several words."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from collector.redaction.secret_names import has_long_value, is_secret_in_url, is_secret_name, takes_secret
+from collector.redaction.secret_names import has_long_value, is_ordinary, is_secret_in_url, is_secret_name, takes_secret
 
 REDACTED = "REDACTED"
 """What a secret is replaced with; several values of a parameter are REDACTED-1, REDACTED-2 and so on."""
@@ -12,7 +12,7 @@ Span = tuple[int, int]
 """The begin and the end of a secret in a text."""
 # Text with none of these contains no secret that has a form. Searching for them is much faster than the rest.
 # Forms without a name need none of _SEPARATORS.
-_SEPARATORS = (b"=", b":", b"-", b">", b"'", b'"', b"%")
+_SEPARATORS = (b"=", b":", b"-", b">", b"'", b'"', b"%", b"\\u003")
 _BARE_HINTS = (
     b"hvs.",
     b"glsa_",
@@ -22,6 +22,7 @@ _BARE_HINTS = (
     b"basic ",
     b"eyj",
     b"akia",
+    b"aiza",
     b"asia",
     b"ghp_",
     b"gho_",
@@ -34,13 +35,13 @@ _HINTS = tuple(
     for hint in (
         *("pass", "pwd", "pswd", "pw", "secret", "token", "cred", "auth", "cookie", "bearer", "jwt", "phrase", "sess"),
         *("-u", "-a ", "-a=", "user ", "user=", "%2f%2f", "\\/\\/", "%3d", "-----begin ", "glpat-", "xox"),
-        *("kennwort", "contrase", "senha"),
+        *("kennwort", "contrase", "senha", "otp", "identified"),
     )
 )
 # In URLs, after `?`, `&` or `;`.
 _URL_HINTS = (b"sig=", b"signature=", b"sid=", b"code=", b"otp=", b"ticket=", b"assertion=", b"nonce=")
 _KEY_HINT = re.compile(
-    rb"(?:api|access|private|auth|account|shared|master|signing|encryption|license|subscription|storage)\W{0,3}_?key|x-"
+    rb"(?:api|access|private|auth|account|shared|master|signing|encryption|license|subscription|storage|hmac)\W{0,3}_?key|x-"
 )
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?P<secret>.*?)(?:-----END (?P=kind)-----|\Z)",
@@ -49,11 +50,14 @@ _PRIVATE_KEY = re.compile(
 _OPEN_PRIVATE_KEY = re.compile(
     r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?!.*-----END (?P=kind)-----)", re.DOTALL
 )
-# A name, and what separates it from its value: `name=`, `"name": `, `<name>`, `--name `, `name%3D`.
+# A name, and what separates it from its value: `name=`, `"name": `, `--name `, `"--name", `, `name%3D`, `name\u003d`.
 _NAME = re.compile(
     r"(?<![\w.\-])(?P<name>[\w.\-]{1,200})"
-    r"(?:(?P<close>\\*[\"'`]\]?)?[ \t]*(?P<separator>=>|:=|[=:]|%3[dD]|%22%3[aA]|>)[ \t]*|(?P<space>[ \t]+))"
+    r"(?:(?P<close>\\*[\"'`]\]?)?[ \t]*(?P<separator>=>|:=|[=:]|%3[dD]|%22%3[aA]|\\u003[dDaA])[ \t]*"
+    r"|(?P<space>[ \t]+|\\*[\"'],[ \t]*(?=\\*[\"'])|,[ \t]*(?=[^\s\\\"'{\[(<,-])))"
 )
+# A value inside brackets: `["x"]`, `Some("x")`.
+_WRAPPED = re.compile(r"\w{0,20}[\[({][ \t]*(?P<escapes>\\*)(?P<quote>[\"'`])")
 _NO_SECRET = re.compile(
     rf"{REDACTED}(?:-\d+)?(?![A-Za-z0-9]).*|\*+\w*\**|[xX]{{3,}}|<\w+>|true|false|yes|no|none|null|-\d+|", re.IGNORECASE
 )
@@ -66,16 +70,41 @@ _REST = re.compile(r"[^\r\n]+")
 _USER_PASSWORD = re.compile(r"(?<!\S)(?:-[uUaA]|--(?:proxy-)?user|--(?:basic-)?auth)[ \t=]+[\"']?(?P<pair>[^\s\"']+)")
 _URL_PASSWORD = re.compile(
     r"(?<![a-z0-9+.\-])[a-z][a-z0-9+.\-]{0,30}:(?://|%2F%2F|\\/\\/)"
-    r"(?:[^\s/?#\"'<>:@\[]*:(?!\d{1,5}(?:[/?#,]|$))(?P<password>[^\s\"'<>]*?)@(?=[^\s\"'<>@/]+(?:[/?#\s\"'<>,]|$))"
-    r"|(?P<user>(?=[^\s/@]*\d)[^\s/?#\"'<>:@]{20,})@)",
+    r"(?:[^\s/?#\"'<>:@\[]{0,256}:(?!\d{1,5}(?:[/?#,]|$))(?P<password>[^\s\"'<>]{0,512}?)"
+    r"@(?=[^\s\"'<>@/]{1,256}(?:[/?#\s\"'<>,]|$))"
+    r"|(?P<user>(?=[^\s/@]{0,256}\d)[^\s/?#\"'<>:@]{20,256})@)",
     re.IGNORECASE,
 )
-# Tokens that are recognised without a name: JSON Web Tokens, and keys of AWS, GitHub, GitLab, Grafana, Slack and Vault.
-_TOKEN = re.compile(
-    r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}"
-    r"|\bglpat-[\w-]{16,}|\bgls?[ac]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bhvs\.[\w-]{20,}"
-    r"|(?i:\bbearer\s+)(?P<bearer>(?=[^\s\"',]*\d|[^\s\"',]{20})[^\s\"',;]{8,})"
-    r"|(?i:\bbasic\s+)(?P<basic>(?=[A-Za-z0-9+/]*(?:[A-Z][a-z0-9]|[0-9=]))[A-Za-z0-9+/]{11,}=*)(?![\w])"
+# Forms in which a name is not followed by its value, and tokens without a name.
+_NAMED_ELSEWHERE = (
+    # XML: `<password type="plain">x</password>`
+    re.compile(r"<(?:[\w\-]+:)?(?P<name>[\w.\-]{1,200})(?:\s[^<>]{0,300})?>(?:<!\[CDATA\[)?(?P<secret>[^<\]]+)"),
+    # `<entry key="password">x</entry>`, `<property name="password" value="x"/>`, `{"name":"password","value":"x"}`
+    re.compile(
+        r"\b(?:name|key|id)\\*[\"']?[ \t]*[=:][ \t]*\\*[\"'](?P<name>[\w.\-]{1,200})\\*[\"']"
+        r"(?:[^<>]{0,300}>(?P<secret>[^<]+)"
+        r"|[ \t,]*\\*[\"']?value\\*[\"']?[ \t]*[=:][ \t]*(?P<quote>\\*[\"'])(?P<quoted>.{0,1024}?)(?P=quote))"
+    ),
+    re.compile(r"<(?P<name>[\w.\-]{1,200})[ \t]+value=(?P<quote>[\"'])(?P<secret>.{0,1024}?)(?P=quote)"),
+)
+_TOKENS = (
+    # JSON Web Tokens, and keys of AWS, GitHub, GitLab, Google, Grafana, Slack and Vault
+    re.compile(
+        r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}"
+        r"|\bglpat-[\w-]{16,}|\bgls?[ac]_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bhvs\.[\w-]{20,}|\bAIza[\w-]{35}"
+    ),
+    re.compile(r"\bbearer\s+(?P<secret>(?=[^\s\"',]*\d|[^\s\"',]{20})[^\s\"',;]{8,})", re.IGNORECASE),
+    re.compile(r"\b(?i:basic)\s+(?P<secret>(?=[A-Za-z0-9+/]*(?:[A-Z][a-z0-9]|[0-9=]))[A-Za-z0-9+/]{11,}=*)(?!\w)"),
+    # PlainTextAuthProvider("joe", "x"), withCredentials("joe", "x")
+    re.compile(
+        r"(?:Auth|Credentials)\w*\(\s*(\\*[\"'])[^\"']{0,256}\1\s*,\s*(?P<quote>\\*[\"'])(?P<secret>.{0,1024}?)(?P=quote)"
+    ),
+    # CREATE USER joe WITH PASSWORD 'x'
+    re.compile(r"\b(?:password|identified\s+by)\s+(?P<quote>\\*[\"'])(?P<secret>.{0,1024}?)(?P=quote)", re.IGNORECASE),
+    # echo x | load --password-stdin
+    re.compile(
+        r"\b(?:echo|printf)\s+(?:-\w+\s+|[\"']?%s\S*\s+)?(?P<secret>[^\s|]{1,1024})\s*\|[^|]{0,256}\s--(?:pass\w*|token|secret)-stdin"
+    ),
 )
 
 
@@ -141,14 +170,19 @@ def _in_line(line: str) -> Iterator[Span]:
         offset = password_offset(match["pair"])
         if offset is not None:
             yield match.start("pair") + offset, match.end("pair")
-    for match in _TOKEN.finditer(line):
-        yield match.span(match.lastgroup or 0)
+    for form in _NAMED_ELSEWHERE:
+        for match in form.finditer(line):
+            if is_secret_name(match["name"]):
+                span = match.span("quoted") if match.groupdict().get("quoted") else match.span("secret")
+                yield span
+    for form in _TOKENS:
+        yield from (match.span("secret" if "secret" in form.groupindex else 0) for match in form.finditer(line))
 
 
 def password_offset(pair: str) -> int | None:
     """Return where the password begins in USER:PASSWORD; None for a URL, an address with a port, or two numbers."""
     user, colon, password = pair.partition(":")
-    if not colon or not password or password.startswith("//"):
+    if not colon or not password or password.startswith("/"):
         return None
     if password.isdecimal() and len(password) <= 5 and (user.isdecimal() or "." in user or user == "localhost"):
         return None
@@ -176,22 +210,27 @@ def _value(line: str, match: re.Match[str]) -> Span | None:
         name = f"{qualifier[1]}-{name}"
     if match["space"] is not None:
         is_secret = takes_secret(name) and not line.startswith("--", match.end())
-        is_secret = is_secret or (name.lower() == "password" and line[match.end() : match.end() + 1] in ("'", '"'))
     else:
         is_secret = is_secret_in_url(name) if before in ("?", "&", ";") else is_secret_name(name)
         # `:` after a path belongs to a message about a file, such as /etc/passwd.
         is_secret = is_secret and (match["separator"], before) != (":", "/")
-        is_secret = is_secret and (match["separator"] != ">" or before == "<")
-    return _extent(line, match, before) if is_secret else None
+    extent = _extent(line, match, before) if is_secret else None
+    return None if extent is None or is_ordinary(name, line[slice(*extent)]) else extent
 
 
 def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
     """Return where the value that begins after a name ends."""
     name, begin = match["name"], match.end()
     opening = re.compile(r"(?P<escapes>\\*)(?P<quote>[\"'`])").match(line, begin)
-    if opening and before == opening["quote"] and not match["close"]:
+    is_listed = "," in (match["space"] or "")
+    if opening and before == opening["quote"] and not match["close"] and not is_listed:
         # The quote encloses only the name, as in the list ["password:", "x"].
         return None
+    if wrapped := _WRAPPED.match(line, begin):
+        closing = re.compile(_closing(wrapped["escapes"], wrapped["quote"]) + r"[ \t]*[\])}]").search(
+            line, wrapped.end()
+        )
+        return wrapped.end(), closing.start() if closing else len(line.rstrip("\r\n"))
     if opening:
         closing = re.compile(_closing(opening["escapes"], opening["quote"])).search(line, opening.end())
         return opening.end(), closing.start() if closing else len(line.rstrip("\r\n"))
@@ -199,9 +238,7 @@ def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
         return _span(_IN_URL.match(line, begin))
     if (match["separator"] or "").startswith("%"):
         return _span(_ENCODED.match(line, begin))
-    if match["separator"] == ">":
-        return begin, (line.find("<", begin) if "<" in line[begin:] else len(line))
-    if before and before in "'\"`":
+    if before and before in "'\"`" and not is_listed:
         # The quote encloses the name and the value: 'password=x y', "Authorization: Bearer x".
         escapes = match.start() - 1 - len(line[: match.start() - 1].rstrip("\\"))
         closing = re.compile(_closing("\\" * escapes, before)).search(line, begin)

@@ -58,7 +58,21 @@ cqlsh -e "CREATE ROLE joe WITH PASSWORD = '{SECRET}'"
 redis-cli -a {SECRET}
 docker run -e MYSQL_PWD={SECRET} image
 sh -c 'load --password "${{A}}{SECRET}"'
-load --passwort={SECRET} --kennwort={SECRET} --apikey {SECRET}
+load --passwort={SECRET} --kennwort={SECRET} --apikey {SECRET} --hmac-key={SECRET} --otp {SECRET}
+load password = '{SECRET} with spaces'
+cqlsh -p '{SECRET} with spaces'
+curl -u 'joe:{SECRET} with spaces' -b 'sid={SECRET}; a=b' --cert cert.pem:{SECRET} http://h
+sh -c "load --password \$'{SECRET}'"
+sh -c "load --password '\${SECRET}'"
+sh -c 'x=`load --password {SECRET}`'
+sh -c 'echo {SECRET} | docker login --password-stdin'
+docker login -u joe -p {SECRET}
+tlp-stress run KeyValue -U joe -P {SECRET}
+dsbulk load -u joe -p {SECRET}
+aws configure set aws_secret_access_key {SECRET}
+load --url=joe:{SECRET}@host:9042 dsn=joe:{SECRET}@tcp(h:3306)/db
+load --login joe:{SECRET}
+python -c 'connect(PlainTextAuthProvider("joe", "{SECRET}"))'
 """.strip().splitlines()
 ORDINARY = """
 load --passes 3 --pass-rate 5 --bypass x --tokens-per-second 7 --num-tokens 16 --token-range 1 --compass north
@@ -72,6 +86,11 @@ load -h 10.0.0.1:9042 --user joe ssh://joe@host
 sh -c 'load --token $TOKEN --password "${PASSWORD}" -n 5'
 sh -c 'load --password=$(cat file) --token "$1" --secret ${SECRET}'
 load --author x --session-count 5 --secretary Ann
+load tokens=256 --tokens 256 --cookies 3 --token -3074457345618258603 --secret-name x --credentials-validity 5s
+load PWD=/root
+rsync -a joe@host:/x/y z
+docker run img:tag@sha256:abcdef user@host:1 12:34@x
+sh -c 'p=$((p+1)); pass=$((pass+1)); while [ $pass -lt 3 ]; do load "$PASS"; done'
 """.strip().splitlines()
 LINES = rf"""
 Password: {SECRET}
@@ -92,6 +111,19 @@ curl -u joe:{SECRET} http://h:80/
 <password>{SECRET}</password>
 GET /a;jsessionid={SECRET}?x=1
 the secret key: {SECRET}
+{{"passwords": ["{SECRET}", "{SECRET}"], "headers": {{"Authorization": ["Bearer {SECRET}"]}}}}
+Config {{ user: "joe", password: Some("{SECRET}") }}
+{{"name":"Authorization","value":"{SECRET}"}}
+args: ["--password", "{SECRET}", "-n"] and [--password, {SECRET}, -n]
+{{"command":"password\u003d{SECRET}"}}
+<ns:password type="plain">{SECRET}</ns:password>
+<password><![CDATA[{SECRET}]]></password>
+<property name="password" value="{SECRET}"/>
+<stringProp name="HTTPSampler.password">{SECRET}</stringProp>
+CREATE USER joe IDENTIFIED BY '{SECRET}'
++ cqlsh -u joe -p {SECRET}
+++ mysql -p{SECRET}
+session = cluster.withCredentials("joe", "{SECRET}")
 with bearer {SECRET}{SECRET}
 Ünïcode passwörd? password=„{SECRET}“
 """.strip().splitlines()
@@ -101,6 +133,12 @@ Op rate                   :    1,234 op/s  [READ: 617 op/s, WRITE: 617 op/s]
 INFO 12:00:00 PasswordAuthenticator.java:45 - Created default superuser role
 cat: /etc/passwd: Permission denied
 token: -9223372036854775808
+token: 9223372036854775807, tokens: [-123, 456], tokens=256, Tokens: 1234567, 2345
+allocate_tokens_for_local_replication_factor: 16
+credentials_validity: 2000ms
+PWD=/root/work
+cookies: 0, secrets: 3 found
++ a line of a difference
 Password: *suppressed*
 12 passes: 3 failed, tokens_per_second=5, keyspace=a
 basic authentication is off
@@ -146,6 +184,11 @@ def test_a_secret_in_a_line_is_replaced(line: str) -> None:
 @pytest.mark.parametrize("line", ORDINARY_LINES)
 def test_an_ordinary_line_is_not_changed(line: str) -> None:
     assert Redactor().text(line) is line
+
+
+def test_a_script_may_have_several_lines() -> None:
+    script = f"load --password \\\n  {SECRET} --n 3\ncqlsh -p {SECRET}"
+    assert Redactor().words(["sh", "-c", script])[2] == "load --password \\\n  REDACTED --n 3\ncqlsh -p REDACTED"
 
 
 def test_what_follows_a_secret_remains() -> None:
@@ -245,6 +288,13 @@ def test_a_complete_line_is_available_at_once_and_a_very_long_one_does_not_fill_
     written = b"".join(stream.add(b"x" * 1000 + b" ") for _ in range(2 * MAX_LINE_BYTES // 1000))
     assert len(written) >= MAX_LINE_BYTES // 2
     assert len(written) + len(stream.end()) == 3 + 1001 * (2 * MAX_LINE_BYTES // 1000)
+
+
+@pytest.mark.parametrize("part", ["http://", "http://a:", "+ a ", "echo a | ", "<a ", 'Auth("', 'password=["'])
+def test_a_long_line_of_unfinished_forms_is_examined_once(part: str) -> None:
+    line = "auth: " + part * (50_000 // len(part))
+    assert len(Redactor().text(line)) > 10
+    assert Redactor().words(["sh", "-c", line])
 
 
 @given(st.text(max_size=200))
