@@ -1,13 +1,12 @@
 """The work of `casstat import`."""
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from re import Pattern
 
 import click
 
-from cli.errors import CasstatError
+from cli.errors import CasstatError, note
 from cli.recordings.run_defaults import read_run_in, run_at
 from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
@@ -15,6 +14,7 @@ from cli.runs.run_folder import is_being_recorded
 from cli.safe_echo import echo
 from collector.clients.client_result import ClientResult
 from collector.redaction.redactor import Redactor
+from collector.runs.run import Run
 
 
 def import_files(
@@ -22,8 +22,8 @@ def import_files(
 ) -> None:
     """Import files, each FILE or FORMAT:FILE, into the run in a directory; print and update its summary.
 
-    Secrets, which include the matches of `patterns`, are replaced. If a file cannot be imported, those before it remain
-    imported. Raises CasstatError and click.UsageError.
+    Secrets, which include the matches of `patterns`, are replaced. If some files cannot be imported, the
+    others are. Raises CasstatError and click.UsageError.
     """
     if run_at([folder]) is None:
         raise CasstatError(f"{folder}: not a run directory")
@@ -34,13 +34,30 @@ def import_files(
     run = read_run_in(folder)
     if run.end_s is None:
         raise CasstatError(f"{folder}: the run is incomplete (hint: run 'casstat fetch --recover {folder}')")
-    redactor = Redactor(tuple(patterns))
+    results, errors = _imported(folder, run, texts, client_clock_s, Redactor(tuple(patterns)))
+    for line in result_lines(results):
+        echo(line)
+    if results:
+        summarise(folder, run)
+    for error in errors[:-1]:
+        note(str(error))
+    if errors:
+        raise errors[-1]
+
+
+def _imported(
+    folder: Path, run: Run, texts: Sequence[str], client_clock_s: float | None, redactor: Redactor
+) -> tuple[list[ClientResult], list[CasstatError]]:
+    """Import files; return the results, and why others cannot be imported."""
     results: list[ClientResult] = []
-    try:
-        for file in chain.from_iterable(map(expanded, texts)):
-            results.append(imported(folder, run, file, client_clock_s, redactor=redactor))
-    finally:
-        for line in result_lines(results):
-            echo(line)
-        if results:
-            summarise(folder, run)
+    errors: list[CasstatError] = []
+    for text in texts:
+        try:
+            for file in expanded(text):
+                try:
+                    results.append(imported(folder, run, file, client_clock_s, redactor=redactor))
+                except CasstatError as error:
+                    errors.append(error)
+        except CasstatError as error:
+            errors.append(error)
+    return results, errors

@@ -98,7 +98,8 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
     """
     if not head.strip():
         raise ClientFormatError("empty")
-    prefix = None if _matching_formats(head, name) else log_prefix(head)
+    # Some formats are recognised in spite of a prefix, but not read completely.
+    prefix = log_prefix(head)
     texts = texts_of(prefix) if prefix else {}
     found = {container: text for container, text in texts.items() if _matching_formats(text, name)}
     if len(found) > 1:
@@ -106,7 +107,7 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
         raise ClientFormatError(f"results of several containers: {names} (hint: write the log of each to its own file)")
     for container, text in found.items():
         return _Content(_matching_format(text, name), prefix, container)
-    if prefix and not name:
+    if prefix and not name and not _matching_formats(head):
         raise ClientFormatError(
             f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
             f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"

@@ -6,6 +6,8 @@ formats have rounded times, other names and other percentiles, so these may diff
 """
 
 from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from statistics import median
 
 from collector.clients.client_latency import Latency
@@ -22,19 +24,36 @@ SAME_COUNT = 0.005
 SAME_LATENCY = 0.03
 _MIN_DIFFERENCE_S = 0.0002
 _PERCENTAGES = (50.0, 95.0, 99.0)
+_KINDS = ("response", "service")
 
 
 def have_same_operations(a: ClientResult, b: ClientResult) -> bool:
-    """Return whether two results have the same operations."""
+    """Return whether two results have the same operations, or the operations of one name that both have."""
     if a.span_s is None or b.span_s is None:
         return False
-    if a.format == b.format:
+    if a.format == b.format and not _are_two_measurements(a, b):
         return _are_close(a.span_s, b.span_s, SAME_S) and _counts(a) == _counts(b)
+    if names := _totals(a).keys() & _totals(b).keys() - {""}:
+        a, b = (_only(result, names) for result in (a, b))
     return (
-        _are_close(a.span_s, b.span_s, max(_tolerance_s(a), _tolerance_s(b)))
+        _are_close(a.span_s or (0.0, 0.0), b.span_s or (0.0, 0.0), max(_tolerance_s(a), _tolerance_s(b)))
         and _have_similar_numbers(a, b)
         and _have_similar_latencies(a, b)
     )
+
+
+def _are_two_measurements(a: ClientResult, b: ClientResult) -> bool:
+    """Return whether one result has only response times and the other only service times, as two logs of YCSB have."""
+    kinds = [{kind for kind in _KINDS if any(_latencies(result, kind))} for result in (a, b)]
+    return len(kinds[0]) == len(kinds[1]) == 1 and kinds[0] != kinds[1] and _totals(a).keys() == _totals(b).keys()
+
+
+def _latencies(result: ClientResult, kind: str) -> list[Latency | None]:
+    return [getattr(total, kind) for total in _totals(result).values() if total.completed]
+
+
+def _only(result: ClientResult, names: Collection[str]) -> ClientResult:
+    return replace(result, operations=tuple(each for each in result.operations if each.name.lower() in names))
 
 
 def _are_close(a: tuple[float, float], b: tuple[float, float], tolerance_s: float) -> bool:
@@ -55,25 +74,38 @@ def _counts(result: ClientResult) -> list[tuple[object, ...]]:
     ]
 
 
-def _totals(result: ClientResult) -> list[ClientInterval]:
-    return [total for operation in result.operations if (total := operation.summary) is not None]
+def _totals(result: ClientResult) -> dict[str, ClientInterval]:
+    """Return the totals of the operations by name."""
+    return {each.name.lower(): total for each in result.operations if (total := each.summary) is not None}
 
 
 def _have_similar_numbers(a: ClientResult, b: ClientResult) -> bool:
-    """Return whether the numbers of operations, with failed ones, are about equal, and those of common names, too."""
-    numbers = [_numbers(result) for result in (a, b)]
-    pairs = [(numbers[0].total(), numbers[1].total())]
-    if numbers[0].keys() == numbers[1].keys():
-        pairs += [(number, numbers[1][name]) for name, number in numbers[0].items()]
-    return all(max(pair) and abs(pair[0] - pair[1]) <= SAME_COUNT * max(pair) + 1 for pair in pairs)
+    """Return whether the numbers of operations are about equal, and those of common names, too.
+
+    A result that ends earlier may lack the operations of that time.
+    """
+    lengths_s = [end_s - begin_s for begin_s, end_s in filter(None, (a.span_s, b.span_s))]
+    tolerance = SAME_COUNT + 1 - min(lengths_s) / max(*lengths_s, 1e-9)
+    return any(_are_similar(one, other, tolerance) for one, other in _numbers(a, b))
 
 
-def _numbers(result: ClientResult) -> Counter[str]:
-    numbers: Counter[str] = Counter()
-    for operation in result.operations:
-        if operation.summary is not None:
-            numbers[operation.name.lower()] += operation.summary.completed + operation.summary.failed
-    return numbers
+def _are_similar(a: Counter[str], b: Counter[str], tolerance: float) -> bool:
+    pairs = [(a.total(), b.total())]
+    if a.keys() == b.keys():
+        pairs += [(number, b[name]) for name, number in a.items()]
+    return all(max(pair) and abs(pair[0] - pair[1]) <= tolerance * max(pair) + 1 for pair in pairs)
+
+
+def _numbers(*results: ClientResult) -> Iterator[list[Counter[str]]]:
+    """Yield the numbers of operations of each result by name: of all, and of those that succeeded.
+
+    Some results do not distinguish failed operations, and others lack them.
+    """
+    for with_failed in (True, False):
+        yield [
+            Counter({name: total.completed + total.failed * with_failed for name, total in _totals(result).items()})
+            for result in results
+        ]
 
 
 def _have_similar_latencies(a: ClientResult, b: ClientResult) -> bool:
@@ -83,20 +115,20 @@ def _have_similar_latencies(a: ClientResult, b: ClientResult) -> bool:
     """
     known = [
         (first_s, second_s)
-        for kind in ("response", "service")
+        for kind in _KINDS
         for first_s, second_s in zip(_percentiles_s(a, kind), _percentiles_s(b, kind), strict=True)
         if first_s is not None and second_s is not None
     ]
     if known:
         return all(abs(pair[0] - pair[1]) <= SAME_LATENCY * max(pair) + _MIN_DIFFERENCE_S for pair in known)
-    return _numbers(a).total() == _numbers(b).total() > 1 / SAME_COUNT
+    return any(one.total() == other.total() > 1 / SAME_COUNT for one, other in _numbers(a, b))
 
 
 def _percentiles_s(result: ClientResult, kind: str) -> list[float | None]:
-    latencies: list[Latency | None] = [getattr(total, kind) for total in _totals(result) if total.completed]
+    latencies = _latencies(result, kind)
     combined = latencies[0] if len(latencies) == 1 else merged_latency(latencies)
     values_s = combined.percentiles_s(_PERCENTAGES) if combined else [None] * len(_PERCENTAGES)
-    number = _numbers(result).total()
+    number = sum(total.completed + total.failed for total in _totals(result).values())
     return [
         value_s if is_supported(percentage, number) else None
         for percentage, value_s in zip(_PERCENTAGES, values_s, strict=True)

@@ -24,7 +24,7 @@ NOT_COUNTED = {COMPOUND, "CLEANUP", "VERIFY", "THREAD_COUNT", "USED_MEM_MB", "SY
 _OPERATIONS = {"READ", "UPDATE", "INSERT", "SCAN", "DELETE"}
 # Versions before 0.2 print the return code 0.
 _OK = {"OK", "BATCHED_OK", "0"}
-_INTENDED = "Intended-"
+INTENDED = "Intended-"
 _LIMITS = {"Min": 0.0, "Max": 100.0}
 _STATED = re.compile(
     r"(?:(?P<percentage>\d{1,3}(?:\.\d+)?)(?:th|st|nd|rd)?Percentile|(?P<limit>Min|Max))Latency\((?P<unit>ns|us|ms)\)"
@@ -59,7 +59,7 @@ def measured_by(names: Collection[str], *, is_intended: bool) -> dict[str, Measu
     }
     found = {}
     for name, text in plain.items():
-        own = text.removeprefix(_INTENDED)
+        own = text.removeprefix(INTENDED)
         operation, _, kind = own.rpartition("-")
         if own in NOT_COUNTED or operation in NOT_COUNTED:
             continue

@@ -72,14 +72,13 @@ class _Run:
     def length_s(self) -> float:
         """The run's duration: that of the rows or, if the results state more, as exactly as they state it."""
         rows_s = self.rows[-1].end_s if self.rows else 0.0
-        match = _DURATION.fullmatch(self.results.get("Total operation time", ""))
-        if not match:
-            return rows_s
         # The duration is rounded down to a second; the rate, which is rounded to 1/s, states it more exactly.
-        seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
         rate, operations = self.results.get("Op rate", ""), self.count("Total operations") or 0
         exact_s = operations / int(rate) if rate.isdigit() and int(rate) else 0.0
-        return max(rows_s, min(max(exact_s, seconds), seconds + 1.0))
+        if match := _DURATION.fullmatch(self.results.get("Total operation time", "")):
+            seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
+            exact_s = min(max(exact_s, seconds), seconds + 1.0)
+        return max(rows_s, exact_s)
 
 
 class _Log:

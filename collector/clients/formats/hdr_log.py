@@ -16,7 +16,17 @@ from collector.clients.client_result import MAX_COUNTS, ClientInterval, ClientRe
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.growing_lines import GrowingLines
 from collector.clients.parsing.hdr_histogram import decoded
-from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SERVICE, SUCCEEDED, chosen, require_distinct, ycsb_tag
+from collector.clients.parsing.hdr_tags import (
+    FAILED,
+    KINDS,
+    RESPONSE,
+    SERVICE,
+    SUCCEEDED,
+    chosen,
+    failed_in,
+    require_distinct,
+    ycsb_tag,
+)
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.text_lines import MAX_LINE_BYTES, read_lines
 from collector.printable import count_text
@@ -34,6 +44,7 @@ MAX_TAGS = 500
 _NUMBER = r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,2})?"
 _BASE_TIME = re.compile(rf"#\[BaseTime: ({_NUMBER})")
 _START_TIME = re.compile(rf"#\[StartTime: ({_NUMBER})")
+_UNIT = re.compile(r"#UNITS: .*\bvalues in the histogram = (nano|micro|milli)seconds")
 _LOGGING_FOR = re.compile(r"#\[Logging for: (.+)\]")
 _INTERVAL = re.compile(
     rf"(?:Tag=(?P<tag>[^,]*),)?(?P<begin_s>{_NUMBER}),(?P<length_s>{_NUMBER}),[^,]*,(?P<histogram>[^\s,]+)"
@@ -74,10 +85,11 @@ class _Log:
         self.is_estimated = False
         self.tool = "HdrHistogram log"
         self.has_latencies_of_failed = False
+        self._unit = options.get("unit", "")
         self._options = options
         self._notes: list[str] = []
         self._command = times
-        self._untagged = ""
+        self._measurement = ""
         self._stated_base_s: float | None = None
         self._deduced_base_s: float | None = None
         self._start_s: float | None = None
@@ -92,8 +104,11 @@ class _Log:
         elif match := _START_TIME.match(line):
             # Logs that were concatenated have several starts.
             self._start_s, self._deduced_base_s = float(match[1]), None
+        elif match := _UNIT.match(line):
+            # Later versions of NoSQLBench state the unit (HistoIntervalLogger).
+            self._unit = self._unit or {"nano": "ns", "micro": "us", "milli": "ms"}[match[1]]
         elif match := _LOGGING_FOR.match(line):
-            self.tool, self._untagged = "YCSB", ycsb_tag(match[1])
+            self.tool, self._measurement = "YCSB", match[1]
         elif line and not line.startswith(("#", '"')):
             self._add_interval(line)
 
@@ -103,8 +118,8 @@ class _Log:
             raise ValueError("not an interval")
         begin_s = self._absolute_s(float(match["begin_s"]))
         interval = begin_s, begin_s + float(match["length_s"])
+        tag = match["tag"] or (ycsb_tag(self._measurement) if self._measurement else "")
         counts = decoded(match["histogram"])
-        tag = self._untagged if match["tag"] is None else match["tag"]
         # Logs of several threads may have the same interval more than once.
         histogram = self.by_tag[tag].setdefault(interval, Counter())
         histogram.update({value * self._unit_ns: count for value, count in counts.items()})
@@ -134,7 +149,7 @@ class _Log:
 
     @property
     def _unit_ns(self) -> int:
-        return UNITS_NS[self._options.get("unit") or ("us" if self.tool == "YCSB" else "ns")]
+        return UNITS_NS[self._unit or ("us" if self.tool == "YCSB" else "ns")]
 
     def _absolute_s(self, time_s: float) -> float:
         """Return a time in seconds since the epoch, as HdrHistogram's reader does."""
@@ -197,7 +212,7 @@ class _Log:
         notes = list(self._notes)
         if self._width_s > 1:
             notes.append(joined_note(self._width_s))
-        if not self._options.get("unit"):
+        if not self._unit:
             unit = "microseconds, the unit of YCSB," if self.tool == "YCSB" else "nanoseconds"
             notes.append(
                 f"the file does not state the unit of its latencies: {unit} assumed (hint: {NAME},unit=us:FILE)"
@@ -230,24 +245,62 @@ def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: fl
 
 
 def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
-    spans = sorted({span for histograms in kinds.values() for span in histograms})
-    for span, parts in _with_length(spans):
-        yield _interval(span, {kind: _merged(histograms, parts) for kind, histograms in kinds.items()})
+    """Yield the intervals of an operation, which are those of its first kind of latencies if it has several."""
+    kinds = {kind: kinds[kind] for kind in sorted(kinds, key=KINDS.index)}
+    groups = list(_with_length(_same_intervals(kinds.values())))
+    counts = [{kind: _merged(histograms, parts) for kind, histograms in kinds.items()} for _, parts in groups]
+    if SUCCEEDED in kinds:
+        attempted = [_completed(by_kind) for by_kind in counts]
+        # An incomplete log lacks the last histogram of some kinds.
+        succeeded = [
+            sum(by_kind[SUCCEEDED].values()) if any(part in kinds[SUCCEEDED] for part in parts) else number
+            for (_, parts), by_kind, number in zip(groups, counts, attempted, strict=True)
+        ]
+        failures: Sequence[int | None] = failed_in(attempted, succeeded)
+    else:
+        failures = [None] * len(groups)
+    for (span, _), by_kind, failed in zip(groups, counts, failures, strict=True):
+        yield _interval(span, by_kind, failed)
 
 
-def _with_length(spans: Sequence[Span]) -> Iterator[tuple[Span, list[Span]]]:
-    """Yield the spans, each with those that it replaces: itself, and those of no length before and at its end."""
+def _same_intervals(kinds: Iterable[Histograms]) -> list[tuple[Span, list[Span]]]:
+    """Return the spans in order, each with those of other kinds that are of the same interval.
+
+    NoSQLBench reads its histograms one after the other, so their times differ slightly.
+    """
+    groups: list[tuple[Span, list[Span]]] = []
+    for histograms in kinds:
+        alone, position = [], 0
+        for span in sorted(histograms):
+            while position < len(groups) and _middle_s(groups[position][0]) < span[0]:
+                position += 1
+            same, parts = groups[position] if position < len(groups) else (span, [])
+            if parts and (same == span or same[0] < _middle_s(span) < same[1]):
+                parts += [] if span in parts else [span]
+                position += 1
+            else:
+                alone.append((span, [span]))
+        groups = sorted([*groups, *alone])
+    return groups
+
+
+def _middle_s(span: Span) -> float:
+    return (span[0] + span[1]) / 2
+
+
+def _with_length(groups: Iterable[tuple[Span, list[Span]]]) -> Iterator[tuple[Span, list[Span]]]:
+    """Yield intervals, each with the spans of its histograms, and with those of no length before and at its end."""
     empty: list[Span] = []
     last: tuple[Span, list[Span]] | None = None
-    for span in spans:
+    for span, parts in groups:
         if span[0] < span[1]:
             if last:
                 yield last
-            last, empty = (span, [*empty, span]), []
+            last, empty = (span, [*empty, *parts]), []
         elif last and span[0] <= last[0][1]:
-            last[1].append(span)
+            last[1].extend(parts)
         else:
-            empty.append(span)
+            empty += parts
     if last:
         last[1].extend(empty)
         yield last
@@ -269,17 +322,23 @@ def _total(kinds: Mapping[str, Histograms]) -> ClientInterval | None:
     if not spans:
         return None
     span = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
-    return _interval(span, {kind: _merged(histograms, list(histograms)) for kind, histograms in kinds.items()})
+    counts = {kind: _merged(histograms, list(histograms)) for kind, histograms in kinds.items()}
+    attempted = _completed(counts)
+    failed = max(attempted - sum(counts[SUCCEEDED].values()), 0) if counts.get(SUCCEEDED) else None
+    return _interval(span, counts, failed)
 
 
-def _interval(span: Span, kinds: Mapping[str, Counter[int]]) -> ClientInterval:
-    response, service = (kinds.get(kind, Counter()) for kind in (RESPONSE, SERVICE))
-    completed = sum((service or response).values())
-    failed = sum(kinds.get(FAILED, Counter()).values())
-    if SUCCEEDED in kinds:
-        attempted, completed = completed, min(sum(kinds[SUCCEEDED].values()), completed)
-        failed += attempted - completed
-    return ClientInterval(*span, completed, {"": failed} if failed else {}, _latency(response), _latency(service))
+def _completed(counts: Mapping[str, Counter[int]]) -> int:
+    """Return the number of operations with latencies."""
+    return sum((counts.get(SERVICE) or counts.get(RESPONSE) or Counter()).values())
+
+
+def _interval(span: Span, counts: Mapping[str, Counter[int]], failed: int | None) -> ClientInterval:
+    """Return an interval; `failed` is how many of its operations with latencies failed, None if none are known to."""
+    lost = sum(counts.get(FAILED, Counter()).values()) + (failed or 0)
+    response, service = (_latency(counts.get(kind, Counter())) for kind in (RESPONSE, SERVICE))
+    completed = _completed(counts) - (failed or 0)
+    return ClientInterval(*span, completed, {"": lost} if lost else {}, response, service)
 
 
 def _latency(counts: Counter[int]) -> Latency | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.field_values import checked_time_s
-from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, require_distinct
+from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, failed_in, require_distinct
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, interval_of, stated_latency_s
 from collector.clients.parsing.text_lines import read_lines
@@ -143,16 +143,17 @@ class _Series:
         """
         begin_s, end_s = self.span_s or (0.0, float("inf"))
         spans = [other.span_s for other in others if other.span_s]
-        for row in self._rows:
+        attempted = [row.count for row in self._rows]
+        failures = failed_in(attempted, list(map(self._succeeded_in, self._rows)))
+        for row, failed in zip(self._rows, failures, strict=True):
             is_outside = row.end_s <= begin_s or row.begin_s >= end_s
             if is_outside and any(first_s < row.end_s and row.begin_s < last_s for first_s, last_s in spans):
                 continue
-            completed = min(self._succeeded_in(row), row.count)
             stated_s = row.stated_s
             if not self._has_percentiles:
                 stated_s = {key: value for key, value in stated_s.items() if key in _LIMITS.values()}
             response_s, service_s = (stated_s, {}) if self._is_response else ({}, stated_s)
-            printed = PrintedRow(row.end_s, completed, {"": row.count - completed}, response_s, service_s)
+            printed = PrintedRow(row.end_s, row.count - failed, {"": failed}, response_s, service_s)
             yield interval_of(printed, row.begin_s, row.end_s)
 
     def _succeeded_in(self, row: _Row) -> int:

@@ -23,8 +23,8 @@ class OutputLine:
 
 
 def plain_text(text: str) -> str:
-    """Return text without terminal escapes, and with carriage returns replaced by line feeds."""
-    return _ESCAPE.sub("", text).replace("\r", "\n")
+    """Return text without terminal escapes, in which every line ends with a line feed only."""
+    return _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def output_lines(path: Path) -> Iterator[OutputLine]:

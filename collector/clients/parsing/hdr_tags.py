@@ -4,10 +4,11 @@
   time, `READ-wt` waiting time (StressMetrics.logHistograms).
 - scylla-bench has `raw` (service time) and `co-fixed` (response time), and in mixed mode `raw-read` and so on, which
   `raw` includes (pkg/results/thread_result.go).
-- YCSB writes a file for each operation, which a comment names; those of `Intended-READ` are response times, and those
-  of `READ-FAILED` are of failed operations (OneMeasurementHdrHistogram).
+- YCSB writes a file for each measurement, which a comment names (OneMeasurementHdrHistogram); `ycsb_measurements`
+  states what it measures.
 - NoSQLBench has a histogram of each metric of an activity, such as `main.bind` and `main.result`
   (HistoIntervalLogger), and latte one of `cycles` and one of `requests` (`latte hdr`). Only one metric is counted.
+- latte's variant for ScyllaDB has `fn--NAME` for each function (`latte run --hdrfile`, stats/mod.rs).
 
 Any other tag is the name of an operation, with service times.
 """
@@ -15,13 +16,14 @@ Any other tag is the name of an operation, with service times.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.parsing.labels import label_of
+from collector.clients.ycsb_measurements import INTENDED, measured_by
 from collector.printable import one_line
 
-SERVICE, RESPONSE, WAITING, FAILED, SUCCEEDED = "st", "rt", "wt", "failed", "succeeded"
+KINDS = SERVICE, RESPONSE, WAITING, FAILED, SUCCEEDED = "st", "rt", "wt", "failed", "succeeded"
 ALL = "all"
 """The metric that stands for all tags: each is the name of an operation."""
 PREFERRED = ("result", "result_success", "cycles_servicetime", "cycles")
@@ -39,7 +41,7 @@ _METRIC = re.compile(
     r"|(?:cycles|strides|phases|ops)(?:[._](?:servicetime|responsetime|waittime))?)",
     re.IGNORECASE,
 )
-_YCSB = re.compile(r"(?P<intended>Intended-)?(?P<operation>.+?)(?P<failed>-FAILED)?", re.IGNORECASE)
+_FUNCTION = "fn--"
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,16 @@ class Part:
 
 
 def ycsb_tag(name: str) -> str:
-    """Return a tag for the histograms of the YCSB log that a comment names."""
-    match = _YCSB.fullmatch(name)
-    if match is None:
-        return name
-    return f"{match['operation']}-{FAILED if match['failed'] else RESPONSE if match['intended'] else SERVICE}"
+    """Return a tag for the histograms of the YCSB log that a comment names. Raises ValueError if it is not counted."""
+    what = measured_by([name], is_intended=False).get(name)
+    if what is None:
+        raise ValueError(
+            f"{one_line(name)} is not counted: it is no operation, or is made of operations with other logs"
+        )
+    if what.failure is not None and what.repeats:
+        raise ValueError(f"{one_line(name)} has the operations of the log without {INTENDED}, which count once")
+    kind = SERVICE if what.failure is None else FAILED
+    return f"{what.operation}-{RESPONSE if what.repeats else kind}"
 
 
 def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tuple[dict[str, Part], list[str]]:
@@ -97,11 +104,13 @@ def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tup
 
 
 def _known(tag: str) -> Part | None:
-    """Return the part of a tag of cassandra-stress, scylla-bench or YCSB; None for any other tag."""
+    """Return the part of a tag of cassandra-stress, scylla-bench, YCSB or a function of latte; None for any other."""
     if match := _SCYLLA.fullmatch(tag):
         return Part(match["operation"] or "", SERVICE if match["kind"] == "raw" else RESPONSE)
     if tag.endswith(f"-{FAILED}"):
         return Part(tag.removesuffix(f"-{FAILED}"), FAILED)
+    if tag.startswith(_FUNCTION):
+        return Part(tag.removeprefix(_FUNCTION), SERVICE)
     match = _STRESS.fullmatch(tag)
     return Part(match["operation"], match["kind"]) if match else None
 
@@ -148,6 +157,22 @@ def require_distinct(metric: str, series: Mapping[str, Sequence[int]], form: str
                 f"{one_line(one)} and {one_line(other)} have equally many values in every interval, so they probably "
                 f"measure the same operations {_listed(series, form)}"
             )
+
+
+def failed_in(attempted: Sequence[int], succeeded: Sequence[int]) -> list[int]:
+    """Return how many operations failed in each interval, given the numbers of those made and of those that succeeded.
+
+    A load generator counts the two one after the other, so an operation that succeeded may be in different intervals of
+    them. The operations that are missing from the second one failed only if they are missing from all later ones, too.
+    """
+    differences = list(accumulate(number - good for number, good in zip(attempted, succeeded, strict=True)))
+    missing = list(accumulate(reversed(differences), min))[::-1]
+    failed: list[int] = []
+    known = 0
+    for number, total in zip(attempted, missing, strict=True):
+        failed.append(min(max(total - known, 0), number))
+        known += failed[-1]
+    return failed
 
 
 def _listed(tags: Collection[str], form: str = "hdr-log") -> str:

@@ -137,13 +137,16 @@ def test_a_commands_output_is_imported_if_no_file_has_a_result(
 
 
 @pytest.mark.parametrize(("name", "reason"), [("other", "unknown format"), ("absent", "no such file")])
-def test_files_that_were_imported_before_an_error_are_printed_and_in_the_summary(
+def test_files_that_cannot_be_imported_do_not_prevent_the_import_of_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
 ) -> None:
     folder = run_in(tmp_path / "run")
     (tmp_path / "other").write_text("other\n")
-    assert main(["import", str(folder), str(LATTE), str(tmp_path / name)]) == 1
+    (tmp_path / "empty").touch()
+    files = [tmp_path / "empty", LATTE, tmp_path / name]
+    assert main(["import", str(folder), *map(str, files)]) == 1
     printed = capsys.readouterr()
+    assert f"casstat: {tmp_path}/empty: empty" in printed.err.splitlines()
     assert f"{OPERATIONS:,} operations" in printed.out
     assert printed.err.splitlines()[-1].startswith(f"casstat: {tmp_path}/{name}: {reason}")
     assert summary(folder)["total"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)

@@ -65,6 +65,10 @@ def test_a_killed_run_has_its_whole_rows(tmp_path: Path) -> None:
     assert any("middle of a line" in note for note in result.notes)
 
 
+def test_without_the_last_line_the_duration_is_that_of_the_rate(tmp_path: Path) -> None:
+    assert result_of_text(tmp_path / "log", CAPTURE.read_text().rstrip()).operations == result_of(CAPTURE).operations
+
+
 def test_lines_of_other_programs_do_not_matter(tmp_path: Path) -> None:
     lines = CAPTURE.read_text().splitlines()
     mixed = "\r\n".join(f"{line}\r\n2026-11-29T10:00:01Z  WARN driver: 1, 2, 3" for line in lines)

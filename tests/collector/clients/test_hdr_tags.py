@@ -156,6 +156,56 @@ def test_ycsbs_intended_latencies_are_response_times_and_failures_are_errors(tmp
     assert [(operation.name, part.completed, part.failed) for part in operation.intervals] == [("read", 0, 20)]
 
 
+@pytest.mark.parametrize(
+    ("measurement", "operation"),
+    [
+        ("READ-NOT_FOUND", ("read", 0, 20)),
+        ("HdrSCAN", ("scan", 20, 0)),
+        ("CLEANUP", None),
+        ("READ-MODIFY-WRITE", None),
+        ("Intended-READ-MODIFY-WRITE", None),
+        ("Intended-READ-FAILED", None),
+    ],
+)
+def test_a_log_of_ycsb_is_read_as_what_ycsb_prints(
+    tmp_path: Path, measurement: str, operation: tuple[str, int, int] | None
+) -> None:
+    path = log(tmp_path / "ycsb.hdr", {"": (20,)}, f"#[Logging for: {measurement}]")
+    if operation is None:
+        with pytest.raises(ClientFormatError, match=f"line 3: {measurement} (is not counted|has the operations of)"):
+            result_of(path)
+        return
+    (read,) = result_of(path).operations
+    assert [(read.name, part.completed, part.failed) for part in read.intervals] == [operation]
+
+
+def test_functions_of_latte_are_operations_even_if_they_are_called_equally_often(tmp_path: Path) -> None:
+    counts = completed(result_of(log(tmp_path / "latte.hdr", {"fn--read": (30, 40), "fn--write": (30, 40)})))
+    assert counts == {"read": 70, "write": 70}
+
+
+def test_a_unit_that_nosqlbench_states_is_used(tmp_path: Path) -> None:
+    units = "#UNITS: StartTimestamp = seconds since StartTime; Interval_Length = seconds, values in the histogram = "
+    result = result_of(log(tmp_path / "nb.hdr", {"main.result": (20,)}, f"{units}microseconds"))
+    assert percentiles_ms(result.operations[0].intervals[0].service)[0] == pytest.approx(2000, rel=0.001)
+    assert not any("unit of its latencies" in note for note in result.notes)
+
+
+def test_histograms_of_nosqlbench_that_were_read_one_after_the_other_are_of_the_same_interval(tmp_path: Path) -> None:
+    succeeded = [line("m.result_success", second, count) for second, count in enumerate((98, 99, 101, 98))]
+    # Each is read two milliseconds after the other one, so the last two of an interval may be in the next one.
+    late = [text.replace(".000,1.000,", ".002,1.000,", 1) for text in succeeded]
+    lines = [text for second in range(4) for text in (line("m.result", second, 100), late[second])]
+    path = tmp_path / "nb.hdr"
+    path.write_text("\n".join([START, *lines]) + "\n")
+    (operation,) = result_of(path).operations
+    assert [(part.completed, part.failed) for part in operation.intervals] == [(98, 2), (100, 0), (100, 0), (98, 2)]
+    assert [round(part.begin_s % 1, 3) for part in operation.intervals] == [0, 0, 0, 0]
+    # Without its last line, nothing is known about failures in the last interval.
+    path.write_text("\n".join([START, *lines[:-1]]) + "\n")
+    assert [part.failed for part in result_of(path).operations[0].intervals] == [2, 0, 0, 0]
+
+
 def test_waiting_times_are_not_counted(tmp_path: Path) -> None:
     path = log(tmp_path / "stress.hdr", {"READ-rt": (20,), "READ-st": (20,), "READ-wt": (20,)})
     assert completed(result_of(path)) == {"read": 20}

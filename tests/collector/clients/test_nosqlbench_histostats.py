@@ -91,6 +91,13 @@ def test_activities_are_operations_and_rows_after_their_end_are_left_out(tmp_pat
     assert counts == {"main": [700, 0], "rampup": [100, 50, 0]}
 
 
+def test_operations_that_are_counted_as_successful_in_the_next_interval_did_not_fail(tmp_path: Path) -> None:
+    counts = {"m.result": (100, 100, 100), "m.result-success": (97, 103, 98)}
+    rows = [row(tag, f"{second}.0", series[second]) for second in range(3) for tag, series in counts.items()]
+    (operation,) = result_of_rows(tmp_path / "stats.csv", *rows).operations
+    assert [each.failed for each in operation.intervals] == [0, 0, 2]
+
+
 def test_percentiles_that_contradict_the_maximum_are_not_imported(tmp_path: Path) -> None:
     # Of 498 values, the highest is the 99.99th percentile. Old versions wrote the 0.9999th.
     old = "Tag=diag1.cycles,0.501,0.499,498,1024,2047,2047,4095,4095,4095,4095,4095,4095,4095,4194303"

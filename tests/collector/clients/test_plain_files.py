@@ -49,6 +49,32 @@ def test_each_capture_is_recognised_by_exactly_one_format_and_reads_the_same_whe
         assert replace(compressed, source="plain") == plain
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"),
+        lambda text: b"\xef\xbb\xbf" + text,
+        lambda text: with_prefix(text, b"load-1  | "),
+        lambda text: with_prefix(text, b"2026-11-29T10:00:00.123456789Z "),
+        lambda text: with_prefix(text, b"[pod/load-abc/load] "),
+    ],
+    ids=["line ends of Windows", "byte order mark", "docker compose", "kubectl --timestamps", "kubectl --prefix"],
+)
+def test_each_capture_has_the_same_operations_however_it_was_copied(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    for path in sorted(CAPTURES.glob("*.*[!4]")):
+        if path.name not in OTHERS:
+            plain, copied = (
+                result_of(tmp_path / "file", content) for content in (path.read_bytes(), change(path.read_bytes()))
+            )
+            assert (path.name, copied.operations) == (path.name, plain.operations)
+
+
+def with_prefix(text: bytes, prefix: bytes) -> bytes:
+    return b"".join(prefix + line for line in text.splitlines(keepends=True))
+
+
 def test_a_plain_file_with_the_extension_gz_is_read(tmp_path: Path) -> None:
     assert result_of(tmp_path / "wrk.gz", WRK.read_bytes()).format == "wrk"
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,21 @@ def result(
         ClientInterval(begin_s + second, begin_s + second + 1, completed, service=latency) for second in range(number)
     )
     return ClientResult(other.get("format", "a"), "tool", "file", (Operation(other.get("name", "read"), intervals),))
+
+
+def several() -> ClientResult:
+    read, write = result().operations[0], result(completed=70, ms=2, name="write").operations[0]
+    failed = tuple(replace(interval, errors={"NOT_FOUND": 3}) for interval in read.intervals)
+    return replace(result(), operations=(replace(read, intervals=failed), write))
+
+
+def responses(**other: Any) -> ClientResult:
+    of = result(**other)
+    intervals = tuple(
+        replace(interval, response=interval.service, service=None, begin_s=interval.begin_s + 0.004)
+        for interval in of.operations[0].intervals
+    )
+    return replace(of, operations=(replace(of.operations[0], intervals=intervals),))
 
 
 def summarised(of: ClientResult, **stated_s: float) -> ClientResult:
@@ -53,10 +69,23 @@ def summarised(of: ClientResult, **stated_s: float) -> ClientResult:
         (summarised(result()), True),
         (summarised(result(completed=99)), False),
         (replace(result(), operations=()), False),
+        # A log of one of several operations.
+        (replace(several(), format="b"), True),
+        (several(), False),
+        # A log of response times beside one of service times.
+        (responses(), True),
+        (responses(completed=99), False),
+        (responses(name="write"), False),
     ],
 )
 def test_results(other: ClientResult, is_same: bool) -> None:
     assert have_same_operations(result(), other) == have_same_operations(other, result()) == is_same
+
+
+def test_a_file_that_ends_earlier_may_lack_the_operations_of_that_time() -> None:
+    # Locust writes its two files at different times, and neither when it ends.
+    assert have_same_operations(result(), summarised(result(number=19), p50=0.005))
+    assert not have_same_operations(result(), summarised(result(completed=94), p50=0.005))
 
 
 def test_the_position_of_a_result_without_times_of_day_is_an_estimate() -> None:
