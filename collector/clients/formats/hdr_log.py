@@ -13,10 +13,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import MAX_COUNTS, ClientInterval, ClientResult, Operation, joined_note
-from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
-from collector.clients.parsing.growing_lines import GrowingLines
-from collector.clients.parsing.hdr_histogram import decoded
-from collector.clients.parsing.hdr_tags import (
+from collector.clients.hdr_tags import (
     FAILED,
     KINDS,
     RESPONSE,
@@ -27,6 +24,9 @@ from collector.clients.parsing.hdr_tags import (
     require_distinct,
     ycsb_tag,
 )
+from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
+from collector.clients.parsing.growing_lines import GrowingLines
+from collector.clients.parsing.hdr_histogram import decoded
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.text_lines import MAX_LINE_BYTES, read_lines
 from collector.printable import count_text

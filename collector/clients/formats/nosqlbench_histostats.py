@@ -14,8 +14,8 @@ from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, failed_in, require_distinct
 from collector.clients.parsing.field_values import checked_time_s
-from collector.clients.parsing.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, failed_in, require_distinct
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, interval_of, stated_latency_s
 from collector.clients.parsing.text_lines import read_lines
