@@ -53,7 +53,7 @@ def _why_none(context: RenderContext, node: int | None) -> str:
         reasons = dict.fromkeys(why_not(row, context.marks) for row in nodes)
         return f"no tables: no node answers ({'; '.join(reasons)})" if reasons else "no tables: no nodes"
     if context.source == "live" and view.at_s is None:
-        return "no tables yet: rates need two readings, which begin when tables are shown"
+        return "no tables yet: rates need two readings, and system tables are not shown"
     return "no tables in this interval"
 
 

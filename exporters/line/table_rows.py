@@ -84,7 +84,7 @@ def _of_tables(sample: Sample) -> Sample:
 
 
 def _current(sample: Sample) -> Sample:
-    """Return the sample without the tables whose rates cover more than this interval.
+    """Return the sample without the tables whose rates cover more than this interval, unless they are last known ones.
 
     These tables were not read at every tick; in between, their operations were included in the "(others)" row.
     """
@@ -92,7 +92,11 @@ def _current(sample: Sample) -> Sample:
     old = {
         series[1:]
         for series, value in sample.values.items()
-        if series[0] == _COUNT and OTHERS not in series and isinstance(value, Rate) and value.elapsed_s not in elapsed
+        if series[0] == _COUNT
+        and OTHERS not in series
+        and series not in sample.last_known
+        and isinstance(value, Rate)
+        and value.elapsed_s not in elapsed
     }
     if not old:
         return sample

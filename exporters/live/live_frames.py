@@ -8,7 +8,7 @@ from collector.cluster.live.counted_node import CountedNode
 from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.sample import Sample
 from exporters.line.table_rows import joint_tables, tables
-from exporters.line.view import running
+from exporters.line.view import running, with_last_known
 from exporters.live.frame import ALL, Frame, GroupFrame, NodeFrame, Rows, locations_of
 from exporters.live.history import History
 from exporters.live.live_columns import (
@@ -143,13 +143,16 @@ def _row(node: NodeStatus, names: frozenset[str]) -> NodeFrame:
 
 
 def _details(interval: ClusterInterval, index: int | None) -> tuple[dict[int, Rows], dict[int, Rows]]:
-    """Return the tables and the running compactions of a node, or of all nodes for ALL; both are keyed by `index`."""
+    """Return the tables and the running compactions of a node, or of all nodes for ALL; both are keyed by `index`.
+
+    The tables of a node that reports them at its own pace are the last known ones.
+    """
     if index is None:
         return {}, {}
     if index == ALL:
-        samples = [node.sample for node in interval.nodes if node.sample is not None and node.is_current]
+        samples = [with_last_known(node.sample) for node in interval.nodes if node.sample is not None and node.is_current]
         return {ALL: joint_tables(samples)[:MAX_TABLES]}, {ALL: running(interval.cluster)[:MAX_TABLES]}
     node = interval.nodes[index] if index < len(interval.nodes) else None
     if node is None or node.sample is None or not node.is_current:
         return {}, {}
-    return {index: tables(node.sample)[:MAX_TABLES]}, {index: running(node.sample)[:MAX_TABLES]}
+    return {index: tables(with_last_known(node.sample))[:MAX_TABLES]}, {index: running(node.sample)[:MAX_TABLES]}

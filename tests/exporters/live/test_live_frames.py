@@ -104,3 +104,17 @@ def test_tables_of_the_cluster_are_merged_from_all_nodes() -> None:
     alone = frame(interval, Wanted(frozenset({"reads_per_s"}), None, 1))
     assert value(alone.nodes[1].cells, "writes_per_s") is not None
     assert [table["reads_per_s"] for table in alone.tables[1]] == [100.0]
+
+
+def test_tables_that_nodetool_reported_earlier_stay_on_the_screen() -> None:
+    """A node's `tablestats` may take many ticks, and the nodes' reports arrive in different ones."""
+    assembler = assembler_of("a", "b")
+    for node, seconds in (("a", 40.0), ("b", 50.0)):
+        series = ("cassandra_table_operations_total", "ks", "t", "Read")
+        earlier = replace(sample_of(node), last_known={series: Rate(100 * seconds, seconds)}, age_s=9.0)
+        assembler.add_sample(node, replace(earlier, elapsed_s={"nodetool tpstats": 1.0}), TIME_S + 0.1)
+    interval = assembler.close(INDEX, TIME_S + 0.5)
+    (row,) = frame(interval, Wanted(frozenset({"reads_per_s"}), ALL)).tables[ALL]
+    assert (row["keyspace"], row["table"], row["reads_per_s"]) == ("ks", "t", 200.0)
+    (row,) = frame(interval, Wanted(frozenset({"reads_per_s"}), None, 1)).tables[1]
+    assert row["reads_per_s"] == 100.0
