@@ -25,6 +25,7 @@ from collector.runs.run_schema import run_schema
 from exporters.catalogue_page import page
 from exporters.line.view import View
 from exporters.sinks.parts.registry import sink_urls
+from tests.every import every
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("collector", "exporters", "dashboards", "cli")
@@ -87,7 +88,7 @@ def test_the_readme_mentions_every_command() -> None:
         assert f"casstat {name}" in readme
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_a_command_summary_is_short_and_has_no_period(name: str) -> None:
     summary, _, rest = (COMMANDS[name].help or "").partition("\n")
     assert summary[0].isupper()
@@ -96,12 +97,12 @@ def test_a_command_summary_is_short_and_has_no_period(name: str) -> None:
     assert not rest.partition("\n")[0].strip()
 
 
-@pytest.mark.parametrize("name", command_names())
+@every("name", command_names())
 def test_the_list_of_commands_shows_their_summaries(name: str) -> None:
     assert description_of(name).summary == (COMMANDS[name].help or "").partition("\n")[0]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_option_help_is_a_sentence_that_does_not_start_with_a_question_word(name: str) -> None:
     options = [option for option in COMMANDS[name].params if isinstance(option, click.Option) and not option.hidden]
     for option in options:
@@ -154,7 +155,7 @@ def parse(line: str) -> None:
                 raise
 
 
-@pytest.mark.parametrize("line", COMMAND_LINES)
+@every("line", COMMAND_LINES)
 def test_every_documented_command_is_understood(line: str) -> None:
     parse(line)
 

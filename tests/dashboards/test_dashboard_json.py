@@ -19,10 +19,11 @@ from dashboards.promql import NODE_LABELS
 from dashboards.signals.all_signals import SIGNALS
 from tests.dashboards import queries, served_metrics
 from tests.dashboards.queries import Choice, Json, Query
+from tests.every import every
 
 BUILT_IN = {"timeseries", "stat", "table", "heatmap", "state-timeline", "text"}
 CASES = [(store, dashboard) for store in dashboard_files.STORES for dashboard in queries.dashboards(store)]
-EVERY = pytest.mark.parametrize(("store", "dashboard"), CASES, ids=[dashboard["uid"] for _, dashboard in CASES])
+EVERY = every(("store", "dashboard"), CASES)
 PROMETHEUS = [
     query
     for dashboard in queries.dashboards("prometheus")
@@ -197,7 +198,7 @@ def test_a_dashboard_has_the_annotations_available_in_its_store(store: str, dash
     assert names == expected[store]
 
 
-@pytest.mark.parametrize("query", PROMETHEUS, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
+@every("query", PROMETHEUS)
 def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(query: Query) -> None:
     text = query.text
     names = NAME.findall(text)
@@ -219,7 +220,7 @@ def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(qu
     assert "quantile=" not in text
 
 
-@pytest.mark.parametrize("query", INFLUXDB, ids=lambda query: f"{query.dashboard} {query.panel}"[:60])
+@every("query", INFLUXDB)
 def test_an_influxdb_query_uses_existing_measurements_and_bounds_the_time(query: Query) -> None:
     text = query.text
     measurements = MEASUREMENT.findall(text)

@@ -22,6 +22,7 @@ from dashboards.expression import (
 from dashboards.signals.all_signals import SIGNALS, by_name
 from dashboards.signals.signal import Signal
 from tests.dashboards.served_metrics import families
+from tests.every import every
 
 PROM = promql.Scope('node=~"$node"', ("node",), "1m")
 INFLUX = influxql.Scope('"node" =~ /^$node$/')
@@ -214,7 +215,7 @@ def test_labels_are_rendered_as_tags_in_influxql() -> None:
     assert '"c" =~ /^(y|z\\/.*)$/' in query
 
 
-@pytest.mark.parametrize("signal", SIGNALS.values(), ids=SIGNALS)
+@every("signal", SIGNALS.values())
 def test_a_signal_uses_metrics_with_the_right_kind_and_labels(signal: Signal) -> None:
     assert set(metrics_of(signal.expression)) <= families().keys()
     for part in _parts(signal.expression):

@@ -26,6 +26,7 @@ from dashboards.thresholds import OBJECTIVES, THRESHOLDS, Severity, Threshold
 from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
 from tests.dashboards.rule_checks import checks_of, min_ratio
+from tests.every import every
 from tests.exporters.prometheus.complete_page import complete_page
 from tests.exporters.prometheus.parsed import parsed
 
@@ -47,8 +48,8 @@ def alert_id(alert: Alert) -> str:
     return f"{alert.name}-{alert.severity}"
 
 
-each_alert = pytest.mark.parametrize("alert", alert_list(), ids=alert_id)
-each_name = pytest.mark.parametrize("name", NAMES)
+each_alert = every("alert", alert_list())
+each_name = every("name", NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +161,7 @@ def test_the_severity_in_top_changes_with_the_threshold(
     assert severities == [Severity.OK, Severity.WARNING, Severity.CRITICAL]
 
 
-@pytest.mark.parametrize("alert", [alert for alert in alert_list() if alert.threshold in SIGNALS], ids=alert_id)
+@every("alert", [alert for alert in alert_list() if alert.threshold in SIGNALS])
 def test_an_alert_on_a_signal_compares_all_of_its_metrics(alert: Alert) -> None:
     metrics = set(metrics_of(SIGNALS[alert.threshold].expression))
     assert metrics
@@ -221,7 +222,7 @@ def test_summary_and_description_are_one_line_templates(alert: Alert) -> None:
     assert alert.summary != alert.description
 
 
-@pytest.mark.parametrize("name", THRESHOLDS)
+@every("name", THRESHOLDS)
 def test_critical_is_worse_than_warning(name: str) -> None:
     row = THRESHOLDS[name]
     assert name in SIGNALS or any(alert.threshold == name for alert in alert_list())

@@ -30,6 +30,7 @@ from tests.collector.cluster.recorded_nodes import (
     reads_of,
     record,
 )
+from tests.every import every
 
 shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 
@@ -278,7 +279,7 @@ def reads_with(folder: Path, node_lines: list[bytes], intact: Path) -> dict[int,
     return cluster_reads(merged)
 
 
-@pytest.mark.parametrize("case", NONSENSE)
+@every("case", NONSENSE)
 def test_a_malformed_record_does_not_affect_other_nodes(
     tmp_path: Path, lines: tuple[list[bytes], Path], case: str
 ) -> None:

@@ -16,6 +16,7 @@ from collector.model.metric import Kind, Values
 from collector.model.snapshot import SourceError
 from tests.collector import captures
 from tests.collector.fakes import FakeClock
+from tests.every import every
 
 PARTS = {part.name: part for part in HOST}
 SERVICE = "sys/fs/cgroup/system.slice/cassandra.service"
@@ -106,10 +107,8 @@ def test_a_garbled_file_raises_only_source_errors(
         assert sound(name, read(name, machine, pid))
 
 
-@pytest.mark.parametrize(("name", "pid", "file"), FILES, ids=lambda value: str(value).replace("/", "."))
-@pytest.mark.parametrize(
-    "content", [b"", b"\n", b" ", b"0", b"0 0", b"100000 0", b"\xff\xfe", b"a\nb c\n", b"::", b"cpu \n"]
-)
+@every(("name", "pid", "file"), FILES)
+@every("content", [b"", b"\n", b" ", b"0", b"0 0", b"100000 0", b"\xff\xfe", b"a\nb c\n", b"::", b"cpu \n"])
 def test_an_unusual_file_raises_only_source_errors(
     machine: Path, name: str, pid: int, file: str, content: bytes
 ) -> None:

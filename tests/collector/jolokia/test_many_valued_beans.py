@@ -10,6 +10,7 @@ from collector.catalogue import BEANS
 from collector.jolokia.mbean import mbean_requests
 from collector.model.histogram import difference, quantile
 from collector.model.metric import Kind, Values
+from tests.every import every
 
 # Jolokia returns these numbers as strings.
 RUNNING = [
@@ -114,8 +115,8 @@ MALFORMED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", MALFORMED, ids=lambda value: str(value)[:20])
-@pytest.mark.parametrize("metric", [name for name in MANY if "endpoints" not in name and "oldest" not in name])
+@every("value", MALFORMED)
+@every("metric", [name for name in MANY if "endpoints" not in name and "oldest" not in name])
 def test_malformed_values_are_absent(metric: str, value: Any) -> None:
     assert values_of(metric, value) == {}
 

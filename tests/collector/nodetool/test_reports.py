@@ -6,6 +6,7 @@ from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Value
 from collector.nodetool.reports.report import Report
 from tests.collector.nodetool.reported import CAPTURES, SOUND, STDERR, VERSIONS, Capture, expected, flat
+from tests.every import every
 
 COMMANDS = sorted({capture.command for capture in CAPTURES})
 # The versions for which every report was captured.
@@ -16,7 +17,7 @@ ROUNDED = [capture for capture in SOUND if ".human." in capture.file]
 DECAYED = "cassandra_table_operation_decayed_mean_seconds"
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=str)
+@every("capture", CAPTURES)
 def test_every_capture_has_its_expected_values(capture: Capture) -> None:
     content = expected(capture.version)[capture.file]
     report = capture.original
@@ -31,7 +32,7 @@ def test_every_expected_file_is_captured() -> None:
     }
 
 
-@pytest.mark.parametrize("capture", [capture for capture in SOUND if capture not in ROUNDED], ids=str)
+@every("capture", [capture for capture in SOUND if capture not in ROUNDED])
 def test_a_complete_report_has_no_problem(capture: Capture) -> None:
     assert capture.original.problems == ()
     assert capture.original.values or ".never." in capture.file
@@ -157,7 +158,7 @@ def test_only_integers_are_read_from_reports_in_another_locale(capture: Capture)
     assert not any(series[0].endswith("decayed_seconds") or series[0] == DECAYED for series in report.values)
 
 
-@pytest.mark.parametrize("capture", SOUND, ids=str)
+@every("capture", SOUND)
 def test_every_value_has_the_kind_and_labels_of_its_metric(capture: Capture) -> None:
     module = capture.module
     for series, value in capture.original.values.items():
@@ -175,8 +176,8 @@ def test_a_report_runs_the_command_that_it_is_named_after(command: str) -> None:
     assert {metric.name for metric in module.METRICS} <= module.FILLS
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(
+@every("command", COMMANDS)
+@every(
     "text",
     [
         "",
@@ -195,7 +196,6 @@ def test_a_report_runs_the_command_that_it_is_named_after(command: str) -> None:
         '{"a":' * 100_000,
         "9" * 100_000 + "\n",
     ],
-    ids=lambda text: repr(text[:20]),
 )
 def test_unrelated_text_gives_a_problem_and_no_values(command: str, text: str) -> None:
     report = Capture("", f"{command}.txt").parse(text)
@@ -204,7 +204,7 @@ def test_unrelated_text_gives_a_problem_and_no_values(command: str, text: str) -
     assert all(len(problem) < 200 for problem in report.problems)
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=str)
+@every("capture", CAPTURES)
 def test_a_report_has_no_values_for_another_command(capture: Capture) -> None:
     for command in COMMANDS:
         if command != capture.command:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.collector.garbling import check_all, check_reported
 from tests.collector.nodetool.reported import SOUND, Capture
+from tests.every import every
 
 LABELS = {
     "tpstats": (
@@ -120,7 +120,7 @@ class Change:
         table.cells = [list(row) for row in zip(*columns, strict=True)]
 
 
-@pytest.mark.parametrize("capture", TABLED, ids=str)
+@every("capture", TABLED)
 def test_all_tables_of_a_report_are_changed(capture: Capture) -> None:
     assert len(list(tables_of(capture))) == len(LABELS[capture.command])
 

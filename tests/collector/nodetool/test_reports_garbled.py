@@ -3,7 +3,6 @@
 import re
 from random import Random
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from tests.collector.garbling import (
     respaced,
 )
 from tests.collector.nodetool.reported import SOUND, STDERR, Capture
+from tests.every import every
 
 TEXTS = [capture for capture in SOUND if not capture.is_json]
 # Reports short enough to test truncation after each line.
@@ -110,7 +110,7 @@ def test_lines_before_a_report_are_ignored_and_lines_after_it_are_reported(
     check_reported(capture, capture.parse(text + "".join(f"{line}\n" for line in after)))
 
 
-@pytest.mark.parametrize("capture", SOUND, ids=str)
+@every("capture", SOUND)
 def test_stack_traces_around_a_report_are_ignored(capture: Capture) -> None:
     report = capture.parse(f"\n{STDERR}\n{capture.text}\n{STDERR}")
     check_all(capture, report)
@@ -148,7 +148,7 @@ def test_garbled_text_raises_no_error(capture: Capture, changes: list[tuple[floa
         assert all(isinstance(part, str) for part in series)
 
 
-@pytest.mark.parametrize("capture", SHORT, ids=str)
+@every("capture", SHORT)
 def test_a_short_report_truncated_after_any_line_gives_no_wrong_value(capture: Capture) -> None:
     lines = capture.text.splitlines(keepends=True)
     for number in range(len(lines)):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.redaction.redactor import MAX_LINE_BYTES, RedactedStream, Redactor
+from tests.every import every
 
 SECRET = "geh3im!x"  # noqa: S105
 BASIC = base64.b64encode(f"joe:{SECRET}".encode()).decode()
@@ -145,7 +146,7 @@ basic authentication is off
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@every("line", COMMANDS)
 def test_a_secret_in_a_command_is_replaced_and_known(line: str) -> None:
     words = shlex.split(line)
     redactor = Redactor().knowing_command(words)
@@ -159,7 +160,7 @@ def test_a_secret_in_a_command_is_replaced_and_known(line: str) -> None:
         assert redactor.values
 
 
-@pytest.mark.parametrize("line", [*COMMANDS, *ORDINARY])
+@every("line", [*COMMANDS, *ORDINARY])
 def test_a_redacted_command_remains_as_it_is(line: str) -> None:
     once = Redactor().words(shlex.split(line))
     assert Redactor().words(once) == once
@@ -173,7 +174,7 @@ def test_an_ordinary_command_is_not_changed(line: str) -> None:
     assert not Redactor().knowing_command(words).values
 
 
-@pytest.mark.parametrize("line", LINES)
+@every("line", LINES)
 def test_a_secret_in_a_line_is_replaced(line: str) -> None:
     redacted = Redactor().text(line)
     assert SECRET not in redacted

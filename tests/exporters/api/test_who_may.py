@@ -18,6 +18,7 @@ from exporters.api.web_access import WebConfig
 from exporters.api.web_tls import IF_GIVEN, Tls
 from exporters.api.write_permission import write_refusal
 from exporters.rate_limited_logger import RateLimitedLogger
+from tests.every import every
 from tests.exporters.api.asking import ask
 
 KNOWN = "correct horse"
@@ -151,7 +152,7 @@ def test_configured_credentials_are_required_of_every_client() -> None:
     assert write("10.0.0.1", {**PLAIN, b"origin": b"http://evil"}, requires_credentials=True, has_credentials=True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "known"),
     [
         *[(header, True) for header in ("localhost", "LocalHost.:17199", "127.0.0.1", "10.0.0.1:80", "[::1]:17199")],
@@ -277,8 +278,8 @@ PUBLIC = ("/", "/metrics", "/-/healthy", "/-/ready", "/api/v1/openapi.json", "/a
 DATA = sorted({path.replace("{name}", "a").replace("{run}", "1") for path in PATHS} - {*PUBLIC})
 
 
-@pytest.mark.parametrize("path", [*PUBLIC, *DATA])
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@every("path", [*PUBLIC, *DATA])
+@every("method", ["GET", "HEAD", "OPTIONS"])
 def test_without_credentials_other_machines_may_read_only_metrics(path: str, method: str) -> None:
     for tls in (None, Tls(Path("a"), Path("b")), Tls(Path("a"), Path("b"), IF_GIVEN, Path("c"))):
         client = GuardClient(WebConfig(tls))

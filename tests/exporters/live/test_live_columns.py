@@ -4,11 +4,10 @@ import re
 from dataclasses import replace
 from math import isnan
 
-import pytest
-
 from exporters.line.columns import Column
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, NEEDS, cells_of, columns_of, needs, selectors
 from exporters.series_selector import SeriesSelection, parse
+from tests.every import every
 from tests.exporters.live.full_samples import full_sample, without_buckets
 
 FULL = full_sample()
@@ -21,15 +20,15 @@ def test_a_node_with_local_operations_has_the_same_columns() -> None:
 UNITS = {"_ms": "ms", "_mb": "MiB", "_pct": "%", "_mb_per_s": "MiB/s", "_kbit_per_s": "kbit/s", "_per_s": "per second"}
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+@every("column", COLUMNS)
 def test_the_help_of_a_column_states_its_own_unit(column: Column) -> None:
     assert column.help.strip()
     assert next((unit for suffix, unit in UNITS.items() if column.name.endswith(suffix)), "") in column.help
     assert not re.search(r"\b(bytes|seconds)\b", column.help)
 
 
-@pytest.mark.parametrize("local", [False, True])
-@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+@every("local", [False, True])
+@every("column", COLUMNS)
 def test_the_requested_series_are_all_that_a_column_reads(column: Column, local: bool) -> None:
     """The column is also correct if an agent ignores the matchers and sends all series."""
     selection = SeriesSelection(map(parse, selectors(needs([column.name]))))
