@@ -33,6 +33,7 @@ demo: $(RUNNABLE)
 	sh tools/prepare demo
 	sh tools/demo $(BIN)/casstat
 
+test: export THOROUGH_TESTS := 1
 test: check
 	sh tools/prepare test
 # Fault tests mostly wait, so four run at a time, together with the downloads and builds for tests/real.

@@ -12,6 +12,7 @@ from collector.clients.client_format import ClientFormatError, CommandTimes, For
 from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import read_file, recognised_format
 from collector.clients.formats.cassandra_stress import SHUTDOWN_S
+from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
@@ -290,7 +291,7 @@ def test_hostile_names_are_short_and_printable(path: Path) -> None:
     assert all(name.isprintable() and len(name) <= 80 for name in names)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_mutated_output_is_an_error_or_has_plausible_counts(path: Path, data: st.DataObject) -> None:
     lines = mixed()

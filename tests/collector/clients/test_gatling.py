@@ -14,6 +14,7 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.sound_results import require_sound
 from tests.collector.clients.captured import content_of, read_content, summaries
 from tests.collector.clients.mutations import damaged
+from tests.examples import examples
 
 PRINTED = {
     "gatling-3.9.5.log": {"browse / čtení": (16, 4), "redirect": (20, 0), "Redirect 1": (20, 0), "write": (17, 3)},
@@ -136,7 +137,7 @@ def test_a_damaged_binary_log_is_an_error_that_names_the_position(
 
 
 @pytest.mark.parametrize("name", PRINTED)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(20))
 @given(data=st.data())
 def test_a_damaged_log_is_an_error_or_has_no_more_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: st.DataObject

@@ -19,6 +19,7 @@ from collector.clients.result_file import content_of as stored_content
 from collector.clients.result_file import read_result, write_result
 from tests.collector.clients.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.clients.mutations import damaged
+from tests.examples import examples
 
 SUMMARIES: dict[str, tuple[float, int, dict[str, int], dict[float, float]]] = {
     # The length in seconds, completed requests, failed ones, and percentiles in milliseconds.
@@ -265,7 +266,7 @@ NAMES = sorted([*SUMMARIES, "ab-gnuplot.tsv", "hey.csv", "oha.csv", "locust_stat
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(15))
 @given(data=st.data())
 def test_a_damaged_file_is_an_error_or_a_result_that_can_be_stored(
     tmp_path: Path, name: str, data: st.DataObject

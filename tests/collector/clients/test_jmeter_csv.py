@@ -29,6 +29,7 @@ from collector.clients.formats import jmeter_csv
 from collector.clients.jmeter.jmeter_samples import TRANSACTION
 from collector.clients.parsing import csv_blocks
 from collector.clients.parsing.labels import MAX_LABELS
+from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE = CAPTURES / "jmeter.csv"
@@ -310,7 +311,7 @@ def test_pyarrow_is_only_imported_to_read() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -12,6 +12,7 @@ from collector.clients.client_result import ClientResult
 from collector.clients.format_registry import recognised_format
 from collector.clients.formats import jmeter_csv, jmeter_xml
 from collector.clients.jmeter.jmeter_samples import TRANSACTION
+from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 CAPTURE = CAPTURES / "jmeter.xml"
@@ -108,7 +109,7 @@ def test_samples_of_transaction_controllers_are_operations_if_there_are_no_other
     assert "counted as operations" in result.notes[0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -14,6 +14,7 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.sound_results import require_sound
 from tests.collector.clients.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.clients.mutations import damaged
+from tests.examples import examples
 
 STATS, HISTORY, FULL = "locust_stats.csv", "locust_stats_history.csv", "locust_full_stats_history.csv"
 BEGIN_S = 1_700_000_010
@@ -170,7 +171,7 @@ def test_an_incomplete_last_row_is_ignored(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [HISTORY, FULL])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(15))
 @given(data=st.data())
 def test_a_damaged_history_is_an_error_or_sound(tmp_path: Path, name: str, data: st.DataObject) -> None:
     try:

@@ -18,6 +18,7 @@ from collector.clients.format_registry import recognised_format
 from collector.clients.result_file import content_of, read_result, write_result
 from collector.clients.sound_results import require_sound
 from tests.collector.clients.mutations import damaged
+from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 LATTE = CAPTURES / "latte-read-3node.json"
@@ -127,7 +128,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(50))
 @given(data=st.data())
 def test_a_damaged_file_is_an_error_or_has_no_more_operations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: st.DataObject

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult
 from collector.clients.format_registry import recognised_format
+from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 STATUS = CAPTURES / "wrk-status.log"
@@ -219,7 +220,7 @@ def test_damaged_output_is_an_error(tmp_path: Path, old: str, new: str, reason: 
         total_of_text(tmp_path / "command.log", text.replace(old, new))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_mutated_output_is_an_error_or_has_plausible_counts(tmp_path: Path, data: st.DataObject) -> None:
     lines = STATUS.read_bytes().splitlines(keepends=True)

@@ -31,8 +31,9 @@ from tests.collector.cluster.recorded_nodes import (
     record,
 )
 from tests.every import every
+from tests.examples import examples
 
-shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(25))
 
 
 def file_of(folder: Path) -> Path:

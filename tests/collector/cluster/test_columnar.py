@@ -30,6 +30,7 @@ from collector.model.metric import Kind, Metric, Series, Value
 from collector.model.sample import Sample
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
 from tests.collector.cluster.recorded_nodes import assert_same_values
+from tests.examples import examples
 
 METRICS = (
     Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
@@ -173,7 +174,7 @@ def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
 shared = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
-    max_examples=30,
+    max_examples=examples(30),
     # Do not shrink failing examples, because that takes minutes.
     phases=[Phase.reuse, Phase.generate],
 )

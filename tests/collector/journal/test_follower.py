@@ -15,6 +15,7 @@ from collector.journal.tick_order import LostTicks
 from collector.journal.writer import Journal, Limits, Position, files_of
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
+from tests.examples import examples
 
 HEAD = Header(writer="1.0", interval_s=1.0, metrics=(Metric("a_total", Kind.COUNTER, "1", ""),))
 LIMITS = Limits(file_bytes=1500, sync="never")
@@ -59,7 +60,7 @@ def test_appended_ticks_are_followed_across_files(folder: Path) -> None:
 
 
 @given(st.integers(0, TICKS - 1))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_following_can_resume_at_any_earlier_position(folder: Path, reached: int) -> None:
     for file in files_of(folder) if folder.exists() else ():
         file.unlink()

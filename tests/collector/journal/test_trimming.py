@@ -27,6 +27,7 @@ from collector.journal.trimming import trimmed
 from collector.journal.writer import Journal, Limits
 from collector.model.metric import Kind, Metric
 from collector.model.snapshot import Scrape, Snapshot, Tick
+from tests.examples import examples
 
 BEGIN_S = 1_795_000_000.0
 HEAD = Header("1.0", 1.0, "one", sources=("node",), metrics=(Metric("a_total", Kind.COUNTER, "1", ""),))
@@ -125,7 +126,7 @@ FRAME_STEPS = st.tuples(st.permutations([0, 1, 1]), CHANGES_S).map(
 
 
 @given(st.lists(FRAME_STEPS, min_size=1, max_size=9), st.sampled_from([-1.0, 0.0, 2.0]), st.sampled_from([0.0, 100.0]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(20), deadline=None)
 def test_the_frames_that_may_have_ticks_of_a_range_are_sufficient(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,

@@ -17,6 +17,7 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import MalformedSampleError, decoded, encoded
 from collector.model.snapshot import Event, Tick
+from tests.examples import examples
 from tests.exporters.samples import busy, unknown
 
 words = st.text(max_size=8)
@@ -66,7 +67,7 @@ def sent(sample: Sample) -> dict[str, Any]:
     return content
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(samples)
 def test_decoding_reverses_encoding(sample: Sample) -> None:
     assert decoded(sent(sample)) == sample
@@ -114,7 +115,7 @@ def inject(content: Any, path: list[int], value: Any) -> None:
             return
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=6), json_values)
 def test_hostile_content_gives_an_error_or_a_valid_sample(path: list[int], value: Any) -> None:
     content = valid_content()

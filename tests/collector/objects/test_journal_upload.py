@@ -20,6 +20,7 @@ from collector.objects.part_keys import parts_of
 from collector.objects.recording_download import download_recordings
 from collector.printable import local_time
 from tests.collector.objects.recorder import BEGIN_S, HEAD, CountingStore, Recorder
+from tests.examples import examples
 
 ALL = 10_000
 
@@ -54,7 +55,7 @@ def stored(store: CountingStore) -> dict[str, bytes]:
     st.sampled_from((1e9, 400.0)),
     st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_the_store_contains_the_journal(parts: list[tuple[int, bool, int]], file_s: float, has_state: bool) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.redaction.secret_names import is_secret_name
 from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.run_schema import schema_text, sweep_schema
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, sweep_content, sweep_of, write_sweep
@@ -17,6 +18,8 @@ from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, sweep_co
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "sweep.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(sweep_schema())
 TEXTS = st.text(max_size=10)
+# The values of a secret parameter are not written.
+NAMES = TEXTS.filter(lambda name: not is_secret_name(name))
 WORDS = st.lists(TEXTS, max_size=3).map(tuple)
 NUMBERS = st.floats(0, 1e10)
 VALUES = st.lists(TEXTS, min_size=1, max_size=4, unique=True).map(tuple)
@@ -34,7 +37,7 @@ SWEEPS = st.builds(
     TEXTS,
     NUMBERS,
     TEXTS,
-    st.lists(st.builds(SweptParameter, TEXTS, VALUES), min_size=1, max_size=3, unique_by=lambda item: item.name).map(
+    st.lists(st.builds(SweptParameter, NAMES, VALUES), min_size=1, max_size=3, unique_by=lambda item: item.name).map(
         tuple
     ),
     SETTINGS,

@@ -15,6 +15,7 @@ from collector.simulation.lifecycle import CALM, Disturbances
 from collector.simulation.load_curve import load_curve
 from collector.simulation.simulated_cluster import simulated_cluster
 from collector.simulation.simulated_node import SimulatedNode
+from tests.examples import examples
 
 # Restarts and silence occur within a few ticks.
 RESTLESS = Disturbances(restart_every_s=40.0, restart_s=6.0, silent_every_s=17.0, silent_s=3.0)
@@ -49,7 +50,7 @@ def has_decreased(before: Value, now: Value) -> bool:
 
 
 @given(SEEDS, TIMES, INTERVALS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_counters_and_buckets_decrease_only_with_a_new_origin(seed: int, begin_s: float, interval_s: float) -> None:
     last: dict[tuple[str, Series], tuple[str, Value]] = {}
     for snapshot in snapshots(node(seed, disturbances=RESTLESS), begin_s, interval_s, 12):
@@ -63,7 +64,7 @@ def test_counters_and_buckets_decrease_only_with_a_new_origin(seed: int, begin_s
 
 
 @given(SEEDS, TIMES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_histogram_contains_as_many_values_as_its_counter(seed: int, time_s: float) -> None:
     scrape = cassandra(node(seed).snapshot(Tick(time_s), 1.0, first=True))
     compared = 0

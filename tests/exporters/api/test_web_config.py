@@ -10,6 +10,7 @@ from exporters.api.web_access import WebConfig
 from exporters.api.web_config import parsed
 from exporters.api.web_tls import REQUIRED, Tls
 from exporters.api.web_values import WebConfigError
+from tests.examples import examples
 
 FILE = Path("/etc/casstat/web.yml")
 # This hash is taken from exporter-toolkit's documentation.
@@ -140,7 +141,7 @@ def test_invalid_settings_are_rejected_with_a_reason(text: str, words: str) -> N
     assert words in error_of(text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=60) | st.sampled_from([TLS, HASH]).flatmap(lambda text: st.permutations(text).map("".join)))
 def test_any_text_is_either_parsed_or_a_one_line_error(text: str) -> None:
     try:

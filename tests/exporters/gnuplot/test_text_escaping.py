@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporters.gnuplot.text_escaping import cleaned, heading, hypertext, quoted, shortened, width_px, wrapped
+from tests.examples import examples
 
 GNUPLOT = which("gnuplot") or "gnuplot"
 letters = st.one_of(st.characters(), st.sampled_from("'\"\\`@{}#$%!;~^_&<>\n\r\t\0\x1b\u202e\ud800"))
@@ -55,7 +56,7 @@ def test_text_that_fits_is_unchanged() -> None:
     assert wrapped("one two three", 8, 1000, 4) == ["one two three"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(strings=st.lists(texts, min_size=10, max_size=40))
 def test_gnuplot_prints_every_quoted_string_unchanged(strings: list[str]) -> None:
     script = "".join(f"print {quoted(text)}\n" for text in strings)

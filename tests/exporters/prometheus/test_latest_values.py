@@ -11,6 +11,7 @@ from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape
 from exporters.prometheus.latest_values import FIRST_S, FORGET_S, MAX_PERIOD_S, PERIODS, STALL_S, LatestValues
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS, SECONDS, STATE, of_source, scrape, snapshot
+from tests.examples import examples
 
 NONE: Values = {}
 
@@ -185,7 +186,7 @@ TICKS = st.lists(
 
 
 @given(TICKS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_current_values_were_read_since_the_restart_and_recently(ticks: list[GeneratedTick]) -> None:
     latest, at_s, restarts = LatestValues(CATALOGUE), 0.0, -1
     read: dict[Series, list[tuple[float, Value]]] = {}

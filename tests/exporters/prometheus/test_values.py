@@ -19,6 +19,7 @@ from exporters.prometheus.rendering import Options, Rendering, document
 from exporters.prometheus.series_lines import SeriesLines
 from exporters.prometheus.series_values import Group
 from exporters.prometheus.upper_bounds import UpperBounds
+from tests.examples import examples
 from tests.exporters.prometheus.parsed import Labels, SeriesValues, any_values, parsed, rendered, values_of
 
 IDENTITY = {"cluster": 'a "cluster"', "dc": "dc\\1", "node": "10.0.0.1"}
@@ -76,7 +77,7 @@ def test_every_value_is_exposed_exactly(shown: Values, openmetrics: bool) -> Non
 
 
 @given(any_values())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_the_number_of_series_is_exposed(shown: Values) -> None:
     actual = parsed(rendered(shown))
     assert actual.of("casstat_series") == len(actual.values)

@@ -19,6 +19,7 @@ from exporters.shipping.checkpoint import checkpoint_path
 from exporters.shipping.shipper import CPU_SHARE, MAX_TICKS
 from exporters.shipping.tick_queue import RecordingReader, RestartPositions
 from exporters.sinks.sink import NodeTick, RefusedError, UnavailableError
+from tests.examples import examples
 from tests.exporters.shipping.shipped import BEGIN_S, Node, Store, drain, end_of, ticks_of
 
 
@@ -116,7 +117,7 @@ def test_a_store_outage_is_reported(node: Node) -> None:
 
 
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=3), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_restarted_program_continues_at_its_checkpoint(
     tmp_path_factory: pytest.TempPathFactory, parts: list[int], new_session: bool
 ) -> None:

@@ -17,6 +17,7 @@ from exporters.line.formulas import ratio
 from exporters.sinks.parts.line_protocol import LineEncoder, key
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE
+from tests.examples import examples
 from tests.exporters.sinks.lines import parsed, plain, plain_for_victoria_metrics
 
 IDENTITY = Identity("prod", "dc1", "r1", "10.0.0.1")
@@ -79,7 +80,7 @@ def test_unknown_values_are_absent() -> None:
 
 
 @given(st.integers(0, 4_000_000_000_000))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_point_has_the_time_of_its_tick(milliseconds: int) -> None:
     encoded = sample({BYTES: 1.0}, milliseconds / 1000)
     assert time_ms(encoded) == milliseconds
@@ -101,7 +102,7 @@ CHOICES = {**CATALOGUE, "requests_total": LABELLED}
     st.floats(1e-3, 1e3),
     st.lists(st.integers(0, 9), max_size=9),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_lines_have_the_measurements_and_fields_of_the_rows(
     node: str, label: str, gauge: float, increase: float, elapsed: float, counts: list[int]
 ) -> None:
@@ -126,7 +127,7 @@ def test_lines_have_the_measurements_and_fields_of_the_rows(
 
 
 @given(TEXT)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_both_stores_read_an_escaped_name_in_the_same_way(text: str) -> None:
     escaped = key(text)
     assert plain(escaped) == plain_for_victoria_metrics(escaped)

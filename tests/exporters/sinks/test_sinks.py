@@ -19,6 +19,7 @@ from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.parts.store_http import retry_after_s
 from exporters.sinks.sink import SinkUrlError
 from tests.collector.snapshots import BYTES, CATALOGUE, REQUESTS
+from tests.examples import examples
 from tests.exporters.sinks.node_ticks import node_tick
 
 SAMPLE = Sample("10.0.0.1", Tick(1_795_000_000.5), {REQUESTS: Rate(3.0, 2.0), BYTES: 12.5}, {}, ())
@@ -115,7 +116,7 @@ def test_events_become_a_point_for_annotations() -> None:
 
 
 @given(st.text(max_size=8))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_part_of_a_dotted_name_has_no_dots(text: str) -> None:
     name = part(text)
     assert name

@@ -14,6 +14,7 @@ from exporters.prometheus.rendering import Options
 from exporters.sinks.otlp.metric_names import CONVENTIONS, otlp_name
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
 from exporters.sinks.parts.tick_encoder import TickEncoder
+from tests.examples import examples
 from tests.exporters.prometheus.parsed import any_values, one_of_each
 from tests.exporters.sinks.otlp.otlp_messages import DataPoint, decode
 from tests.exporters.sinks.page_ticks import EXTERNAL, IDENTITY, node_tick, page_of, without_empty
@@ -52,7 +53,7 @@ def translated(points: Sequence[DataPoint]) -> dict[tuple[str, frozenset[tuple[s
 
 
 @given(st.lists(any_values(), min_size=1, max_size=3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_every_tick_has_the_series_of_the_page(readings: list[dict[Series, Value]]) -> None:
     otlp = encoder()
     ticks = [node_tick(number, values) for number, values in enumerate(readings)]

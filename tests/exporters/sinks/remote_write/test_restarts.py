@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporters.recent_ticks import RecentTicks
+from tests.examples import examples
 from tests.exporters.shipping.shipped import Node, drain
 from tests.exporters.sinks.remote_write.sample_receiver import SampleReceiver
 
@@ -44,7 +45,7 @@ def shipped(
 
 
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=4), st.sampled_from((0, 15)), st.booleans(), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_restarts_change_nothing(parts: list[int], interval_s: int, kills: bool, sessions: bool) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

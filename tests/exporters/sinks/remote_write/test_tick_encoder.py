@@ -14,6 +14,7 @@ from exporters.sinks.parts.tick_encoder import TickEncoder
 from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
 from exporters.sinks.remote_write.series_metadata import HISTOGRAM_SUFFIXES, TYPES
 from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
+from tests.examples import examples
 from tests.exporters.prometheus.complete_page import complete_page
 from tests.exporters.prometheus.parsed import any_values, one_of_each, parsed
 from tests.exporters.sinks.page_ticks import (
@@ -39,7 +40,7 @@ def stored(decoded: Iterable[Decoded]) -> dict[tuple[str, frozenset[tuple[str, s
 
 
 @given(st.lists(any_values(), min_size=1, max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_every_tick_has_the_series_of_the_page(readings: list[dict[Series, Value]]) -> None:
     encoder = TickEncoder(RemoteWriteFormat(), Options(), EXTERNAL)
     ticks = [node_tick(number, values) for number, values in enumerate(readings)]
