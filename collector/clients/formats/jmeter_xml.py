@@ -150,7 +150,7 @@ class _Document:
         if success in TRUE:
             self.samples.add(label, second, {elapsed_ms: 1}, is_transaction=is_transaction)
         elif success in FALSE:
-            code = attributes.get("rc", "").encode(errors="replace")
+            code = attributes["rc"].encode(errors="replace") if "rc" in attributes else None
             self.samples.add_errors(label, second, code, 1, is_transaction=is_transaction)
         else:
             raise ClientFormatError(f"line {self.line}: the attribute s is neither true nor false")

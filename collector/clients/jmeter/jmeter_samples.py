@@ -32,6 +32,8 @@ class JmeterSamples:
 
     def __init__(self) -> None:
         self.sub_results = 0
+        # Samples that may be those of transaction controllers, which cannot be recognised.
+        self.containers = 0
         self._operations, self._transactions = OperationTimes(), OperationTimes()
         self._transaction_count = 0
         self._is_empty = True
@@ -48,8 +50,8 @@ class JmeterSamples:
         counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
         self._times(is_transaction, counts).add_counts(self._labels.of(_text(label)), second, counts)
 
-    def add_errors(self, label: bytes, second: int, code: bytes, count: int, *, is_transaction: bool) -> None:
-        """Add samples that failed and ended within a second."""
+    def add_errors(self, label: bytes, second: int, code: bytes | None, count: int, *, is_transaction: bool) -> None:
+        """Add samples that failed and ended within a second; `code` is the response code, None if it is not saved."""
         times = self._times(is_transaction, {0: count})
         times.add_error_count(self._labels.of(_text(label)), second, self._kinds.of(_text(_kind(code))), count)
 
@@ -94,13 +96,21 @@ class JmeterSamples:
         if self.sub_results:
             sub_results = count_text(self.sub_results, "sub-result")
             notes.append(f"{sub_results} not counted; the samples that contain them are counted instead")
+        if self.containers:
+            containers = count_text(self.containers, "sample")
+            notes.append(
+                f"{containers} counted that contain the one before of their thread; if they are those of transaction "
+                "controllers, operations count twice (hint: let JMeter save the responseMessage)"
+            )
         if self._labels.omitted:
             notes.append(f"samples beyond the first {MAX_LABELS} labels are counted without a name")
         return notes
 
 
-def _kind(code: bytes) -> bytes:
+def _kind(code: bytes | None) -> bytes:
     """Return the kind of error as in JMeter's report: the response code, unless the response itself succeeded."""
+    if code is None:
+        return b""
     is_success = not code or (code.isdigit() and 200 <= int(code[:9]) < 400)
     return ASSERTION.encode() if is_success else code
 

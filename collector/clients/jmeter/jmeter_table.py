@@ -15,7 +15,7 @@ from collector.clients.jmeter.jmeter_samples import (
     TRUE,
     JmeterSamples,
 )
-from collector.clients.jmeter.jmeter_sub_results import Sample, SubResults
+from collector.clients.jmeter.jmeter_sub_results import MAX_JITTER_MS, Sample, SubResults
 from collector.clients.jmeter.jtl_times import JtlTimes
 
 _TEXTS = pa.dictionary(pa.int32(), pa.binary())
@@ -61,6 +61,8 @@ class JmeterTable:
             return
         rows = _Rows(self._parsed(block))
         self._samples.extend(int(rows.seconds.min()), int(rows.seconds.max()))
+        if "responseMessage" not in self._columns and "threadName" in self._columns:
+            self._samples.containers += rows.count_containers()
         sub_results = self._sub_result_flags(rows)
         self._samples.sub_results += int(sub_results.sum())
         for is_transaction, selected in ((False, ~rows.transactions & ~sub_results), (True, rows.transactions)):
@@ -127,7 +129,8 @@ class JmeterTable:
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
             group, kind = divmod(key, kinds)
             code, second = divmod(group, rows.span)
-            label, response = rows.labels.names[code], rows.response_codes.names[kind]
+            label = rows.labels.names[code]
+            response = rows.response_codes.names[kind] if "responseCode" in self._columns else None
             self._samples.add_errors(label, rows.first + second, response, count, is_transaction=is_transaction)
 
 
@@ -184,6 +187,14 @@ class _Rows:
             for row in order[is_first].tolist()
             if (sample := last.get(self._threads.names[self._threads.codes[row]]))
         )
+
+    def count_containers(self) -> int:
+        """Return how many rows contain the one before of their thread, as those of transaction controllers do."""
+        order = self._by_thread()
+        threads, labels = self._threads.codes[order], self.labels.codes[order]
+        begins, ends = self.begins[order], self.ends[order]
+        is_around = (begins[1:] <= begins[:-1]) & (ends[:-1] <= ends[1:]) & (labels[1:] != labels[:-1])
+        return int((is_around & (threads[1:] == threads[:-1]) & (ends[:-1] - begins[1:] > MAX_JITTER_MS)).sum())
 
     def last_of_threads(self) -> dict[bytes, Sample]:
         """Return the last row of each thread."""

@@ -14,7 +14,7 @@ MS_PER_S = 1000
 ZONES = {"local": None, "UTC": timezone.utc}
 _TIME = (
     rb'^(?P<quote>")?(?P<first>\d{1,4})(?P<separator>[/.-])(?P<second>\d{1,2})(?P=separator)(?P<third>\d{2}|\d{4})[ T]'
-    rb"(?P<time>\d{1,2}:\d{2}:\d{2})(?:(?(quote)[.,:]|[.:])(?P<ms>\d{3}))?(?: ?(?P<zone>Z|[+-]\d{2}:?\d{2}))?"
+    rb"(?P<time>\d{1,2}:\d{2}:\d{2})(?:(?(quote)[.,:]|[.:])(?P<ms>\d{3}))?(?: ?(?P<zone>Z|[+-]\d{2}(?::?\d{2})?))?"
     rb'(?(quote)")(?=%s)'
 )
 YEAR_FIRST, MONTH_FIRST, DAY_FIRST = (0, 1, 2), (2, 0, 1), (2, 1, 0)
@@ -100,5 +100,5 @@ def _zone(text: bytes) -> tzinfo | None:
         return None
     if text == b"Z":
         return timezone.utc
-    offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    offset = timedelta(hours=int(text[1:3]), minutes=int(text[3:].lstrip(b":") or 0))
     return timezone(-offset if text.startswith(b"-") else offset)

@@ -193,6 +193,7 @@ def test_a_growing_file_without_a_header_or_with_formatted_times_is_read(name: s
         (("2023/11/14 22:13:20.000", "2023/11/14 22:13:21.987"), 1.987),
         (("2023-11-14T23:13:20.000+0100", "2023-11-14T22:13:20.500Z"), 0.5),
         (("2023-11-14 17:13:20 -05:00", "2023-11-14 22:13:22"), 2.0),
+        (("2023-11-14T23:13:20.000+01", "2023-11-14T22:13:20.500Z"), 0.5),
         (('"2023-11-14 22:13:20,000"', '"2023-11-14 22:13:21,001"'), 1.001),
         (("11/14/23 22:13:20", "11/14/23 22:13:21"), 1.0),
         (("14.11.2023 22:13:20", "14.11.2023 22:13:21"), 1.0),
@@ -405,3 +406,13 @@ def test_without_names_of_threads_only_renamed_sub_results_are_recognised(tmp_pa
     rows = ["1700000000000,50,a,200,true", "1700000000001,9,b,200,true", "1700000000000,50,c,200,true"]
     renamed = ["1700000000000,50,d,200,true", "1700000000001,9,d-0,200,true"]
     assert total(result_of(tmp_path / "file", "\n".join([HEADER, *rows, *renamed, ""]))) == 4
+
+
+def test_transaction_controllers_that_cannot_be_recognised_are_noted(tmp_path: Path) -> None:
+    rows = [(0, 20, "a"), (25, 20, "b"), (0, 45, "transaction"), (50, 20, "a"), (50, 21, "transaction"), (71, 2, "c")]
+    lines = "".join(f"{1_700_000_000_000 + begin},{elapsed},{label},t,false\n" for begin, elapsed, label in rows)
+    result = result_of(tmp_path / "file", f"timeStamp,elapsed,label,threadName,success\n{lines}")
+    (note,) = result.notes
+    assert note.startswith("2 samples counted that contain the one before of their thread")
+    # Without a response code, it is not known why they failed.
+    assert {kind for each in result.operations if each.summary for kind in each.summary.errors} == {""}
