@@ -18,7 +18,7 @@ from cli.runs.clients.isolated_read import read_isolated, read_limited
 from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
 from collector.clients import result_file
-from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
+from collector.clients.client_format import AmbiguousFormatError, ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientInterval, ClientResult, shifted
 from collector.clients.format_registry import choice_of, recognised_format
 from collector.clients.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
@@ -208,9 +208,12 @@ def _require_from_run(run: Run, path: Path) -> None:
 
 
 def _recognised(path: Path) -> str:
-    """Return the name of a file's format; "" if it is not recognised."""
+    """Return the name of a file's format; "" if it is not recognised. Prints if it has results of several formats."""
     try:
         return recognised_format(path).NAME if path.is_file() else ""
+    except AmbiguousFormatError as error:
+        note(f"{path}: not imported: {error}")
+        return ""
     except (ClientFormatError, OSError):
         return ""
 

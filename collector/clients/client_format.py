@@ -19,6 +19,10 @@ class ClientFormatError(ValueError):
     """A file is not a readable result; the message is one line without the path."""
 
 
+class AmbiguousFormatError(ClientFormatError):
+    """A file has results in several formats, or of several containers."""
+
+
 @dataclass(frozen=True)
 class CommandTimes:
     """When the load generator was started and when it ended, in seconds since the epoch on the run's clock.

@@ -4,12 +4,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import cast
 
 from collector.clients import formats
 from collector.clients.client_format import (
+    AmbiguousFormatError,
     ClientFormat,
     ClientFormatError,
     CommandTimes,
@@ -21,11 +22,19 @@ from collector.clients.client_format import (
 from collector.clients.client_result import ClientResult, with_joined_intervals
 from collector.clients.load_span import with_true_edges
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
-from collector.clients.parsing.plain_files import head_of, require_not_compressed, texts_in, unpacked, without_prefix
+from collector.clients.parsing.plain_files import (
+    further_texts,
+    head_of,
+    require_not_compressed,
+    texts_in,
+    unpacked,
+    without_prefix,
+)
 from collector.clients.sound_results import doubts, require_sound
 from collector.printable import one_line
 
 
+@cache
 def client_formats() -> Mapping[str, ClientFormat]:
     """Return all formats by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__) if not module.ispkg)
@@ -65,7 +74,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
     """
     notes: list[str] = []
     with unpacked(path, notes) as unpacked_path:
-        content = _content_of(head_of(unpacked_path), choice.format, partial(texts_in, unpacked_path))
+        content = _content_in(unpacked_path, choice.format)
         with without_prefix(unpacked_path, content.prefix, content.container, notes) as plain_path:
             if choice.options:
                 result = cast("FormatWithOptions", content.form).read(plain_path, times, choice.options)
@@ -79,7 +88,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
 
 def recognised_format(path: Path) -> ClientFormat:
     """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
-    return _content_of(head_of(path), "", partial(texts_in, path)).form
+    return _content_in(path, "").form
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,16 @@ class _Content:
     form: ClientFormat
     prefix: LogPrefix | None = None
     container: str = ""
+
+
+def _content_in(path: Path, name: str) -> _Content:
+    """Return what a file contains; the arguments and errors are as in `_content_of`."""
+    head = head_of(path)
+    if name or not head.strip() or _matching_formats(head) or log_prefix(head):
+        return _content_of(head, name, partial(texts_in, path))
+    # A result may follow other output; a format that begins with a file's first line does not recognise it there.
+    texts = (text for text in further_texts(path) if _matching_formats(f"-\n{text}"))
+    return _Content(_matching_format(f"-\n{next(texts, head)}"))
 
 
 def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[str, str]]) -> _Content:
@@ -104,7 +123,9 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
     found = {container: text for container, text in texts.items() if _matching_formats(text, name)}
     if len(found) > 1:
         names = one_line(", ".join(sorted(found)))[:200]
-        raise ClientFormatError(f"results of several containers: {names} (hint: write the log of each to its own file)")
+        raise AmbiguousFormatError(
+            f"results of several containers: {names} (hint: write the log of each to its own file)"
+        )
     for container, text in found.items():
         return _Content(_matching_format(text, name), prefix, container)
     if prefix and not name and not _matching_formats(head):
@@ -154,4 +175,4 @@ def _matching_format(head: str, name: str = "") -> ClientFormat:
     if not matching:
         raise ClientFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
     names = ", ".join(candidate.NAME for candidate in matching)
-    raise ClientFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")
+    raise AmbiguousFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

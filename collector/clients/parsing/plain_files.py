@@ -15,6 +15,8 @@ from collector.printable import count_text, one_line
 # The files may be large, and /tmp may be in memory.
 _DIRECTORY = os.environ.get("TMPDIR") or ("/var/tmp" if Path("/var/tmp").is_dir() else None)  # noqa: S108
 MAX_LINE_BYTES = 16 << 20
+# How much of the beginning and of the end of a command's output is searched for a result.
+MAX_SEARCHED_BYTES = 2 << 20
 # What a copy leaves free on its disk, which may also be Cassandra's.
 MIN_FREE_BYTES = 1 << 30
 
@@ -32,6 +34,22 @@ def head_of(path: Path) -> str:
                 if len(head) >= HEAD_BYTES:
                     break
     return head[:HEAD_BYTES].decode(errors="replace").removeprefix("\ufeff")
+
+
+def further_texts(path: Path) -> Iterator[str]:
+    """Yield parts of a file after that of `head_of`, from which results are recognised that follow other output.
+
+    Each begins with a line, and overlaps the one before. Of a long file, only the first parts and the last ones are
+    read. Raises OSError.
+    """
+    with path.open("rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        step = HEAD_BYTES // 2
+        first = range(step, min(length, MAX_SEARCHED_BYTES), step)
+        for begin in (*first, *range(max(first.stop, length - MAX_SEARCHED_BYTES), length, step)):
+            file.seek(begin)
+            file.readline(HEAD_BYTES)
+            yield file.read(HEAD_BYTES).decode(errors="replace")
 
 
 def require_not_compressed(head: bytes) -> None:

@@ -136,6 +136,17 @@ def test_a_commands_output_is_imported_if_no_file_has_a_result(
         assert imported.startswith(f"casstat: {folder}/command.log: wrk adds estimated latencies")
 
 
+def test_output_with_results_of_two_load_generators_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    output = folder / "command.log"
+    output.write_bytes(b"".join((LATTE.parent / name).read_bytes() for name in ("wrk-latency.log", "ab.log")))
+    import_after_run(folder, read_run(folder), [])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"casstat: {output}: not imported: ambiguous format: ab, wrk (hint: ")
+
+
 @pytest.mark.parametrize(("name", "reason"), [("other", "unknown format"), ("absent", "no such file")])
 def test_files_that_cannot_be_imported_do_not_prevent_the_import_of_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, reason: str
