@@ -1,7 +1,5 @@
 """Tables as TSV and CSV files, each with one header line."""
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,9 +11,11 @@ _TSV = str.maketrans(dict.fromkeys(_ENDS, " "))
 _UNSAFE = re.compile(f"[{_ENDS}]")
 # The characters that TSV replaces or CSV quotes.
 _SPECIAL = re.compile(f'[{_ENDS},"]')
+_EMPTY = '""'
+_QUOTED = re.compile('[,"\r\n]')
 
 CSV_LINE_END = "\r\n"
-"""The end of a line as `csv` writes it, which is that of RFC 4180."""
+"""The end of a line in RFC 4180."""
 Text = tuple[str, str]
 """The same rows as TSV and as CSV."""
 SUFFIXES = (".tsv", ".csv")
@@ -28,32 +28,24 @@ def header_text(header: Sequence[str]) -> Text:
 
 def rows_text(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Text:
     """Return the rows as TSV and as CSV, one line each; absent values become empty cells."""
-    tsv, out = io.StringIO(), io.StringIO()
-    writer = csv.writer(out)
-    for row in rows:
-        cells = _texts(header, row)
-        writer.writerow(cells)
-        tsv.write(_tsv(cells))
-        tsv.write("\n")
-    return tsv.getvalue(), out.getvalue()
+    texts = cells_texts(header, rows)
+    # The line of a single empty cell would be an empty one, which readers skip.
+    return "".join(f"{tsv}\n" for tsv, _ in texts), "".join(f"{line or _EMPTY}{CSV_LINE_END}" for _, line in texts)
 
 
 def cells_texts(header: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> list[Text]:
     """Return the cells of each row as TSV and as CSV, without the end of the line."""
-    out = io.StringIO()
-    writer = csv.writer(out)
     texts = []
     for row in rows:
         cells = _texts(header, row)
-        if not _SPECIAL.search("".join(cells)):
-            texts.append(("\t".join(cells), ",".join(cells)))
-            continue
-        # A row with a single empty cell would be quoted, so another cell is written and removed.
-        writer.writerow([*cells, ""])
-        texts.append((_tsv(cells), out.getvalue().removesuffix(f",{CSV_LINE_END}")))
-        out.seek(0)
-        out.truncate()
+        is_plain = not _SPECIAL.search("".join(cells))
+        texts.append(("\t".join(cells), ",".join(cells)) if is_plain else (_tsv(cells), ",".join(map(_quoted, cells))))
     return texts
+
+
+def _quoted(cell: str) -> str:
+    # Python's csv module refuses NUL before 3.11.
+    return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
 
 
 def _texts(header: Sequence[str], row: Mapping[str, Cell]) -> list[str]:

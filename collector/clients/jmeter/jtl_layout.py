@@ -44,7 +44,7 @@ def layout_of(first: bytes) -> Layout:
         width = len(_fields(text, delimiter))
         return Layout(b"", delimiter, (*FIRST_COLUMNS, *(f"column {number}" for number in range(9, width + 1))))
     match = _DELIMITER.match(text)
-    delimiter = match[1] if match and match[1].isascii() else ","
+    delimiter = match[1] if match and match[1].isascii() and match[1] != "\0" else ","
     return Layout(line, delimiter, tuple(_fields(text, delimiter)))
 
 
