@@ -155,7 +155,8 @@ def _program_problem(program: Path, node: LocalNode | None, user: int, *, is_nam
     is_detected = not is_named and node is not None and program == node.nodetool
     if os.geteuid() != 0 and not is_detected:
         return ""
-    return file_problem(program.absolute(), {0, os.geteuid(), user})
+    files = [program.absolute(), *(node.nodetool_files() if node is not None and is_detected else ())]
+    return next(filter(None, (file_problem(file, {0, os.geteuid(), user}) for file in files)), "")
 
 
 def _program_hint() -> str:

@@ -35,6 +35,8 @@ AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
 _JMX_PORT = re.compile(r"-D(?:cassandra\.jmx\.(?:local|remote)|com\.sun\.management\.jmxremote)\.port=(\d{1,5})")
 _CONFIG = re.compile(r"-Dcassandra\.config=(?:file:(?://)?)?(/.*)")
 _STORAGE = re.compile(r"-Dcassandra\.storagedir=(.*)")
+# What nodetool includes from the configuration folder.
+_INCLUDED = ("cassandra-env.sh", "jvm-clients.options", "jvm8-clients.options", "jvm11-clients.options")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 # The data_file_directories setting in cassandra.yaml, written as a block list or in brackets.
 _DIRECTORIES = re.compile(r"^data_file_directories:\s*(\[[^\]]*\]|(?:\s*\n\s*-\s*\S.*)+)", re.MULTILINE)
@@ -99,6 +101,17 @@ class LocalNode:
     def user(self) -> str:
         """The user's name, or the UID if it has no name on this machine."""
         return "unknown" if self.uid == UNKNOWN_ID else user_name(self.uid)
+
+    def nodetool_files(self) -> list[Path]:
+        """Return what the node's nodetool runs or loads: the scripts that it includes, the configuration and the jars.
+
+        A wildcard in the class path stands for the jars in its folder.
+        """
+        path = [entry.parent if entry.name == "*" else entry for entry in _class_path(self.command)]
+        scripts = [entry / name for entry in path for name in _INCLUDED if entry.suffix != ".jar"]
+        if self.nodetool:
+            scripts.append(self.nodetool.with_name("cassandra.in.sh"))
+        return [file for file in (*path, *scripts) if os.access(file, os.F_OK)]
 
     def is_running(self) -> bool:
         """Return whether this process is still running; a new process with the same PID does not count."""

@@ -115,7 +115,8 @@ def interface_with(address: str) -> str:
             except ValueError:
                 continue
             if own_address == target or (own_address.is_loopback and target.is_loopback):
-                return name
+                # The kernel's tables have no labels of addresses, such as eth0:1.
+                return name.partition(":")[0]
     return ""
 
 

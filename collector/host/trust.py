@@ -77,11 +77,20 @@ def _problem(path: Path, state: os.stat_result, users: Collection[int]) -> str:
     if stat.S_ISLNK(state.st_mode):
         # The mode of a link has no meaning.
         return ""
-    is_sticky_folder = stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_ISVTX
-    is_open = state.st_mode & stat.S_IWOTH or (
-        state.st_mode & stat.S_IWGRP and not _has_only_members(state.st_gid, users)
+    is_shared_by_group = state.st_mode & stat.S_IWGRP and (
+        _has_access_list(path) or not _has_only_members(state.st_gid, users)
     )
+    is_sticky_folder = stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_ISVTX
+    is_open = state.st_mode & stat.S_IWOTH or is_shared_by_group
     return f"other users can write to {path}" if is_open and not is_sticky_folder else ""
+
+
+def _has_access_list(path: Path) -> bool:
+    """Return whether a file has an access control list (acl(5)), whose limit the group's permissions then are."""
+    try:
+        return "system.posix_acl_access" in os.listxattr(path, follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _has_only_members(gid: int, users: Collection[int]) -> bool:

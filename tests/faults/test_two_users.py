@@ -68,6 +68,7 @@ def test_nodetool_runs_as_the_nodes_user_who_alone_reads_the_password(results: d
 
 def test_nodetool_that_others_can_replace_is_not_run(results: dict[str, Any]) -> None:
     assert "other users can write to" in results["programs"]["writable"]
+    assert "other users can write to" in results["programs"]["configuration"]
     assert "belongs to another user" in results["programs"]["foreign"]
-    for name in ("writable", "foreign"):
+    for name in ("writable", "configuration", "foreign"):
         assert "secret-of" not in results["programs"][name]

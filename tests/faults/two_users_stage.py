@@ -188,6 +188,9 @@ def programs(stage: Stage) -> dict[str, str]:
         conf.parent.chmod(0o777)
         results["writable"] = stage.casstat(*options) + stage.log.read_text()
         conf.parent.chmod(0o755)
+        conf.chmod(0o777)
+        results["configuration"] = stage.casstat(*options) + stage.log.read_text()
+        conf.chmod(0o755)
         os.chown(conf.parent / "bin", NOBODY.pw_uid + 1, -1)
         results["foreign"] = stage.casstat(*options) + stage.log.read_text()
     return results

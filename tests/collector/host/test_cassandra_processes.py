@@ -168,6 +168,16 @@ def test_a_packaged_nodetool_is_found_beside_its_jars(tmp_path: Path) -> None:
     assert node_with("-cp", class_path).nodetool == tool
 
 
+def test_what_nodetool_loads_is_known(tmp_path: Path) -> None:
+    tool = executable(tmp_path / "bin/nodetool")
+    for name in ("bin/cassandra.in.sh", "conf/cassandra-env.sh", "lib/a.jar"):
+        executable(tmp_path / name)
+    node = node_with("-cp", f"{tmp_path}/conf:{tmp_path}/lib/*:{tmp_path}/nosuch.jar")
+    assert node.nodetool == tool
+    loaded = {path.relative_to(tmp_path).as_posix() for path in node.nodetool_files()}
+    assert loaded == {"conf", "conf/cassandra-env.sh", "lib", "bin/cassandra.in.sh"}
+
+
 def test_a_file_that_is_not_executable_is_not_nodetool(tmp_path: Path) -> None:
     executable(tmp_path / "bin/nodetool").chmod(0o644)
     assert node_with("-cp", f"{tmp_path}/conf").nodetool is None

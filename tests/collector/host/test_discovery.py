@@ -3,6 +3,7 @@
 import os
 import socket
 from pathlib import Path, PosixPath
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -176,6 +177,12 @@ def test_the_interface_is_the_one_with_the_nodes_address() -> None:
 @pytest.mark.parametrize("address", ["", "no address", "192.0.2.77", "2001:db8::77"])
 def test_for_an_unknown_address_the_interface_of_the_default_route_is_used(address: str) -> None:
     assert interface_of(address, NET) == "eth0"
+
+
+def test_the_label_of_an_address_is_not_a_part_of_the_interfaces_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = SimpleNamespace(address="192.0.2.7")
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: {"eth0.100:vip": [address]})
+    assert interface_of("192.0.2.7", NET) == "eth0.100"
 
 
 def test_without_a_default_route_there_is_no_interface(tmp_path: Path) -> None:

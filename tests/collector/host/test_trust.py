@@ -200,6 +200,19 @@ def test_a_file_that_a_group_can_change_is_used_if_the_group_has_no_other_member
     assert (file_problem(tool, {0, os.geteuid()}) == "") == is_used
 
 
+def test_a_group_that_is_the_limit_of_an_access_list_has_other_members(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nodetool"
+    tool.touch(0o755)
+    tool.chmod(0o775)
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_mem=[]))
+    monkeypatch.setattr("pwd.getpwall", list)
+    assert file_problem(tool, {0, os.geteuid()}) == ""
+    monkeypatch.setattr("os.listxattr", lambda *_, **__: ["system.posix_acl_access"])
+    assert "other users can write to" in file_problem(tool, {0, os.geteuid()})
+
+
 def test_a_file_or_link_of_another_user_is_not_used(tmp_path: Path) -> None:
     tool = tmp_path / "nodetool"
     tool.touch(0o755)
