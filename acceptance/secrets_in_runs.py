@@ -37,6 +37,8 @@ cql://joe:{}@h:9042/ks https://joe:p@{}@h/ 'http://h/?n=1&token={}&api_key={}&si
 '{{"user":"joe","password":"{}","api_key":"{}"}}' '{{\\"token\\":\\"{}\\"}}' "{{'secret': '{}'}}"
 aws_secret_access_key={} AWS_SECRET_ACCESS_KEY={} 'CREATE ROLE joe WITH PASSWORD = '"'{}'" '<password>{}</password>'
 sh -c 'CQL_PASSWORD={} load --token {} | tee log; PASS="{} x" load' bash -lc "sh -c \\"load --secret '{}'\\""
+joe:{}@host:9042 "PlainTextAuthProvider('joe', '{}')" '<entry key="password">{}</entry>' '{{"passwords": ["{}"]}}'
+cqlsh -p '{} with spaces' sh -c 'echo {} | docker login --password-stdin' tlp-stress run x -P {}
 mysql -p{} sshpass -p {} cqlsh -p {} redis-cli -a {} nodetool -pw{} pin {}
 '-----BEGIN PRIVATE KEY-----
 {}
@@ -51,6 +53,8 @@ Connected to cql://joe:{}@h:9042
 {{"level":"info","token":"{}","nested":"{{\\"password\\":\\"{}\\"}}"}}
 Options{{user=joe, password={}, port=9042}}
 + load --db-password {} --n 3
++ cqlsh -u joe -p {}
+<property name="password" value="{}"/>
 GET http://h/?access_token={}&n=1 200
 pin {}
 -----BEGIN RSA PRIVATE KEY-----

@@ -15,6 +15,7 @@ from collector.runs.run_texts import MAX_TEXT_CHARS
 FILE = "marks.jsonl"
 MAX_LINE_BYTES = 16 << 10
 MAX_MARKS = 10_000
+MAX_READ_BYTES = 16 << 20
 
 
 def mark_text(text: str) -> str:
@@ -47,15 +48,21 @@ class MarksReader:
     def new_marks(self) -> list[RunMark]:
         """Return the marks since the last call; lines that are not marks are ignored."""
         try:
+            # Opening a named pipe would block.
+            if not self._path.is_file():
+                return []
             with self._path.open("rb") as file:
                 file.seek(self._position)
-                data = file.read()
+                data = file.read(MAX_READ_BYTES)
         except OSError:
             return []
-        complete, _, _ = data.rpartition(b"\n")
+        complete, _, rest = data.rpartition(b"\n")
+        if len(data) == MAX_READ_BYTES and not complete:
+            # An endless line is no mark.
+            complete, rest = data, b""
+        self._position += len(data) - len(rest)
         if not complete:
             return []
-        self._position += len(complete) + 1
         lines = map(self._redactor.data, complete.split(b"\n"))
         marks = [mark for line in lines if (mark := _mark_in(line)) is not None]
         marks = marks[: MAX_MARKS - len(self.marks)]

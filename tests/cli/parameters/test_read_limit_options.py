@@ -77,7 +77,9 @@ def test_all_commands_that_read_recordings_have_the_same_limits() -> None:
     for name in command_names():
         command = import_module(f"cli.commands.{name}").command
         for subcommand in (command, *getattr(command, "commands", {}).values()):
-            options = {option.name: (option.opts, option.default, getattr(option, "help", "")) for option in subcommand.params}
+            options = {
+                option.name: (option.opts, option.default, getattr(option, "help", "")) for option in subcommand.params
+            }
             if names <= options.keys():
                 with_limits[f"{name} {subcommand.callback.__name__}"] = {key: options[key] for key in names}
     expected = ("journal check", "journal info", "merge command", "plot command", "replay command", "ship command")

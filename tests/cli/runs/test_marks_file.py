@@ -1,8 +1,10 @@
 """Marks are read as they are added, despite unfinished and malformed lines."""
 
 import json
+import os
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +32,19 @@ def test_an_unfinished_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     with (tmp_path / FILE).open("a") as file:
         file.write(line[5:] + "\n")
     assert reader.new_marks() == [RunMark(1.0, "a")]
+
+
+def test_an_endless_line_is_skipped_without_reading_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.runs.marks_file.MAX_READ_BYTES", 100)
+    (tmp_path / FILE).write_bytes(b"x" * 250 + b"\n")
+    append_mark(tmp_path, "good", lambda: 1.0)
+    reader = MarksReader(tmp_path, Redactor())
+    assert [reader.new_marks() for _ in range(4)] == [[], [], [RunMark(1.0, "good")], []]
+
+
+def test_a_named_pipe_has_no_marks(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    assert MarksReader(tmp_path, Redactor()).new_marks() == []
 
 
 def test_malformed_lines_are_ignored(tmp_path: Path) -> None:
