@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
-from collector.clients.parsing.command_output import output_lines, placed, plain_text
+from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
+from collector.clients.parsing.command_output import last_run, only_total, plain_text
 from collector.clients.parsing.field_values import checked_length_s, stated_latency
 from collector.printable import count_text
 
@@ -30,22 +30,10 @@ def recognises(head: str) -> bool:
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
-    run, earlier = _Run(), -1
-    for line in output_lines(path):
-        if _BEGIN.match(line.text):
-            run, earlier = _Run(), earlier + 1
-        else:
-            run.add(line.text)
+    run, notes = last_run(path, NAME, _BEGIN.match, _Run)
     run.check()
-    try:
-        operation = Operation("", total=placed(run.total(), path, times))
-    except ValueError as error:
-        raise ClientFormatError(str(error)) from None
-    notes = run.notes()
-    if earlier > 0:
-        notes.append(f"{count_text(earlier, 'earlier run')} of ab ignored; only the last one is imported")
     stated = StatedTotals(attempted_per_s=run.values.get("Requests per second"))
-    return ClientResult(NAME, "ab", path.name, (operation,), True, tuple(notes), stated=(stated,))
+    return only_total((NAME, NAME), run.total, path, times, [*run.notes(), *notes], stated)
 
 
 class _Run:

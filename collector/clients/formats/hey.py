@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
-from collector.clients.parsing.command_output import output_lines, placed, plain_text
+from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
+from collector.clients.parsing.command_output import last_run, only_total, plain_text
 from collector.clients.parsing.field_values import checked_length_s, stated_latency
 from collector.clients.parsing.http_status import status_errors
 from collector.clients.parsing.labels import Labels
@@ -33,21 +33,10 @@ def recognises(head: str) -> bool:
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
-    run, earlier = _Run(), -1
-    for line in output_lines(path):
-        if line.text == SECTIONS[0]:
-            run, earlier = _Run(), earlier + 1
-        run.add(line.text)
+    run, notes = last_run(path, NAME, SECTIONS[0].__eq__, _Run)
     run.check()
-    try:
-        operation = Operation("", total=placed(run.total(), path, times))
-    except ValueError as error:
-        raise ClientFormatError(str(error)) from None
-    notes = run.notes()
-    if earlier > 0:
-        notes.append(f"{count_text(earlier, 'earlier run')} of hey ignored; only the last one is imported")
     stated = StatedTotals(attempted_per_s=run.rate_per_s)
-    return ClientResult(NAME, "hey", path.name, (operation,), True, tuple(notes), stated=(stated,))
+    return only_total((NAME, NAME), run.total, path, times, [*run.notes(), *notes], stated)
 
 
 class _Run:

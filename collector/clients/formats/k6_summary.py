@@ -14,9 +14,9 @@ from typing import Any
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import ClientInterval, ClientResult
 from collector.clients.k6_samples import GRPC, HTTP
-from collector.clients.parsing.command_output import placed, plain_text
+from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
 from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency
 from collector.clients.parsing.json_objects import json_objects
 from collector.printable import count_text, one_line
@@ -41,13 +41,11 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         if not summaries:
             raise ValueError("no metrics")
         summary = summaries[-1]
-        total = placed(summary.total(), path, times)
+        total = summary.total()
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
         raise ClientFormatError(f"not a usable summary of k6: {one_line(error)}") from None
-    notes = summary.notes()
-    if len(summaries) > 1:
-        notes.append(f"{count_text(len(summaries) - 1, 'earlier run')} of k6 ignored; only the last one is imported")
-    return ClientResult(NAME, "k6", path.name, (Operation("", total=total),), True, tuple(notes))
+    notes = [*summary.notes(), *earlier_runs(len(summaries) - 1, "k6")]
+    return only_total((NAME, "k6"), lambda: total, path, times, notes)
 
 
 @dataclass(frozen=True)

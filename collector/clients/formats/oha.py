@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
-from collector.clients.parsing.command_output import placed, plain_text
+from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
+from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
 from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency
 from collector.clients.parsing.http_status import status_errors
 from collector.clients.parsing.json_objects import json_objects
@@ -40,11 +40,8 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         total = report.total(is_response=CORRECTION in " ".join(times.words))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ClientFormatError(f"not oha's JSON: {one_line(error)}") from None
-    notes = report.notes()
-    if len(reports) > 1:
-        notes.append(f"{count_text(len(reports) - 1, 'earlier run')} of oha ignored; only the last one is imported")
-    operation = Operation("", total=placed(total, path, times))
-    return ClientResult(NAME, "oha", path.name, (operation,), True, tuple(notes), stated=(report.stated,))
+    notes = [*report.notes(), *earlier_runs(len(reports) - 1, NAME)]
+    return only_total((NAME, NAME), lambda: total, path, times, notes, report.stated)
 
 
 class _Report:

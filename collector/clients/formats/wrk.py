@@ -13,8 +13,8 @@ from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.parsing.command_output import last_line_s, output_lines, plain_text
+from collector.clients.client_result import ClientInterval, ClientResult
+from collector.clients.parsing.command_output import last_run, only_total, plain_text
 from collector.printable import count_text
 
 NAME = "wrk"
@@ -43,23 +43,10 @@ def recognises(head: str) -> bool:
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
-    run, earlier = _Run(), -1
-    for line in output_lines(path):
-        if _RUN.match(line.text):
-            run, earlier = _Run(), earlier + 1
-        elif earlier >= 0 and not run.add(line.text):
-            raise ClientFormatError(f"line {line.number}: not a line of wrk's output")
-    if earlier < 0:
-        raise ClientFormatError("not the output of wrk")
+    run, notes = last_run(path, NAME, _RUN.match, _Run)
     run.check()
-    notes = run.notes()
-    if earlier:
-        notes.append(f"{count_text(earlier, 'earlier run')} of wrk ignored; only the last one is imported")
-    tool = "wrk2" if run.is_wrk2 else "wrk"
-    end_s = last_line_s(path, times, run.length_s)
-    # Times are rounded, so the run may seem to begin before the command.
-    operation = Operation("", total=run.total(max(end_s - run.length_s, times.begin_s), end_s))
-    return ClientResult(NAME, tool, path.name, (operation,), estimated_clock=True, notes=tuple(notes))
+    tool = "wrk2" if run.is_wrk2 else NAME
+    return only_total((NAME, tool), run.total, path, times, [*run.notes(), *notes])
 
 
 class _Run:
@@ -76,18 +63,18 @@ class _Run:
         self._kind = ""
         self._stated_s: defaultdict[str, dict[float, float]] = defaultdict(dict)
 
-    def add(self, text: str) -> bool:
-        """Add a line; return false if it is damaged. Lines of other programs and of wrk's scripts are ignored.
+    def add(self, text: str) -> None:
+        """Add a line; those of other programs and of wrk's scripts are ignored. Raises ValueError if it is damaged.
 
         wrk prints its results in one piece, from the statistics of its threads to the rates.
         """
         self._has_begun |= bool(_RESULTS.match(text))
         if not self._has_begun or self._rate is not None:
             self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
-            return True
+            return
         if match := _DISTRIBUTION.fullmatch(text):
             self._begin_distribution(match["kind"])
-            return True
+            return
         for (begin, whole), take in (
             (_PERCENTILE, self._take_percentile),
             (_SPECTRUM, self._take_spectrum),
@@ -98,10 +85,10 @@ class _Run:
         ):
             if begin.match(text):
                 match = whole.fullmatch(text)
-                if match:
-                    take(*match.groups())
-                return match is not None
-        return True
+                if match is None:
+                    raise ValueError("not a line of wrk's output")
+                take(*match.groups())
+                return
 
     def _begin_distribution(self, kind: str) -> None:
         self.is_wrk2 |= "HdrHistogram" in kind
@@ -152,7 +139,8 @@ class _Run:
         """
         return self._errors["status"], 0 if self.is_wrk2 else self._errors["timeout"]
 
-    def total(self, begin_s: float, end_s: float) -> ClientInterval:
+    def total(self) -> ClientInterval:
+        """Return the total, whose times count from the beginning of the run."""
         requests = self.requests or 0
         status, timeout = self._failed_responses
         # As many as possible are counted as failed; each only once.
@@ -163,7 +151,7 @@ class _Run:
             errors["timeout"] = failed - status
         errors = {kind: count for kind, count in errors.items() if count}
         response, service = (self._latency(kind) if completed else None for kind in ("response", "service"))
-        return ClientInterval(begin_s, end_s, completed, errors, response, service)
+        return ClientInterval(0.0, self.length_s, completed, errors, response, service)
 
     def _latency(self, kind: str) -> Latency | None:
         return Latency(stated_s=self._stated_s[kind]) if self._stated_s.get(kind) else None

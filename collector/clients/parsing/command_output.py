@@ -1,16 +1,28 @@
 """The lines of a command's output, without terminal escapes, and when the output ended."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from collector.clients.client_format import CommandTimes
-from collector.clients.client_result import ClientInterval
+from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.printable import count_text
 
 MAX_LINE_BYTES = 1 << 16
 # Control sequences such as colours, operating system commands such as titles, and escapes of two characters.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_=>])")
+
+
+class PrintedRun(Protocol):
+    """What a load generator prints about a run when it ends."""
+
+    def add(self, text: str) -> None:
+        """Add a line; those of other programs are ignored. Raises ValueError if a line is damaged."""
+
+
+Run = TypeVar("Run", bound=PrintedRun)
 
 
 @dataclass(frozen=True)
@@ -53,3 +65,49 @@ def placed(total: ClientInterval, path: Path, times: CommandTimes) -> ClientInte
     end_s = last_line_s(path, times, total.end_s)
     # Times are rounded, so the run may seem to begin before the command.
     return replace(total, begin_s=max(end_s - total.end_s + total.begin_s, times.begin_s), end_s=end_s)
+
+
+def last_run(path: Path, tool: str, begins: Callable[[str], object], new: Callable[[], Run]) -> tuple[Run, list[str]]:
+    """Return the last run in a file, each of which begins with a line that `begins` accepts, and notes.
+
+    Raises ClientFormatError and OSError.
+    """
+    run, number = new(), 0
+    for line in output_lines(path):
+        if begins(line.text):
+            run, number = new(), number + 1
+        if number:
+            try:
+                run.add(line.text)
+            except ValueError as error:
+                raise ClientFormatError(f"line {line.number}: {error}") from None
+    if not number:
+        raise ClientFormatError(f"not the output of {tool}")
+    return run, earlier_runs(number - 1, tool)
+
+
+def earlier_runs(number: int, tool: str) -> list[str]:
+    """Return a note if a file has earlier runs of a load generator."""
+    return [f"{count_text(number, 'earlier run')} of {tool} ignored; only the last one is imported"] if number else []
+
+
+def only_total(
+    names: tuple[str, str],
+    total: Callable[[], ClientInterval],
+    path: Path,
+    times: CommandTimes,
+    notes: Sequence[str],
+    *stated: StatedTotals,
+) -> ClientResult:
+    """Return the result of a run of which only a total is known; see `placed`.
+
+    names  those of the format and of the load generator.
+    total  returns the total, and raises ValueError if it is impossible.
+
+    Raises ClientFormatError.
+    """
+    try:
+        operation = Operation("", total=placed(total(), path, times))
+    except ValueError as error:
+        raise ClientFormatError(str(error)) from None
+    return ClientResult(*names, path.name, (operation,), estimated_clock=True, notes=tuple(notes), stated=stated)
