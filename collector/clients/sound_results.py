@@ -36,7 +36,10 @@ def _require_values(interval: ClientInterval) -> None:
         raise ClientFormatError(f"invalid time range: {interval.begin_s:.3f} s to {interval.end_s:.3f} s")
     if min(interval.completed, *interval.errors.values(), 0) < 0:
         raise ClientFormatError(f"negative number of operations at {interval.begin_s:.3f} s")
-    latencies = [latency.counts for latency in (interval.response, interval.service) if latency and latency.counts]
+    known = [latency for latency in (interval.response, interval.service) if latency]
+    if not all(0 <= value_s < MAX_TIME_S for latency in known for value_s in latency.stated_s.values()):
+        raise ClientFormatError(f"impossible latency at {interval.begin_s:.3f} s")
+    latencies = [latency.counts for latency in known if latency.counts]
     if max(interval.completed, *interval.errors.values(), *map(max, latencies), 0) > MAX_NUMBER:
         raise ClientFormatError(f"impossible number of operations or latency at {interval.begin_s:.3f} s")
     if any(sum(counts.values()) > MAX_NUMBER for counts in latencies):

@@ -7,15 +7,15 @@ which the settings state.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientResult, Operation
-from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines, plain_text
+from collector.clients.client_result import ClientResult
+from collector.clients.parsing.command_output import OutputLine, plain_text
 from collector.clients.parsing.labels import label_of
-from collector.clients.parsing.printed_rows import PrintedRow, interval_of, intervals_of, last_part, stated_latency_s
-from collector.printable import count_text
+from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
 
 NAME = "cql-stress"
 MS = 1e-3
@@ -42,15 +42,12 @@ def recognises(head: str) -> bool:
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
     log = _Log()
-    for line in output_lines(path):
-        try:
-            log.add(line)
-        except ValueError as error:
-            raise ClientFormatError(f"line {line.number}: {error}") from None
+    read_output(path, log.add)
     run = log.run
     if run is None or not (run.rows or run.results):
         raise ClientFormatError("the last run has no rows")
-    return ClientResult(NAME, NAME, path.name, (_operation(run, path, times),), True, tuple(log.notes()))
+    operation = operation_of(run.name, run.rows, run.total, path, times)
+    return ClientResult(NAME, NAME, path.name, (operation,), True, tuple(log.notes()))
 
 
 @dataclass
@@ -79,6 +76,22 @@ class _Run:
             seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
             exact_s = min(max(exact_s, seconds), seconds + 1.0)
         return max(rows_s, exact_s)
+
+    def total(self) -> PrintedRow | None:
+        """Return what the results state; None if they are missing. Raises ValueError."""
+        operations, failed = self.count("Total operations"), self.count("Total errors") or 0
+        if operations is None:
+            return None
+        stated_s = {
+            percentage: stated_latency_s(float(text), MS)
+            for label, percentage in _LATENCIES.items()
+            if (text := self.results.get(label, "NaN")) not in ("NaN", "inf")
+        }
+        return PrintedRow(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
+
+    def by_kind(self, stated_s: Mapping[float, float]) -> tuple[Mapping[float, float], Mapping[float, float]]:
+        """Return percentiles as those of response and of service times, one of which is empty."""
+        return (stated_s, {}) if self.is_fixed else ({}, stated_s)
 
 
 class _Log:
@@ -132,35 +145,9 @@ class _Log:
             for column, percentage in _PERCENTAGES.items()
             if column in values and count > failed
         }
-        response_s, service_s = (stated_s, {}) if run.is_fixed else ({}, stated_s)
-        run.rows.append(PrintedRow(float(values["time"]), count - failed, {"": failed}, response_s, service_s))
+        run.rows.append(PrintedRow(float(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
         run.operations += count
 
     def notes(self) -> list[str]:
-        notes = []
-        if self._earlier:
-            notes.append(f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported")
-        if self.run and not self.run.results:
-            notes.append("the totals of the run are missing (hint: cql-stress prints them when it ends)")
-        if self._is_cut:
-            notes.append("the output ends in the middle of a line; if that line is a row or a result, it is ignored")
-        return notes
-
-
-def _operation(run: _Run, path: Path, times: CommandTimes) -> Operation:
-    length_s = run.length_s
-    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
-    operations, failed = run.count("Total operations"), run.count("Total errors") or 0
-    if operations is None:
-        return Operation(run.name, intervals_of(run.rows, begin_s))
-    if failed > operations:
-        raise ClientFormatError("more failed operations than operations")
-    stated_s = {
-        percentage: stated_latency_s(float(text), MS)
-        for label, percentage in _LATENCIES.items()
-        if (text := run.results.get(label, "NaN")) not in ("NaN", "inf")
-    }
-    response_s, service_s = (stated_s, {}) if run.is_fixed else ({}, stated_s)
-    total = PrintedRow(length_s, operations - failed, {"": failed}, response_s, service_s)
-    rows = [*run.rows, *last_part(run.rows, length_s, operations - failed, failed)]
-    return Operation(run.name, intervals_of(rows, begin_s), interval_of(total, begin_s, begin_s + length_s))
+        has_totals = bool(self.run and self.run.results)
+        return run_notes(NAME, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientResult, Operation
-from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines, plain_text
+from collector.clients.client_result import ClientResult
+from collector.clients.parsing.command_output import OutputLine, plain_text
 from collector.clients.parsing.labels import label_of
-from collector.clients.parsing.printed_rows import PrintedRow, interval_of, intervals_of, last_part, stated_latency_s
-from collector.printable import count_text
+from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
 
-NAME = "latte-log"
+NAME, TOOL = "latte-log", "latte"
 MS = 1e-3
 _SECTION = re.compile(r"(?P<title>\S.{0,150}?) +[=\u2550]{10,}")
 _LATENCIES = re.compile(r"CYCLE LATENCY for (?P<name>.+?) \[ms\]")
@@ -41,15 +40,14 @@ def recognises(head: str) -> bool:
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
     log = _Log()
-    for line in output_lines(path):
-        try:
-            log.add(line)
-        except ValueError as error:
-            raise ClientFormatError(f"line {line.number}: {error}") from None
+    read_output(path, log.add)
     run = log.run
     if not (run.rows or "Cycles" in run.results):
         raise ClientFormatError("the last run has no rows")
-    return ClientResult(NAME, "latte", path.name, (_operation(run, path, times),), True, tuple(log.notes()))
+    names = list(run.stated_s)
+    name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
+    operation = operation_of(name, run.rows, run.total, path, times)
+    return ClientResult(NAME, TOOL, path.name, (operation,), True, tuple(log.notes()))
 
 
 @dataclass
@@ -76,6 +74,14 @@ class _Run:
             if cycles > failed and text not in ("NaN", "inf")
         }
         self.rows.append(PrintedRow(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
+
+    def total(self) -> PrintedRow | None:
+        """Return what the summary states; None if it is missing."""
+        if "Cycles" not in self.results:
+            return None
+        length_s, cycles, failed = (self.results.get(label, 0.0) for label in ("Elapsed time", "Cycles", "Errors"))
+        stated_s = next(iter(self.stated_s.values())) if len(self.stated_s) == 1 else {}
+        return PrintedRow(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
 
 
 class _Log:
@@ -130,36 +136,16 @@ class _Log:
         return float(numbers[1] if self._is_compared and len(numbers) > 1 else numbers[0])
 
     def notes(self) -> list[str]:
-        run, notes = self.run, []
-        if self._earlier:
-            notes.append(f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported")
-        if "Cycles" not in run.results:
-            notes.append("the totals of the run are missing (hint: latte prints them when it ends)")
+        run = self.run
+        has_totals = "Cycles" in run.results
+        notes = run_notes(TOOL, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)
         if run.results.get("Errors") or any(row.errors.get("") for row in run.rows):
             notes.append(
                 "the latencies include those of failed cycles, and some versions of latte print the failed cycles of "
                 "one thread only (hint: import its JSON report)"
             )
-        if self._is_cut:
-            notes.append("the output ends in the middle of a line, which is ignored")
         return notes
 
 
 def _percentage(label: str) -> float:
     return _LIMITS[label] if label in _LIMITS else float(label)
-
-
-def _operation(run: _Run, path: Path, times: CommandTimes) -> Operation:
-    length_s = max(run.results.get("Elapsed time", 0.0), run.rows[-1].end_s if run.rows else 0.0)
-    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
-    names = list(run.stated_s)
-    name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
-    if "Cycles" not in run.results:
-        return Operation(name, intervals_of(run.rows, begin_s))
-    cycles, failed = (int(run.results.get(label, 0.0)) for label in ("Cycles", "Errors"))
-    if failed > cycles:
-        raise ClientFormatError("more failed cycles than cycles")
-    stated_s = run.stated_s[names[0]] if len(names) == 1 else {}
-    total = PrintedRow(length_s, cycles - failed, {"": failed}, {}, stated_s)
-    rows = [*run.rows, *last_part(run.rows, length_s, cycles - failed, failed)] if run.rows else []
-    return Operation(name, intervals_of(rows, begin_s), interval_of(total, begin_s, begin_s + length_s))

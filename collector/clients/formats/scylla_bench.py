@@ -13,18 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
-from collector.clients.client_result import ClientResult, Operation
-from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines, plain_text
+from collector.clients.client_result import ClientResult
+from collector.clients.parsing.command_output import OutputLine, plain_text
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import (
     PrintedRow,
     go_duration_s,
-    interval_of,
-    intervals_of,
-    last_part,
+    operation_of,
+    read_output,
+    run_notes,
     stated_latency_s,
 )
-from collector.printable import count_text
 
 NAME = "scylla-bench"
 _HEADER = re.compile(r" *time +(?:ops|operations)/s +rows/s +errors(?: +max .*)?")
@@ -52,17 +51,16 @@ def recognises(head: str) -> bool:
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
     log = _Log()
-    for line in output_lines(path):
-        try:
-            log.add(line)
-        except ValueError as error:
-            raise ClientFormatError(f"line {line.number}: {error}") from None
+    read_output(path, log.add)
     run = log.run
     if run is None or not (run.rows or run.completed is not None):
         raise ClientFormatError("the last run has no rows")
     tool = "cql-stress" if run.counts_failed else NAME
-    operation = _operation(run, path, times)
-    return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes()))
+    rows = run.rows
+    if run.has_fixed_rows(" ".join(times.words)):
+        rows = [PrintedRow(row.end_s, row.completed, row.errors, row.service_s) for row in rows]
+    operation = operation_of(run.name, rows, run.total, path, times)
+    return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes(tool)))
 
 
 @dataclass
@@ -112,6 +110,14 @@ class _Run:
         if not (self.counts_failed and label == "99.9th"):
             percentage = _PERCENTAGES[re.sub(r"(?<=\d)h", "th", label)]
             self.stated_s.setdefault(kind, {})[percentage] = stated_latency_s(go_duration_s(value))
+
+    def total(self) -> PrintedRow | None:
+        """Return what the results state; None if they are missing."""
+        if self.completed is None:
+            return None
+        fixed_s, raw_s = (self.stated_s.get(kind, {}) for kind in ("c-o fixed", "raw"))
+        completed = self.completed - self.failed * self.counts_failed
+        return PrintedRow(self.length_s, completed, {"": self.failed}, fixed_s, raw_s)
 
     def has_fixed_rows(self, command: str) -> bool:
         """Return whether the latencies of rows are response times: as stated, or since they exceed the raw maximum."""
@@ -170,32 +176,10 @@ class _Log:
         elif self._kind and (match := _PERCENTILE.fullmatch(line.text)):
             run.add_percentile(self._kind, match["label"], match["value"])
 
-    def notes(self) -> list[str]:
-        notes = []
-        if self._earlier:
-            notes.append(f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported")
+    def notes(self, tool: str) -> list[str]:
         run = self.run
-        if run and run.completed is None:
-            notes.append("the totals of the run are missing (hint: scylla-bench prints them when it ends)")
+        has_totals = run is not None and run.completed is not None
+        notes = run_notes(tool, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)
         if run and not run.counts_failed and any(row.errors.get("") for row in run.rows):
             notes.append("the latencies include those of operations that timed out")
-        if self._is_cut:
-            notes.append("the output ends in the middle of a line, which is ignored")
         return notes
-
-
-def _operation(run: _Run, path: Path, times: CommandTimes) -> Operation:
-    length_s = max(run.length_s, run.rows[-1].end_s if run.rows else 0.0)
-    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
-    rows = run.rows
-    if run.has_fixed_rows(" ".join(times.words)):
-        rows = [PrintedRow(row.end_s, row.completed, row.errors, row.service_s) for row in rows]
-    if run.completed is None:
-        return Operation(run.name, intervals_of(rows, begin_s))
-    completed = run.completed - run.failed * run.counts_failed
-    if completed < 0:
-        raise ClientFormatError("more failed operations than operations")
-    fixed_s, raw_s = (run.stated_s.get(kind, {}) for kind in ("c-o fixed", "raw"))
-    total = PrintedRow(length_s, completed, {"": run.failed}, fixed_s, raw_s)
-    rows = [*rows, *last_part(rows, length_s, completed, run.failed)]
-    return Operation(run.name, intervals_of(rows, begin_s), interval_of(total, begin_s, begin_s + length_s))

@@ -1,13 +1,15 @@
 """The rows that a load generator prints at the end of each interval, and how they become intervals."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError
+from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import NS_PER_S, Latency
-from collector.clients.client_result import ClientInterval
+from collector.clients.client_result import ClientInterval, Operation
+from collector.clients.parsing.command_output import OutputLine, earlier_runs, last_line_s, output_lines
 from collector.clients.parsing.field_values import MAX_LATENCY_NS
 
 MAX_LATENCY_S = MAX_LATENCY_NS / NS_PER_S
@@ -32,6 +34,53 @@ class PrintedRow:
     errors: Mapping[str, int] = field(default_factory=dict)
     response_s: Mapping[float, float] = field(default_factory=dict)
     service_s: Mapping[float, float] = field(default_factory=dict)
+
+
+def read_output(path: Path, add: Callable[[OutputLine], None]) -> None:
+    """Pass each line of a command's output to `add`, which raises ValueError if it is damaged.
+
+    Raises ClientFormatError, which names the line, and OSError.
+    """
+    for line in output_lines(path):
+        try:
+            add(line)
+        except ValueError as error:
+            raise ClientFormatError(f"line {line.number}: {error}") from None
+
+
+def run_notes(tool: str, *, earlier: int, has_totals: bool, is_cut: bool) -> list[str]:
+    """Return notes about a run: how many runs precede it, and what the end of the output lacks."""
+    notes = earlier_runs(earlier, tool)
+    if not has_totals:
+        notes.append(f"the totals of the run are missing (hint: {tool} prints them when it ends)")
+    if is_cut:
+        notes.append("the output ends in the middle of a line; if that line is a row or a result, it is ignored")
+    return notes
+
+
+def operation_of(
+    name: str, rows: Sequence[PrintedRow], read_total: Callable[[], PrintedRow | None], path: Path, times: CommandTimes
+) -> Operation:
+    """Return the operation of a run, which is placed so that its end is that of the output in a file.
+
+    read_total  returns what the run's results state, with the run's duration as `end_s`; None if they are missing.
+                Raises ValueError if a number is impossible.
+
+    Raises ClientFormatError and OSError.
+    """
+    try:
+        total = read_total()
+    except ValueError as error:
+        raise ClientFormatError(str(error)) from None
+    length_s = max(total.end_s if total else 0.0, rows[-1].end_s if rows else 0.0)
+    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
+    if total is None:
+        return Operation(name, intervals_of(rows, begin_s))
+    if total.completed < 0:
+        raise ClientFormatError("more failed operations than operations")
+    # Without rows, the latencies are known only of the whole run.
+    whole = [*rows, *last_part(rows, length_s, total.completed, sum(total.errors.values()))] if rows else []
+    return Operation(name, intervals_of(whole, begin_s), interval_of(total, begin_s, begin_s + length_s))
 
 
 def intervals_of(rows: Sequence[PrintedRow], begin_s: float) -> tuple[ClientInterval, ...]:

@@ -96,6 +96,7 @@ def test_totals_that_contradict_the_rows_have_a_note(tmp_path: Path) -> None:
         ("     1.4,     1.2", "     x.4,     1.2", "line 18: malformed row"),
         ("    3.0,      0", "    0.5,      0", "follows"),
         ("     4.0,     5.4", "999999999999.0,     5.4", "not a latency"),
+        ("Latency max               :    6.4", "Latency max               :    999999999999.4", "not a latency"),
         ("Total errors              :          9", "Total errors              :      99999", "more failed"),
     ],
 )

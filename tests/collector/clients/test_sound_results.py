@@ -72,6 +72,13 @@ def test_a_latte_report_with_impossible_values_is_an_error(
 HOSTILE = "\x1b]52;c;x\x07\u202e<b>" + "x" * 200
 
 
+def test_a_stated_latency_that_is_impossible_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "wrk.log"
+    path.write_text((CAPTURES / "wrk-status.log").read_text().replace("127.00us", "999999999999.00h"))
+    with pytest.raises(ClientFormatError, match="impossible latency"):
+        sound(path)
+
+
 def test_hostile_names_are_short_and_printable(tmp_path: Path) -> None:
     latte = of_latte(
         tmp_path / "latte.json", lambda result: result.update(cycle_latency_by_fn={HOSTILE: result["cycle_latency"]})
