@@ -1,12 +1,12 @@
 """CSV files of hey and oha: one row per response, with times in seconds since the run began."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import NS_PER_S
-from collector.clients.client_result import Operation
+from collector.clients.client_result import ClientResult
 from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
 from collector.clients.parsing.command_output import last_line_s, plain_text
 from collector.clients.parsing.field_values import latency_ns
@@ -18,42 +18,48 @@ MAX_LENGTH_S = 14 * SECONDS_PER_DAY
 
 
 @dataclass(frozen=True)
-class ResponseColumns:
-    """The header of a file, and the columns with a request's begin, its duration and the status of its response."""
+class ResponseFile:
+    """A format: its name, the load generator, the header, and the columns of a row.
 
+    begin, duration, status  the columns with a request's begin, its duration and the status of its response.
+    """
+
+    format: str
+    tool: str
     header: str
     begin: str
     duration: str
     status: str
 
-    def begin_in(self, head: str) -> bool:
+    def recognises(self, head: str) -> bool:
         """Return whether a line of a text is the header."""
         return self.header in plain_text(head).splitlines()
 
+    def read(self, path: Path, times: CommandTimes, note: Callable[[int], str]) -> ClientResult:
+        """Read a file; `note` returns what is missing in a file with a number of rows.
 
-def read_responses(
-    path: Path, times: CommandTimes, columns: ResponseColumns
-) -> tuple[tuple[Operation, ...], int, list[str]]:
-    """Return the operations of a file, the number of its rows, and notes. Raises ClientFormatError and OSError."""
-    rows = _Rows(columns)
-    notes = read_lines(path, rows.add)
-    if not rows.ends:
-        raise ClientFormatError("no rows")
-    length_s = max(end_s for end_s, _, _ in rows.ends)
-    begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
-    operation_times = OperationTimes()
-    for end_s, duration_ns, status in rows.ends:
-        if status >= FIRST_ERROR:
-            operation_times.add_error("", begin_s + end_s, f"status {status}")
-        else:
-            operation_times.add("", begin_s + end_s, duration_ns)
-    return operation_times.operations(), len(rows.ends), notes
+        Raises ClientFormatError and OSError.
+        """
+        rows = _Rows(self)
+        notes = read_lines(path, rows.add)
+        if not rows.ends:
+            raise ClientFormatError("no rows")
+        length_s = max(end_s for end_s, _, _ in rows.ends)
+        begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
+        operation_times = OperationTimes()
+        for end_s, duration_ns, status in rows.ends:
+            if status >= FIRST_ERROR:
+                operation_times.add_error("", begin_s + end_s, f"status {status}")
+            else:
+                operation_times.add("", begin_s + end_s, duration_ns)
+        all_notes = (*notes, note(len(rows.ends)))
+        return ClientResult(self.format, self.tool, path.name, operation_times.operations(), True, all_notes)
 
 
 class _Rows:
     """The rows of a file, each with its end in seconds, its duration in nanoseconds, and its status."""
 
-    def __init__(self, columns: ResponseColumns) -> None:
+    def __init__(self, columns: ResponseFile) -> None:
         self.ends: list[tuple[float, int, int]] = []
         self._has_begun = False
         self._header = columns.header

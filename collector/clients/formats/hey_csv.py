@@ -4,27 +4,26 @@ from pathlib import Path
 
 from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.response_rows import ResponseColumns, read_responses
+from collector.clients.response_rows import ResponseFile
 
 NAME = "hey-csv"
 MAX_ROWS = 1_000_000
-COLUMNS = ResponseColumns(
+FILE = ResponseFile(
+    NAME,
+    "hey",
     "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset",
     begin="offset",
     duration="response-time",
     status="status-code",
 )
-
-
-def recognises(head: str) -> bool:
-    return COLUMNS.begin_in(head)
+recognises = FILE.recognises
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
-    operations, rows, notes = read_responses(path, times, COLUMNS)
-    notes.append(
-        f"hey writes {MAX_ROWS:,} rows at most; further responses are missing (hint: use what hey prints without -o)"
-        if rows >= MAX_ROWS
-        else "requests without a response are not in the file (hint: hey prints them without -o)"
-    )
-    return ClientResult(NAME, "hey", path.name, operations, estimated_clock=True, notes=tuple(notes))
+    return FILE.read(path, times, _note)
+
+
+def _note(rows: int) -> str:
+    if rows >= MAX_ROWS:
+        return f"hey writes {MAX_ROWS:,} rows at most; others are missing (hint: use what hey prints without -o)"
+    return "requests without a response are not in the file (hint: hey prints them without -o)"

@@ -4,22 +4,20 @@ from pathlib import Path
 
 from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.response_rows import ResponseColumns, read_responses
+from collector.clients.response_rows import ResponseFile
 
 NAME = "oha-csv"
-COLUMNS = ResponseColumns(
+NOTE = "requests without a response are not in the file (hint: oha's JSON has them)"
+FILE = ResponseFile(
+    NAME,
+    "oha",
     "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status",
     begin="request-start",
     duration="request-duration",
     status="status",
 )
-
-
-def recognises(head: str) -> bool:
-    return COLUMNS.begin_in(head)
+recognises = FILE.recognises
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
-    operations, _, notes = read_responses(path, times, COLUMNS)
-    notes.append("requests without a response are not in the file (hint: oha's JSON has them)")
-    return ClientResult(NAME, "oha", path.name, operations, estimated_clock=True, notes=tuple(notes))
+    return FILE.read(path, times, lambda rows: NOTE)
