@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -69,6 +69,40 @@ def latte() -> str:
         subprocess.run([cargo, "install", "latte-cli", "--version", LATTE, "--root", folder], check=True)
         program_path = str(folder / "bin" / "latte")
     return program_path
+
+
+def loaded_workload(folder: Path, text: str = WORKLOAD) -> Path:
+    """Create the table and the rows of a workload of latte; return its path."""
+    workload = folder / "workload.rn"
+    workload.write_text(text)
+    for step in ("schema", "load"):
+        # latte writes its log to the working directory.
+        subprocess.run([latte(), step, workload, PLAN.address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return workload
+
+
+@contextmanager
+def running_cluster() -> Iterator[tuple[Path, list[Node]]]:
+    """Run the nodes with their agents; provide an empty directory and the nodes."""
+    # A shell may start a background job with SIGINT ignored, and the recorder would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with TemporaryDirectory() as name, cluster(Path(name)) as nodes:
+        yield Path(name), nodes
+
+
+def status_of(runs: Mapping[str, Callable[[], Iterator[str]]], ended: Callable[[str], object] = str) -> int:
+    """Perform the runs that the arguments name, or all; print what each yields as wrong; return the exit status.
+
+    `ended` is called after each run with its name.
+    """
+    status = 0
+    for name in sys.argv[1:] or runs:
+        print(name, flush=True)
+        for problem in runs[name]():
+            print(f"  DEFECT: {problem}", flush=True)
+            status = 1
+        ended(name)
+    return status
 
 
 @contextmanager
@@ -144,20 +178,13 @@ def imported_reads(run_folder: Path) -> int:
 
 def main() -> int:
     """Record the runs; return the exit status."""
-    # A shell may start a background job with SIGINT ignored, and the recorder would inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     generator, status = latte(), 0
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        nodes = stack.enter_context(cluster(folder))
+        folder, nodes = stack.enter_context(running_cluster())
         server = stack.enter_context(ssh_server(folder / "ssh", {}))
         os.environ["PATH"] = server.path
-        workload, address = folder / "workload.rn", PLAN.address
-        workload.write_text(WORKLOAD)
-        for step in ("schema", "load"):
-            # latte writes its log to the working directory.
-            subprocess.run([generator, step, workload, address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        run_latte = [generator, "run", str(workload), address, "--rate", str(RATE), "--duration", f"{DURATION_S}s"]
+        workload = loaded_workload(folder)
+        run_latte = [generator, "run", str(workload), PLAN.address, "--rate", str(RATE), "--duration", f"{DURATION_S}s"]
         command = [*run_latte, "--quiet", "--tag", "{host}", "--output", "result-{index}.json"]
         for name in ("undisturbed", "outage", "ctrl-c"):
             print(name)

@@ -13,21 +13,20 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from math import ceil, pi, sqrt
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from cassandra.cluster import Cluster
 
 from acceptance import http_front_end, vegeta
-from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from acceptance.client_hosts import PLAN, latte, loaded_workload, running_cluster, status_of
 from cli.runs.client_results import results_in
 from collector.clients.client_result import ClientInterval
 from collector.clients.formats.wrk import UNITS_S
@@ -215,36 +214,22 @@ def vegeta_run(folder: Path) -> Iterator[str]:
     yield from disagreements(run, {"client": "read"})
 
 
-RUNS: dict[str, Callable[[Path], Iterator[str]]] = {
-    "latte": latte_run,
-    "jmeter": jmeter_run,
-    "wrk": wrk_run,
-    "vegeta": vegeta_run,
-}
+RUNS = {"latte": latte_run, "jmeter": jmeter_run, "wrk": wrk_run, "vegeta": vegeta_run}
 OUTPUTS = {"latte": "latte.json", "jmeter": "jmeter.jtl", "wrk": "wrk/command.log", "vegeta": "vegeta.csv"}
+
+
+def copy_output(folder: Path, name: str) -> None:
+    """Copy a run and its load generator's output to the directory CAPTURES, if it is set."""
+    if captures := os.environ.get("CAPTURES"):
+        shutil.copyfile(folder / OUTPUTS[name], Path(captures) / f"{name}{Path(OUTPUTS[name]).suffix}")
+        shutil.copytree(folder / name, Path(captures) / name)
 
 
 def main() -> int:
     """Record the runs; return the exit status."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 0
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        stack.enter_context(cluster(folder))
-        workload = folder / "workload.rn"
-        workload.write_text(WORKLOAD)
-        for step in ("schema", "load"):
-            subprocess.run([latte(), step, workload, PLAN.address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        for name in sys.argv[1:] or RUNS:
-            print(name, flush=True)
-            problems = list(RUNS[name](folder))
-            for problem in problems:
-                print(f"  DEFECT: {problem}", flush=True)
-            status |= bool(problems)
-            if captures := os.environ.get("CAPTURES"):
-                shutil.copyfile(folder / OUTPUTS[name], Path(captures) / f"{name}{Path(OUTPUTS[name]).suffix}")
-                shutil.copytree(folder / name, Path(captures) / name)
-    return status
+    with running_cluster() as (folder, _):
+        loaded_workload(folder)
+        return status_of({name: partial(run, folder) for name, run in RUNS.items()}, partial(copy_output, folder))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Literal
 
 from playwright.sync_api import sync_playwright
 
-from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from acceptance.client_hosts import PLAN, cluster, latte, loaded_workload
 from tests.real.programs import program
 
 RATES, DURATION_S = (500, 2000), 30
@@ -24,10 +24,7 @@ WIDTHS_PX = {"wide": 1400, "narrow": 400}
 
 def record(folder: Path) -> Path:
     """Record a run with a phase for each rate; return its report."""
-    workload, script = folder / "workload.rn", folder / "load.sh"
-    workload.write_text(WORKLOAD)
-    for step in ("schema", "load"):
-        subprocess.run([latte(), step, workload, PLAN.address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    workload, script = loaded_workload(folder), folder / "load.sh"
     lines = []
     for rate in RATES:
         lines += [

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte, loaded_workload
 from cli.demo.demo_node import Node
 from cli.runs.run_saturation import saturation_of
 from collector.runs.run_file import read_run
@@ -175,13 +175,9 @@ def named(folder: Path, scenario: Scenario, nodes: Sequence[Node], workload: Pat
 
 def load(folder: Path) -> Path:
     """Create the schema and load the data; return the path of the workload."""
-    workload = folder / "workload.rn"
     begin, _, rest = WORKLOAD.partition("pub async fn prepare")
     schema = begin.rstrip().removesuffix("}") + SCHEMA + "}\n"
-    workload.write_text(schema + FUNCTIONS + rest.partition("}\n")[2])
-    for step in ("schema", "load"):
-        subprocess.run([latte(), step, workload, PLAN.address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return workload
+    return loaded_workload(folder, schema + FUNCTIONS + rest.partition("}\n")[2])
 
 
 def warm_up(nodes: Sequence[Node], workload: Path) -> None:

@@ -12,20 +12,18 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Cluster
 from cassandra.concurrent import execute_concurrent_with_args
 
-from acceptance.client_hosts import PLAN, cluster
+from acceptance.client_hosts import PLAN, running_cluster, status_of
 from acceptance.http_front_end import MISSING_PAGE, ROWS
 from acceptance.load_generators import front_end, recorded
 from cli.demo.demo_cluster import cache_folder
@@ -239,20 +237,10 @@ def defects(name: str, folder: Path, url: str, nodes: Sequence[Node]) -> Iterato
 
 def main() -> int:
     """Record the runs; return the exit status."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 0
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        nodes = stack.enter_context(cluster(folder))
+    with running_cluster() as (folder, nodes):
         load_rows()
-        url = stack.enter_context(front_end())
-        for name in sys.argv[1:] or LOADS:
-            print(name, flush=True)
-            problems = list(defects(name, folder, url, nodes))
-            for problem in problems:
-                print(f"  DEFECT: {problem}", flush=True)
-            status |= bool(problems)
-    return status
+        with front_end() as url:
+            return status_of({name: partial(defects, name, folder, url, nodes) for name in LOADS})
 
 
 if __name__ == "__main__":

@@ -11,22 +11,20 @@ not installed.
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from cassandra.cluster import Cluster
 
-from acceptance.client_hosts import PLAN, WORKLOAD, cluster, latte
+from acceptance.client_hosts import PLAN, latte, loaded_workload, running_cluster, status_of
+from acceptance.load_generators import recorded
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import fetch_jars, find_java
 from cli.runs.client_results import results_in
 from tests.real.nodes import no_progress
-from tests.real.programs import program
 from tests.real.recorded_reads import rows_of
 
 VERSION = "0.17.0"
@@ -69,10 +67,9 @@ def ycsb_words(classes: Path) -> list[str]:
     return [*map(str, words), *(word for name, value in properties.items() for word in ("-p", f"{name}={value}"))]
 
 
-def recorded(folder: Path, command: Sequence[str]) -> str:
+def printed_by(folder: Path, command: Sequence[str]) -> str:
     """Record a command on all nodes, and return what it printed."""
-    words = program("record", *PLAN.addresses(), "-o", str(folder), "--", *command)
-    subprocess.run(words, cwd=folder.parent, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    recorded(folder, command)
     return (folder / "command.log").read_text()
 
 
@@ -114,7 +111,7 @@ def ycsb_run(folder: Path, name: str) -> Iterator[str]:
     loading = [*words, "-load", "-p", f"insertcount={LOADED}"]
     subprocess.run(loading, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     limits = ["-target", str(RATE), "-p", f"maxexecutiontime={DURATION_S}", "-p", "operationcount=1000000000"]
-    printed = recorded(folder / name, [*words, "-t", *limits, *OPTIONS[name]])
+    printed = printed_by(folder / name, [*words, "-t", *limits, *OPTIONS[name]])
     stated: dict[str, Counts] = {}
     for operation, code, count in _RETURN.findall(printed):
         stated.setdefault(operation.lower(), {})["" if code == "OK" else code] = int(count)
@@ -127,12 +124,9 @@ def ycsb_run(folder: Path, name: str) -> Iterator[str]:
 
 def latte_run(folder: Path) -> Iterator[str]:
     """Record latte, and yield what is wrong."""
-    workload = folder / "workload.rn"
-    workload.write_text(WORKLOAD)
-    for step in ("schema", "load"):
-        subprocess.run([latte(), step, workload, PLAN.address], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    workload = loaded_workload(folder)
     options = ["--rate", str(RATE), "--duration", f"{DURATION_S}s", "--output", str(folder / "latte.json")]
-    printed = recorded(folder / "latte", [latte(), "run", str(workload), PLAN.address, *options])
+    printed = printed_by(folder / "latte", [latte(), "run", str(workload), PLAN.address, *options])
     (stated,) = map(int, _CYCLES.findall(printed))
     counts = imported(folder / "latte")
     print(f"  imported: {counts}")
@@ -141,28 +135,17 @@ def latte_run(folder: Path) -> Iterator[str]:
     yield from differences(folder / "latte", counts, {"run": "reads"})
 
 
-RUNS: dict[str, Callable[[Path], Iterator[str]]] = {
-    **{name: lambda folder, name=name: ycsb_run(folder, name) for name in OPTIONS},  # type: ignore[misc]
-    "latte": latte_run,
-}
+def copy_output(run: Path) -> None:
+    """Copy what a load generator printed to the directory CAPTURES, if it is set."""
+    if captures := os.environ.get("CAPTURES"):
+        shutil.copyfile(run / "command.log", Path(captures) / f"{run.name}.log")
 
 
 def main() -> int:
     """Record the runs; return the exit status."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    status = 0
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        stack.enter_context(cluster(folder))
-        for name in sys.argv[1:] or RUNS:
-            print(name, flush=True)
-            problems = list(RUNS[name](folder))
-            for problem in problems:
-                print(f"  DEFECT: {problem}", flush=True)
-            status |= bool(problems)
-            if captures := os.environ.get("CAPTURES"):
-                shutil.copyfile(folder / name / "command.log", Path(captures) / f"{name}.log")
-    return status
+    with running_cluster() as (folder, _):
+        runs = {name: partial(ycsb_run, folder, name) for name in OPTIONS} | {"latte": partial(latte_run, folder)}
+        return status_of(runs, lambda name: copy_output(folder / name))
 
 
 if __name__ == "__main__":
