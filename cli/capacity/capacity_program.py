@@ -1,11 +1,10 @@
 """The program behind `casstat capacity`: runs steps at increasing rates until the highest rate is found."""
 
-import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -33,11 +32,12 @@ from cli.runs.file_lock import try_lock
 from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo
+from collector.cluster.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.run_texts import accepted_name, command_name
 from exporters.capacity.capacity_text import HEADER, conclusions, step_line, step_text
 from exporters.capacity.number_text import rate_text
-from exporters.capacity.objective_verdict import Verdict
+from exporters.capacity.objective_verdict import Failure, Verdict
 from exporters.capacity.search import SearchPlan, Step, search
 from exporters.capacity.step_result import SearchResult, StepResult
 from exporters.capacity.step_verdict import step_verdict
@@ -49,8 +49,6 @@ RATE, DURATION = "rate", "duration"
 NOT_MET = 1
 """The exit status if no rate meets the objectives."""
 INTERRUPTED = "interrupted"
-INTERPRETER = re.compile(r"(ba|da|z)?sh|python[\d.]*|perl|ruby|node")
-"""Programs whose first argument is the program that is meant."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,8 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
     open_standard_streams()
     begin_s = time.time()
     redactor = redactor_of(options.record, (RATE, DURATION))
-    name = accepted_name(redactor.text(options.record.name or command_name(options.record.command)))
+    generator = accepted_name(redactor.text(command_name(options.record.command)))
+    name = accepted_name(redactor.text(options.record.name)) if options.record.name else generator
     folder = options.record.folder or run_folder.default_folder(name, begin_s)
     state = SearchState(
         common_settings(options.record, redactor),
@@ -96,7 +95,7 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
     with ExitStack() as stack:
         stack.enter_context(handling({signal.SIGTERM: _interrupt, signal.SIGHUP: _interrupt}))
         if not options.resume:
-            run_folder.create(folder)
+            stack.enter_context(run_folder.created(folder))
         is_free = stack.enter_context(try_lock(folder / run_folder.LOCK_FILE, creating=True))
         if not is_free:
             raise CasstatError(f"{folder}: another process is searching there")
@@ -108,7 +107,7 @@ def capacity(options: CapacityOptions, recording: Recording = Recording()) -> in
             run_folder.require_empty(folder)
         write_state(folder, state)
         set_aside_unfinished(folder, {name for _, name in state.steps})
-        return _Search(options, recording, name, folder, state).run()
+        return _Search(options, recording, name, generator, folder, state).run()
 
 
 def _require_sound(options: CapacityOptions) -> None:
@@ -125,6 +124,8 @@ def _require_sound(options: CapacityOptions) -> None:
         _require_column(objective)
     if options.plan.confirmation_s < options.plan.step_s:
         raise click.UsageError("--confirm must be at least as long as --step")
+    if options.max_time_s is not None and options.max_time_s < record.warm_up + options.plan.step_s:
+        raise click.UsageError("--max-time must be at least as long as a step with its warm-up")
     if not record.client_hosts and shutil.which(record.command[0]) is None:
         raise CasstatError(f"{one_line(record.command[0])}: command not found")
 
@@ -141,23 +142,30 @@ class _Search:
     """A search in progress."""
 
     def __init__(
-        self, options: CapacityOptions, recording: Recording, name: str, folder: Path, state: SearchState
+        self,
+        options: CapacityOptions,
+        recording: Recording,
+        name: str,
+        generator: str,
+        folder: Path,
+        state: SearchState,
     ) -> None:
         self._options = options
         self._recording = recording
         self._name = name
+        self._generator = generator
         self._folder = folder
         self._state = state
         self._settling = Settling(options.settle_s)
         self._begin_s = time.monotonic()
         self._by_rate: dict[float, list[RecordedStep]] = {}
         self._results: list[StepResult] = []
+        self._has_header = False
 
     def run(self) -> int:
         """Run the steps that are missing, and print and write the result; return the exit status."""
-        echo(HEADER)
         problem = self._search()
-        result = SearchResult(self._options.objectives, self._results, problem, _program(self._options.record.command))
+        result = SearchResult(self._options.objectives, self._results, problem, self._generator)
         for line in conclusions(result):
             echo(line)
         write_results(self._folder, self._name, self._state, result)
@@ -200,10 +208,18 @@ class _Search:
         Raises CasstatError, click.UsageError and KeyboardInterrupt.
         """
         number = len(self._results) + 1
-        if not self._options.record.quiet:
-            echo(step_text(number, step), err=True)
         name = step_folder(number, rate_text(step.rate))
-        result = self._recording.record(self._settings(step, name), self._settling.around).result
+
+        @contextmanager
+        def around(plan: Plan) -> Iterator[None]:
+            # Nothing is printed before it is known that the first step can be recorded.
+            self._show_header()
+            if not self._options.record.quiet:
+                echo(step_text(number, step), err=True)
+            with self._settling.around(plan):
+                yield
+
+        result = self._recording.record(self._settings(step, name), around).result
         if result.is_interrupted:
             raise KeyboardInterrupt
         if result.exit_code and not self._results:
@@ -216,6 +232,11 @@ class _Search:
         self._state = self._state.with_step(step, name)
         write_state(self._folder, self._state)
         return name
+
+    def _show_header(self) -> None:
+        if not self._has_header:
+            echo(HEADER)
+        self._has_header = True
 
     def _settings(self, step: Step, name: str) -> RecordSettings:
         record = self._options.record
@@ -244,9 +265,10 @@ class _Search:
         steps.append(recorded)
         verdict = step_verdict(self._options.objectives, [part.data for part in steps], step.rate)
         if recorded.problem:
-            verdict = Verdict(False, reason=recorded.problem)
+            verdict = Verdict(False, reason=recorded.problem, failure=Failure.NO_RESULT)
         if recorded.exit_code:
-            verdict = Verdict(False, reason=f"the command failed with exit status {recorded.exit_code}")
+            reason = f"the command failed with exit status {recorded.exit_code}"
+            verdict = Verdict(False, reason=reason, failure=Failure.NO_RESULT)
         not_settled = self._settling.problem and f"not settled: {self._settling.problem}"
         result = StepResult(
             step,
@@ -254,11 +276,12 @@ class _Search:
             recorded.data.values,
             verdict,
             recorded.limited,
-            by_client=not verdict.is_met and (recorded.is_limited_by_client or bool(recorded.problem)),
+            by_client=not verdict.is_met and recorded.is_limited_by_client(verdict.failure),
             note="; ".join(filter(None, (not_settled, recorded.incomplete))),
         )
         self._results.append(result)
         latency_column = SearchResult(self._options.objectives, ()).latency_column
+        self._show_header()
         echo(step_line(len(self._results), result, latency_column))
         return verdict
 
@@ -272,13 +295,6 @@ class _Search:
                 )
                 hint = f"similar columns: {', '.join(similar)}" if similar else "casstat runs show lists the columns"
                 raise CasstatError(one_line(f"the first step has no value for {objective.column} (hint: {hint})"))
-
-
-def _program(words: Sequence[str]) -> str:
-    """Return the name of the program or script that a command runs."""
-    arguments = (word for word in words[1:] if not word.startswith("-"))
-    program = Path(words[0]).name
-    return one_line(Path(next(arguments, program)).name if INTERPRETER.fullmatch(program) else program)
 
 
 def _interrupt(*_: object) -> None:

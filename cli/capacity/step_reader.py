@@ -17,6 +17,7 @@ from collector.printable import local_time, one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
 from exporters.capacity.evidence import StepData
+from exporters.capacity.objective_verdict import Failure
 from exporters.comparison.client_amounts import ALL
 from exporters.saturation.resources import GENERATOR
 from exporters.saturation.saturation import Saturation
@@ -49,12 +50,17 @@ class RecordedStep:
         first = self.saturation.first
         return "nothing" if first is None else one_line(f"{first.resource.name} ({first.host}): {first.text}")
 
-    @property
-    def is_limited_by_client(self) -> bool:
-        """Whether the load generator was saturated first, or nothing was although everything was measured."""
+    def is_limited_by_client(self, failure: Failure) -> bool:
+        """Return whether the load generator, rather than the cluster, is why the step failed.
+
+        It is if it was saturated first. If it did not achieve its rate, it also is if nothing was saturated although
+        everything was measured.
+        """
         if self.saturation is None or self.saturation.is_undetermined:
             return False
-        return self.saturation.first is None or self.saturation.first.resource is GENERATOR
+        if self.saturation.first is None:
+            return failure is Failure.RATE
+        return self.saturation.first.resource is GENERATOR
 
 
 def recorded_step(folder: Path) -> RecordedStep:

@@ -28,7 +28,7 @@ from cli.runs.finish import completing, finish
 from cli.runs.preflight import preflight
 from cli.runs.recorder import Recorder
 from cli.runs.redacted_files import redact_written
-from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, ssh_addresses, with_peers
+from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, seeds_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.cluster.live.live_cluster import Plan
@@ -151,7 +151,8 @@ def recorded_run(settings: RecordSettings, around: Around | None = None) -> Reco
 def require_valid(settings: RecordSettings) -> None:
     """Check the options that do not depend on the state of the nodes. Raises click.UsageError."""
     clients = agent_clients(settings.agent)
-    nodes_of((*settings.nodes, *settings.seeds), clients)
+    nodes_of(settings.nodes, clients)
+    seeds_of(settings.seeds, clients)
     client_hosts = ssh_addresses(settings.client_hosts)
     require_valid_choices(settings.clients)
     if settings.serve is not None and client_hosts:

@@ -13,7 +13,8 @@ from cli.errors import CasstatError, note
 from cli.runs import run_folder
 from cli.runs.file_lock import try_lock
 from cli.runs.redacted_files import JOURNAL_FOLDERS, NotTextError, redact_file, text_files
-from cli.runs.unfinished_runs import RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER
+from cli.runs.run_folder import RUNS_SUBFOLDER
+from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
 from cli.safe_echo import echo
 from cli.sweep.sweep_settings import run_folder_name
 from collector.atomic_file import replace_file

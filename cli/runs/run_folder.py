@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -14,6 +15,8 @@ from collector.runs.run_file import is_run
 
 RUNS_FOLDER = Path("casstat-runs")
 """The default parent directory of runs, relative to the working directory."""
+RUNS_SUBFOLDER = "runs"
+"""The subdirectory of a sweep or search for its runs."""
 RUN_VARIABLE, FOLDER_VARIABLE = "CASSTAT_RUN", "CASSTAT_RUN_DIR"
 """Environment variables of a run's command: the run's name, and its directory."""
 LOCK_FILE = ".lock"
@@ -56,6 +59,21 @@ def require_empty(folder: Path) -> None:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
     if not is_empty:
         raise CasstatError(f"{folder}: already exists (hint: choose another directory with -o)")
+
+
+@contextmanager
+def created(folder: Path) -> Iterator[None]:
+    """Create the directory of a sweep or search; remove it again after an error before its first run has begun.
+
+    Raises CasstatError if it cannot be created or is not empty.
+    """
+    is_new = create(folder)
+    try:
+        yield
+    except Exception:
+        if is_new and not any((folder / RUNS_SUBFOLDER).glob("*")):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 @contextmanager

@@ -173,11 +173,8 @@ def _has_agent(client: AgentClient) -> bool:
     return isinstance(content, dict) and "casstat" in content
 
 
-def with_peers(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]:
-    """Return the addresses of the seeds and of all nodes that their agents know.
-
-    Raises CasstatError, and click.UsageError for a seed that is not the address of an agent.
-    """
+def seeds_of(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]:
+    """Return the addresses of the seeds. Raises click.UsageError for one that is not the address of an agent."""
     for node in nodes:
         if is_ssh(node):
             raise click.UsageError(f"{one_line(node)}: --seed takes the address of an agent")
@@ -185,6 +182,15 @@ def with_peers(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]
     for seed in seeds:
         if not seed.is_agent:
             raise click.UsageError(f"{one_line(seed.url)}: --seed takes the address of an agent")
+    return seeds
+
+
+def with_peers(nodes: Sequence[str], clients: AgentClients) -> list[NodeAddress]:
+    """Return the addresses of the seeds and of all nodes that their agents know.
+
+    Raises CasstatError, and click.UsageError for a seed that is not the address of an agent.
+    """
+    seeds = seeds_of(nodes, clients)
     addresses = dict.fromkeys(seeds)
     failures = []
     for seed in seeds:

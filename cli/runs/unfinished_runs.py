@@ -7,12 +7,13 @@ from pathlib import Path
 from cli.errors import CasstatError, note
 from cli.runs import run_folder
 from cli.runs.command.supervisor import GRACE_S
+from cli.runs.run_folder import RUNS_SUBFOLDER
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
 from collector.runs.run_file import RunFileError, is_run, read_run
 
-RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER = "runs", "unfinished"
-"""The subdirectories of a sweep or search for its runs, and for those that did not end and are not in its results."""
+UNFINISHED_SUBFOLDER = "unfinished"
+"""The subdirectory of a sweep or search for runs that did not end and are not in its results."""
 
 
 def set_aside_unfinished(folder: Path, ended: Collection[str]) -> None:

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -52,9 +52,10 @@ def opened_sweep(options: SweepOptions) -> Iterator[tuple[Path, Sweep]]:
         raise CasstatError(f"{folder}: there is no sweep to resume")
     if not options.resume and (folder / FILE).exists():
         raise CasstatError(f"{folder}: already contains a sweep (hint: continue it with --resume)")
-    if is_new:
-        run_folder.create(folder)
-    with try_lock(folder / run_folder.LOCK_FILE, creating=True) as is_free:
+    with (
+        run_folder.created(folder) if is_new else nullcontext(),
+        try_lock(folder / run_folder.LOCK_FILE, creating=True) as is_free,
+    ):
         if not is_free:
             raise CasstatError(f"{folder}: another process is running this sweep")
         if is_new:

@@ -3,8 +3,8 @@
 import os
 import signal
 import time
-from collections.abc import Hashable
-from contextlib import ExitStack
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from cli.sweep.sweep_settings import (
     require_sound,
     run_folder_name,
 )
+from collector.cluster.live.live_cluster import Plan
 from collector.printable import count_text, one_line
 from collector.runs.parameter_sweep import Sweep, SweepRun
 from collector.runs.run_clock import RunClock
@@ -92,10 +93,15 @@ class _Sweep:
         self._folder = folder
         self._sweep = begun
         self._outcomes = Outcomes(begun)
+        self._to_do = 0
+        self._is_begun = False
+        """Whether this process has begun a run."""
 
     def run(self) -> int:
         planned = self._planned()
-        echo(f"{self._folder}: {count_text(self._sweep.run_count, 'run')}, {len(planned)} to do", err=True)
+        self._to_do = len(planned)
+        if not planned:
+            self._begin()
         self._write_tables()
         is_first = True
         try:
@@ -144,23 +150,67 @@ class _Sweep:
         write_tables(self._folder, self._sweep, self._outcomes.table(self._sweep))
 
     def _ended(self, planned: _PlannedRun) -> SweepRun:
-        """Make a run, with the commands before and after it. Raises _InterruptedError and KeyboardInterrupt."""
+        """Make a run, with the commands before and after it.
+
+        Raises _InterruptedError, KeyboardInterrupt and, if the first run cannot begin, CasstatError and
+        click.UsageError.
+        """
         combination = combination_text(planned.published)
-        echo(progress_line(planned.number, self._sweep, combination, planned.repeat), err=True)
         folder = self._folder / planned.folder
         settings = record_settings(
             self._options, self._sweep, planned.values, planned.published, planned.repeat, folder
         )
         clock = RunClock()
         begin_s = clock.now_s()
+        if self._is_begun or self._options.before:
+            self._announce(planned)
         problem = self._beside("--before", self._options.before, planned, settings)
         if not problem:
-            problem = _recorded(settings)
+            problem = self._recorded(planned, settings)
         problem = self._options.redactor.text(problem)
         after = self._beside("--after", self._options.after, planned, settings)
         for text in filter(None, (problem, after)):
             note(f"{combination}: {self._options.redactor.text(text)}")
         return SweepRun(planned.folder, begin_s, clock.now_s(), problem)
+
+    def _begin(self) -> None:
+        if not self._is_begun:
+            echo(f"{self._folder}: {count_text(self._sweep.run_count, 'run')}, {self._to_do} to do", err=True)
+        self._is_begun = True
+
+    def _announce(self, planned: _PlannedRun) -> None:
+        self._begin()
+        combination = combination_text(planned.published)
+        echo(progress_line(planned.number, self._sweep, combination, planned.repeat), err=True)
+
+    def _recorded(self, planned: _PlannedRun, settings: RecordSettings) -> str:
+        """Record a run; return why it failed, as one line, or "".
+
+        Raises _InterruptedError and KeyboardInterrupt. Raises CasstatError if the first run cannot begin, and
+        click.UsageError, because these would be raised for every run.
+        """
+
+        @contextmanager
+        def around(_: Plan) -> Iterator[None]:
+            # Nothing is printed before it is known that the first run can be recorded.
+            if not self._is_begun:
+                self._announce(planned)
+            yield
+
+        try:
+            recorded = recorded_run(settings, around)
+        except CasstatError as error:
+            if not self._is_begun:
+                raise
+            return one_line(error)
+        except OSError as error:
+            return one_line(f"{error.filename or 'cannot record'}: {error.strerror}")
+        if recorded.result.is_interrupted:
+            raise _InterruptedError
+        if recorded.result.exit_code:
+            reason = f"the command failed with exit status {recorded.result.exit_code}"
+            return one_line(f"{reason}: {recorded.result.problem}" if recorded.result.problem else reason)
+        return ""
 
     def _beside(self, option: str, words: tuple[str, ...], planned: _PlannedRun, settings: RecordSettings) -> str:
         """Run the command of --before or --after; return why it failed, or "". Raises _InterruptedError."""
@@ -178,25 +228,6 @@ class _Sweep:
         if result.exit_code:
             return f"{option}: {result.problem or f'exit status {result.exit_code}'}"
         return ""
-
-
-def _recorded(settings: RecordSettings) -> str:
-    """Record a run; return why it failed, as one line, or "".
-
-    Raises click.UsageError, because that would be raised for every run, _InterruptedError and KeyboardInterrupt.
-    """
-    try:
-        recorded = recorded_run(settings)
-    except CasstatError as error:
-        return one_line(error)
-    except OSError as error:
-        return one_line(f"{error.filename or 'cannot record'}: {error.strerror}")
-    if recorded.result.is_interrupted:
-        raise _InterruptedError
-    if recorded.result.exit_code:
-        reason = f"the command failed with exit status {recorded.result.exit_code}"
-        return one_line(f"{reason}: {recorded.result.problem}" if recorded.result.problem else reason)
-    return ""
 
 
 class _NoLog:

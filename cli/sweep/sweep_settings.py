@@ -23,7 +23,7 @@ from cli.parameters.placeholders import (
 )
 from cli.runs.common_settings import common_settings
 from cli.runs.record_program import RecordSettings, redactor_of, require_valid
-from cli.runs.unfinished_runs import RUNS_SUBFOLDER
+from cli.runs.run_folder import RUNS_SUBFOLDER
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter

@@ -30,6 +30,13 @@ _STARTERS: dict[str, tuple[str, ...]] = {
 }
 # The number of words between such a program's options and what it starts.
 _POSITIONAL = {"taskset": 1, "chrt": 1, "timeout": 1}
+_CONTAINERS = ("docker", "podman", "nerdctl")
+# The options of `docker run` and `docker exec` without a value; `-it` is `-i -t`.
+_CONTAINER_FLAGS = re.compile(
+    "-[ditqP]+|--(detach|disable-content-trust|init|interactive|no-healthcheck|oom-kill-disable|privileged|publish-all"
+    "|quiet|read-only|rm|sig-proxy|tty)"
+)
+_SUBCOMMANDS = {"casstat": ("demo",)}
 _VERSION = re.compile(r"(?<=[a-z])[\d.]+$")
 _NOT_PROGRAMS = ("cd", "export", "for", "if", "set", "source", "until", "while", ".")
 _ASSIGNMENT = re.compile(r"\w+=")
@@ -51,17 +58,34 @@ def command_name(words: Sequence[str]) -> str:
     """Return the name of the program or script that a command runs, without its directory.
 
     A shell, an interpreter or a program that starts another one, such as `time`, is left out if a script or program
-    follows; options of these programs that take a value are skipped with it.
+    follows; options of these programs that take a value are skipped with it. A container has the name of its image.
     """
     rest = list(words)
     while len(rest) > 1 and (found := _started(rest)):
         rest = found
-    return PurePath(rest[0]).name
+    name = PurePath(rest[0]).name
+    if name in _CONTAINERS and rest[1:2] == ["run"] and (image := _after_container_options(rest[2:])):
+        # REGISTRY:PORT/NAME:TAG@DIGEST
+        return PurePath(image[0].partition("@")[0]).name.partition(":")[0]
+    count = 1 + sum(word in _SUBCOMMANDS.get(name, ()) for word in rest[1:2])
+    return " ".join([name, *rest[1 : count + 1]]) if name in _SUBCOMMANDS else name
+
+
+def _after_container_options(words: Sequence[str]) -> list[str]:
+    """Return the words after the options of `docker run` or `docker exec`."""
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if "=" not in option and not _CONTAINER_FLAGS.fullmatch(option):
+            rest = rest[1:]
+    return rest
 
 
 def _started(words: Sequence[str]) -> list[str]:
     """Return the words of the script or program that the first word's program starts; [] if there is none."""
     program = _VERSION.sub("", PurePath(words[0]).name)
+    if program in _CONTAINERS and words[1] == "exec":
+        return _after_container_options(words[2:])[1:]
     if program not in _STARTERS:
         return []
     rest = list(words[1:])

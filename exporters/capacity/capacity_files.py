@@ -81,11 +81,8 @@ def markdown_text(result: SearchResult, command: Sequence[str]) -> str:
     lines += [f"- objectives: {objectives}", "", _line([*columns.values(), "verdict", "saturated first"])]
     lines.append(_line(["---"] * (len(columns) + 2)))
     for row, step in zip(rows_of(result), result.steps, strict=True):
-        verdict = "ok" if step.verdict.is_met else step.verdict.reason
         cells = [_text(row[name]) for name in columns]
-        lines.append(
-            _line([*cells, verdict if step.verdict.is_certain else f"{verdict} (uncertain)", step.limited or "-"])
-        )
+        lines.append(_line([*cells, step.verdict.text, step.limited or "-"]))
     return "\n".join(lines) + "\n"
 
 

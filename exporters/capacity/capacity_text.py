@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from exporters.capacity.number_text import measured_text, rate_text
+from exporters.capacity.objective_verdict import Failure
 from exporters.capacity.search import Step
 from exporters.capacity.step_result import SearchResult, StepResult
 
@@ -18,12 +19,10 @@ def step_text(number: int, step: Step) -> str:
 def step_line(number: int, result: StepResult, latency_column: str) -> str:
     """Return the line of a step."""
     achieved, latency = result.values.get("client_ops_per_s"), result.values.get(latency_column)
-    verdict = "ok" if result.verdict.is_met else result.verdict.reason
-    unsure = "" if result.verdict.is_certain else " (uncertain)"
     note = f"; {result.note}" if result.note else ""
     return (
         f"{number:4}  {result.step.purpose:12}  {rate_text(result.step.rate):>9}  {_number(achieved):>10}"
-        f"  {f'{result.step.length_s:g} s':>7}  {_number(latency):>10}  {verdict}{unsure}{note}"
+        f"  {f'{result.step.length_s:g} s':>7}  {_number(latency):>10}  {result.verdict.text}{note}"
     )
 
 
@@ -34,31 +33,42 @@ def _number(cell: object) -> str:
 def conclusions(result: SearchResult) -> Iterator[str]:
     """Yield what the search found, as sentences."""
     known, failing = result.bracket, result.failing
-    generator = f"The load generator, {result.generator}," if result.generator else "The load generator"
     if result.problem:
         yield f"The search ended early: {result.problem}."
-    if known.capacity is None:
-        if failing is not None and failing.by_client:
+    if failing is None:
+        if known.capacity is not None:
+            yield f"Capacity: at least {rate_text(known.capacity)} operations per second, the highest rate tested."
+    elif failing.by_client or failing.verdict.failure is Failure.NO_RESULT:
+        if known.capacity is None:
             yield "The capacity is unknown: nothing shows that the cluster limited the lowest rate."
-            yield f"{generator} failed at {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
-        elif failing is not None:
-            yield f"No rate meets the objectives: at {rate_text(failing.step.rate)}/s, {failing.verdict.reason}."
-    elif failing is None:
-        yield f"Capacity: at least {rate_text(known.capacity)} operations per second, the highest rate tested."
-    elif failing.by_client:
-        yield (
-            f"Capacity: at least {rate_text(known.capacity)} operations per second."
-            f" {generator} failed at {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
-        )
+        else:
+            yield f"Capacity: at least {rate_text(known.capacity)} operations per second."
+        yield _other_limit(result, failing)
+    elif known.capacity is None:
+        yield f"No rate meets the objectives: at {rate_text(failing.step.rate)}/s, {failing.verdict.text}."
     else:
-        yield f"Capacity: {rate_text(known.capacity)} operations per second ({_interval_text(result)})."
-        yield f"At {rate_text(failing.step.rate)}/s: {failing.verdict.reason}."
+        # If the search ended early, the rates between the two were not tried.
+        ends = f"between {rate_text(known.capacity)} and {rate_text(failing.step.rate)}"
+        capacity = ends if result.problem else rate_text(known.capacity)
+        yield f"Capacity: {capacity} operations per second ({_interval_text(result)})."
+        yield f"At {rate_text(failing.step.rate)}/s: {failing.verdict.text}."
     if failing is not None and failing.limited:
         yield f"Saturated first at {rate_text(failing.step.rate)}/s: {failing.limited}."
     if result.knee is not None:
         yield f"Knee: {rate_text(result.knee)} operations per second ({result.latency_column})."
     if result.steps and not result.has_response_time:
         yield f"Note: {NOT_INCLUDED}."
+
+
+def _other_limit(result: SearchResult, failing: StepResult) -> str:
+    """Return why a step that failed shows nothing about the cluster."""
+    rate, verdict = rate_text(failing.step.rate), failing.verdict
+    generator = f"the load generator, {result.generator}," if result.generator else "the load generator"
+    if verdict.failure is Failure.NO_RESULT:
+        return f"There is no verdict on {rate}/s: {verdict.text}."
+    if verdict.failure is Failure.RATE:
+        return f"{generator[0].upper()}{generator[1:]} did not achieve {rate}/s: {verdict.text}."
+    return f"At {rate}/s, {generator} was saturated first: {verdict.text}."
 
 
 def _interval_text(result: SearchResult) -> str:

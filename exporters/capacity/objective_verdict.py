@@ -2,11 +2,25 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import Evidence
 from exporters.capacity.number_text import measured_text
 from exporters.summary.conditions import OPERATORS, Condition
+
+
+class Failure(IntEnum):
+    """Why a step does not meet the objectives. Of several failures, the highest one counts.
+
+    NO_RESULT  it has no values that could be judged.
+    OBJECTIVE  it misses an objective.
+    RATE       the load generator did not achieve its rate, which may be why it misses objectives as well.
+    """
+
+    NO_RESULT = 0
+    OBJECTIVE = 1
+    RATE = 2
 
 
 @dataclass(frozen=True)
@@ -15,11 +29,17 @@ class Verdict:
 
     is_certain  whether the limit is outside the confidence interval, or the column cannot be tested.
     reason      why the step does not meet the objectives; otherwise "".
+    failure     the kind of the reason, if there is one.
     """
 
     is_met: bool
     is_certain: bool = True
     reason: str = ""
+    failure: Failure = Failure.OBJECTIVE
+
+    @property
+    def text(self) -> str:
+        return f"{'ok' if self.is_met else self.reason}{'' if self.is_certain else ' (uncertain)'}"
 
 
 def verdict_on(objective: Condition, steps: Sequence[Evidence]) -> Verdict:
@@ -29,7 +49,7 @@ def verdict_on(objective: Condition, steps: Sequence[Evidence]) -> Verdict:
     """
     last = steps[-1]
     if last.value is None:
-        return Verdict(False, reason=f"no value for {objective.column}")
+        return Verdict(False, reason=f"no value for {objective.column}", failure=Failure.NO_RESULT)
     reason = f"{objective.column} is {measured_text(last.value, 6)}"
     amounts = [step.amounts for step in steps if step.amounts is not None and len(step.amounts)]
     if len(amounts) < len(steps):
@@ -49,6 +69,7 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
     known = list(verdicts)
     failed = [verdict for verdict in known if not verdict.is_met]
     if failed:
-        is_certain = any(verdict.is_certain for verdict in failed)
-        return Verdict(False, is_certain, "; ".join(verdict.reason for verdict in failed))
+        certain = [verdict for verdict in failed if verdict.is_certain]
+        failure = max(verdict.failure for verdict in certain or failed)
+        return Verdict(False, bool(certain), "; ".join(verdict.reason for verdict in failed), failure)
     return Verdict(True, all(verdict.is_certain for verdict in known))

@@ -18,7 +18,8 @@ class StepResult:
     values     the columns of its summary.
     verdict    the verdict on all steps at its rate so far.
     limited    what was saturated first, as a sentence; "" if it is unknown.
-    by_client  whether the load generator, rather than the cluster, kept the step from meeting the objectives.
+    by_client  whether the load generator, rather than the cluster, kept the step from meeting the objectives: it was
+               saturated first or, if it did not achieve its rate, nothing was.
     note       what was wrong with the step although it has a verdict; "" if nothing was.
     """
 

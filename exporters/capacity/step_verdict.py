@@ -8,7 +8,7 @@ import numpy as np
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
 from exporters.capacity.number_text import measured_text, rate_text
-from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
+from exporters.capacity.objective_verdict import Failure, Verdict, combined, verdict_on
 from exporters.comparison.client_amounts import ALL, ClientBins
 from exporters.line.columns import MS
 from exporters.line.formulas import Cell
@@ -62,7 +62,7 @@ def achieved_verdict(steps: Sequence[StepData], rate: float) -> Verdict:
         if (bins := step.client.get(ALL)) is not None
     ]
     if len(parts) < len(steps):
-        return Verdict(False, reason=NO_RESULTS)
+        return Verdict(False, reason=NO_RESULTS, failure=Failure.NO_RESULT)
     totals = sum((part.sum(axis=0) for part in parts), np.zeros(2))
     achieved, least = float(totals[0] / totals[1]), MIN_ACHIEVED * rate
     together = f" in all {len(steps)} steps at this rate together" if len(steps) > 1 else ""
@@ -71,14 +71,14 @@ def achieved_verdict(steps: Sequence[StepData], rate: float) -> Verdict:
     possible = ratio_interval(parts, is_count=True, level=REFUTED_LEVEL)
     growth = backlog_growth(steps[-1])
     if growth is not None and growth > 1 - MIN_ACHIEVED:
-        return Verdict(False, reason=f"{reason}, and the backlog grew until the end")
+        return Verdict(False, reason=f"{reason}, and the backlog grew until the end", failure=Failure.RATE)
     if possible is not None and possible.high < least:
-        return Verdict(False, reason=reason)
+        return Verdict(False, reason=reason, failure=Failure.RATE)
     if likely is not None and likely.low >= least:
         return Verdict(True)
     if growth is not None and _is_explained(steps[-1].client[ALL], rate):
         return Verdict(True)
-    return Verdict(achieved >= least, False, "" if achieved >= least else reason)
+    return Verdict(True, False) if achieved >= least else Verdict(False, False, reason, Failure.RATE)
 
 
 def backlog_growth(step: StepData) -> float | None:

@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.main import main
+from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run
+from cli.sweep import sweep_program
 from collector.runs.run_file import read_run
 from collector.runs.sweep_file import read_sweep
 from tests.faults.recording_agent import Node
@@ -166,17 +169,38 @@ def test_a_failing_command_before_a_run_makes_it_fail_and_the_command_after_it_r
     assert len(begun(folder)) == 1
 
 
-def test_a_sweep_continues_if_no_node_can_be_recorded(
+def test_a_sweep_continues_if_no_node_can_be_recorded_any_more(
+    node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sweep"
+    settings: list[RecordSettings] = []
+
+    def recorded(wanted: RecordSettings, around: Around) -> RecordedRun:
+        settings.append(wanted)
+        return recorded_run(wanted if len(settings) == 1 else replace(wanted, nodes=("127.0.0.1:1",)), around)
+
+    monkeypatch.setattr(sweep_program, "recorded_run", recorded)
+    errors = failures(node, folder, capfd)
+    assert "[2/2]" in errors
+    assert "no node can be recorded" in errors
+    assert sorted(row["failed"] for row in rows(folder)) == [0, 1]
+
+
+def test_a_sweep_without_a_node_ends_before_anything_is_printed_or_created(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], refusing_url: str
 ) -> None:
     folder = tmp_path / "sweep"
     address = refusing_url.removeprefix("http://").removesuffix("/jolokia")
-    code = main(["sweep", address, "-P", "c=1,2", "-o", str(folder), "--", "sh", "-c", ": {c}"])
-    errors = capfd.readouterr().err
-    assert code == 1
-    assert "Traceback" not in errors
-    assert [row["failed"] for row in rows(folder)] == [1, 1]
-    assert all("no node can be recorded" in row["problem"] for row in rows(folder)), rows(folder)
+    for seed, code, message in (
+        (["--seed", refusing_url], 2, "--seed takes the address of an agent"),
+        (["--seed", address], 1, "no seed answered"),
+        ([address], 1, "no node can be recorded"),
+    ):
+        assert main(["sweep", *seed, "-P", "c=1,2", "-o", str(folder), "--", "sh", "-c", ": {c}"]) == code
+        printed, errors = capfd.readouterr()
+        assert message in errors
+        assert "2 runs" not in printed + errors
+        assert not folder.exists()
 
 
 def test_two_sweeps_in_one_directory_are_refused(node: Node, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -130,7 +130,7 @@ def test_a_rate_that_the_load_generator_cannot_reach_is_not_the_cluster_s_limit(
     assert capacity(options(tmp_path / "search", CLOSED), Laboratory(closed_loop, saturated).recording) == 0
     printed = capsys.readouterr().out
     assert "Capacity: at least" in printed
-    assert "The load generator, true, failed at" in printed
+    assert "The load generator, true, did not achieve " in printed
 
 
 @pytest.mark.parametrize("saturated", [GENERATOR, None])
@@ -141,8 +141,36 @@ def test_the_lowest_rate_that_only_the_load_generator_misses_says_nothing_about_
     assert capacity(wanted, Laboratory(closed_loop, saturated).recording) == 1
     printed = capsys.readouterr().out
     assert "The capacity is unknown: nothing shows that the cluster limited the lowest rate." in printed
-    assert "The load generator, true, failed at 400/s: 1" in printed
+    assert "The load generator, true, did not achieve 400/s: 1" in printed
     assert "No rate meets" not in printed
+
+
+def test_an_objective_that_is_missed_at_a_rate_that_was_achieved_is_the_cluster_s_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert capacity(options(tmp_path / "search", OPEN), Laboratory(open_loop, None).recording) == 0
+    printed = capsys.readouterr().out
+    assert "operations per second (95% interval: " in printed
+    assert "load generator" not in printed
+
+
+def test_nothing_is_printed_or_created_before_the_first_step_can_begin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unreachable(*_: object) -> RecordedRun:
+        raise CasstatError("no node can be recorded")
+
+    laboratory = Laboratory(open_loop)
+    with pytest.raises(CasstatError, match="no node can be recorded"):
+        capacity(options(tmp_path / "search", OPEN), replace(laboratory.recording, record=unreachable))
+    wanted = options(tmp_path / "search", OPEN)
+    record = replace(wanted.record, seeds=("http://127.0.0.1:8778/jolokia",))
+    with pytest.raises(click.UsageError, match="--seed takes the address of an agent"):
+        capacity(replace(wanted, record=record), laboratory.recording)
+    with pytest.raises(click.UsageError, match="--max-time must be at least as long as a step"):
+        capacity(replace(wanted, max_time_s=39.0), laboratory.recording)
+    assert capsys.readouterr() == ("", "")
+    assert not (tmp_path / "search").exists()
 
 
 def test_without_a_recognised_result_the_search_ends_after_the_first_step(tmp_path: Path) -> None:

@@ -44,6 +44,14 @@ def test_a_derived_name_is_accepted(text: str) -> None:
         ("env A=1 B=2 timeout -s INT 60 nice -n 5 taskset -c 0,1 bash load.sh", "load.sh"),
         ("time -f %e ./load.sh", "load.sh"),
         ("timeout 60", "timeout"),
+        ("casstat demo load --rate 5", "casstat demo load"),
+        ("python -m pkg", "pkg"),
+        ("env A=b tool", "tool"),
+        ("docker run img", "img"),
+        ("docker run --rm -it -v /x:/y --network=host -e A=b registry:5000/grafana/k6:1.2@sha256:0 run s.js", "k6"),
+        ("sudo docker exec -i -w /tmp client bash load.sh", "load.sh"),
+        ("docker run", "docker"),
+        ("docker exec client", "docker"),
     ],
 )
 def test_a_run_has_the_name_of_the_script_or_program_that_makes_the_load(command: str, name: str) -> None:

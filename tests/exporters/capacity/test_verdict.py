@@ -1,6 +1,7 @@
 """Verdicts on steps."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from collector.model.histogram import Buckets, upper_bounds_of
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
-from exporters.capacity.objective_verdict import Verdict, combined, verdict_on
+from exporters.capacity.objective_verdict import Failure, Verdict, combined, verdict_on
 from exporters.capacity.step_verdict import achieved_verdict, backlog_growth, refused_verdict, step_verdict
 from exporters.comparison.client_amounts import ALL, ClientBins
 from exporters.comparison.server_amounts import ServerInterval
@@ -105,7 +106,7 @@ def test_a_value_within_the_noise_of_the_limit_is_uncertain() -> None:
 
 def test_an_absent_value_is_a_failure() -> None:
     verdict = judged("client_p99_ms < 10", step({"client_p99_ms": None}))
-    assert verdict == Verdict(False, reason="no value for client_p99_ms")
+    assert verdict == Verdict(False, reason="no value for client_p99_ms", failure=Failure.NO_RESULT)
 
 
 def test_the_server_s_percentiles_are_tested_by_its_buckets() -> None:
@@ -125,6 +126,10 @@ def test_a_failure_is_certain_if_one_objective_certainly_fails() -> None:
     assert combined([unsure, Verdict(True)]) == Verdict(False, is_certain=False, reason="a")
     assert combined([Verdict(True), Verdict(True, is_certain=False)]) == Verdict(True, is_certain=False)
     assert combined([]) == Verdict(True)
+    rate = Verdict(False, reason="c", failure=Failure.RATE)
+    assert combined([Verdict(False, reason="b"), rate]).failure is Failure.RATE
+    # Only what is certain counts, if anything is.
+    assert combined([Verdict(False, reason="b"), replace(rate, is_certain=False)]).failure is Failure.OBJECTIVE
 
 
 def test_the_load_generator_must_achieve_the_rate() -> None:
@@ -133,6 +138,7 @@ def test_the_load_generator_must_achieve_the_rate() -> None:
     assert achieved_verdict([data], 98.9).is_met
     verdict = achieved_verdict([data], 100.0)
     assert (verdict.is_met, verdict.reason) == (False, "98 of 100 operations per second were achieved")
+    assert verdict.failure is Failure.RATE
 
 
 def served(rate: float, per_second: Sequence[float], kind: str = "response") -> StepData:
@@ -220,7 +226,7 @@ def test_high_rates_are_shown_without_exponents() -> None:
 
 
 def test_without_client_results_no_rate_is_achieved() -> None:
-    assert achieved_verdict([step({})], 1.0) == Verdict(False, reason="no client results")
+    assert achieved_verdict([step({})], 1.0) == Verdict(False, reason="no client results", failure=Failure.NO_RESULT)
 
 
 def test_with_service_times_no_request_may_be_refused() -> None:

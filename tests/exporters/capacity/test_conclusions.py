@@ -1,0 +1,105 @@
+"""What a search states about its result follows from the verdict on the step that failed."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from exporters.capacity.capacity_text import conclusions, step_line
+from exporters.capacity.objective_verdict import Failure, Verdict
+from exporters.capacity.search import RAMP, Step
+from exporters.capacity.step_result import SearchResult, StepResult
+from exporters.summary.conditions import condition_of
+
+MISSED = Verdict(False, reason="client_p99_ms is 106.234")
+UNSURE = Verdict(False, False, "client_p99_ms is 50.4")
+NOT_ACHIEVED = Verdict(False, reason="400 of 591 were achieved", failure=Failure.RATE)
+NO_RESULT = Verdict(False, reason="the command failed with exit status 3", failure=Failure.NO_RESULT)
+
+
+def stated(*steps: tuple[float, Verdict], by_client: bool = False, problem: str = "") -> Sequence[str]:
+    results = [
+        StepResult(
+            Step(rate, 30.0, RAMP),
+            "",
+            {"client_latency": "response"},
+            verdict,
+            by_client=by_client and not verdict.is_met,
+        )
+        for rate, verdict in steps
+    ]
+    objectives = (condition_of("client_p99_ms < 50"),)
+    return list(conclusions(SearchResult(objectives, results, problem, "casstat demo load")))
+
+
+OK = (400.0, Verdict(True))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "by_client", "capacity", "reason"),
+    [
+        (
+            MISSED,
+            False,
+            "Capacity: 400 operations per second (95% interval: 400 to 591).",
+            "At 591/s: client_p99_ms is 106.234.",
+        ),
+        (
+            UNSURE,
+            False,
+            "Capacity: 400 operations per second (the verdicts are too uncertain for a 95% interval).",
+            "At 591/s: client_p99_ms is 50.4 (uncertain).",
+        ),
+        (
+            NOT_ACHIEVED,
+            False,
+            "Capacity: 400 operations per second (95% interval: 400 to 591).",
+            "At 591/s: 400 of 591 were achieved.",
+        ),
+        (
+            NOT_ACHIEVED,
+            True,
+            "Capacity: at least 400 operations per second.",
+            "The load generator, casstat demo load, did not achieve 591/s: 400 of 591 were achieved.",
+        ),
+        (
+            MISSED,
+            True,
+            "Capacity: at least 400 operations per second.",
+            "At 591/s, the load generator, casstat demo load, was saturated first: client_p99_ms is 106.234.",
+        ),
+        (
+            NO_RESULT,
+            False,
+            "Capacity: at least 400 operations per second.",
+            "There is no verdict on 591/s: the command failed with exit status 3.",
+        ),
+    ],
+)
+def test_each_conclusion_follows_from_the_verdict(
+    verdict: Verdict, by_client: bool, capacity: str, reason: str
+) -> None:
+    failing = (591.0, verdict)
+    assert stated(OK, failing, by_client=by_client) == [capacity, reason]
+    alone = stated(failing, by_client=by_client)
+    if capacity.startswith("Capacity: at least"):
+        unknown = "The capacity is unknown: nothing shows that the cluster limited the lowest rate."
+        assert alone == [unknown, reason]
+    else:
+        assert alone == [f"No rate meets the objectives: {reason.replace('At 591/s:', 'at 591/s,')}"]
+
+
+def test_without_a_failure_the_capacity_is_at_least_the_highest_rate() -> None:
+    assert stated(OK) == ["Capacity: at least 400 operations per second, the highest rate tested."]
+    assert stated() == []
+
+
+def test_a_search_that_ended_early_states_the_range_that_it_reached() -> None:
+    early, capacity, _ = stated(OK, (800.0, MISSED), problem="interrupted")
+    assert early == "The search ended early: interrupted."
+    assert capacity == "Capacity: between 400 and 800 operations per second (95% interval: 400 to 800)."
+    assert stated(problem="interrupted") == ["The search ended early: interrupted."]
+
+
+def test_the_line_of_a_step_has_its_verdict() -> None:
+    result = StepResult(Step(591.0, 30.0, RAMP), "", {"client_p99_ms": 50.4}, UNSURE, note="not settled")
+    assert step_line(1, result, "client_p99_ms").endswith("50.4  client_p99_ms is 50.4 (uncertain); not settled")
