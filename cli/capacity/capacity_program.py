@@ -252,6 +252,8 @@ class _Search:
             duration=None if has_duration else length_s,
             load_s=length_s if has_duration else None,
             folder=self._folder / name,
+            # The line of the step follows; a summary would hide the table.
+            has_summary=False,
         )
 
     def _judged(self, step: Step, name: str) -> Verdict:

@@ -28,7 +28,11 @@ def write_results(folder: Path, name: str, state: SearchState, result: SearchRes
             replace_file(folder / file, text.encode(errors="replace"))
     except OSError as error:
         raise CasstatError(f"{error.filename or folder}: {error.strerror}") from None
-    facts = [f"command: {join(state.settings.command)}", f"objectives: {', '.join(state.objectives)}"]
+    facts = [
+        f"load generator: {result.generator}",
+        f"command: {join(state.settings.command)}",
+        f"objectives: {', '.join(state.objectives)}",
+    ]
     try:
         run = PlottedRun(name, 1.0, (), {}, footer=facts)
         draw(write(run, folder / PLOTS_FOLDER, plots=capacity_plots(result)))

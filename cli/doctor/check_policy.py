@@ -87,7 +87,9 @@ def _ask(jolokia: Jolokia, known: Mapping[str, Sequence[Labels]]) -> list[Answer
         # Read all metrics at once, as if each were due on every tick.
         return ScrapeInterval.TICK
 
-    requests = mbean_requests(BEANS, {bean.family: first(bean) for bean in BEANS}, scrape_interval)
+    # Operations of other MBeans are optional.
+    beans = [bean for bean in BEANS if not bean.called]
+    requests = mbean_requests(beans, {bean.family: first(bean) for bean in beans}, scrape_interval)
     answers = jolokia.post([request.body for request in requests], TIMEOUT_S)
     return [AnsweredRequest(request, answer) for request, answer in zip(requests, answers, strict=True)]
 

@@ -9,7 +9,7 @@ from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import read_run_in
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import NodeRun
-from collector.cluster.node_settings import NodeSettings, settings_of
+from collector.cluster.node_settings import NEEDS, NodeSettings, settings_of
 from exporters.comparison.run_settings import RunSettings
 
 
@@ -20,7 +20,7 @@ def run_settings(folder: Path) -> RunSettings:
         raise CasstatError(f"{folder}: the run has not ended (hint: run 'casstat fetch --recover {folder}')")
     grid = SpanGrid(inf, spans=((run.begin_s, run.end_s),))
     try:
-        result, _ = merged(MergeSettings((folder,)), node_settings, grid=grid, quiet=True)
+        result, _ = merged(MergeSettings((folder,)), node_settings, NEEDS, grid=grid, quiet=True)
     except NoDataError as error:
         raise CasstatError(f"{folder}: {error}") from None
     return RunSettings(run, {node.node: node.product for node in result.nodes})

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from re import Pattern
@@ -56,6 +56,7 @@ class RecordSettings:
     """The options of `casstat record`; see `casstat record --help`.
 
     load_s  how long the command's load is to run, for a program that knows it; None otherwise.
+    has_summary  whether to print the summary.
     secrets  the secrets of the sweep to which the run belongs, each with what replaces it.
     """
 
@@ -79,6 +80,7 @@ class RecordSettings:
     redact: tuple[Pattern[str], ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict)
     load_s: float | None = None
+    has_summary: bool = True
     agent: JolokiaSettings = field(default_factory=JolokiaSettings)
     jolokia: JolokiaSettings = field(default_factory=JolokiaSettings)
 
@@ -144,7 +146,8 @@ def recorded_run(settings: RecordSettings, around: Around | None = None) -> Reco
         with completing(start.folder):
             redact_written(start.folder, start.redactor, note)
             import_after_run(start.folder, run, settings.clients, settings.load_s, start.redactor)
-            met = finish(start.folder, run, quiet=settings.quiet, has_report=settings.report)
+            is_quiet = settings.quiet or not settings.has_summary
+            met = finish(start.folder, run, quiet=is_quiet, has_report=settings.report)
     return RecordedRun(start.folder, result, met)
 
 
@@ -239,7 +242,26 @@ def _planned(start: _Start) -> Run:
         dict(settings.tags),
         warm_up_s=settings.warm_up,
         conditions=tuple(RunCondition(condition.text) for condition in settings.fail_if),
+        options=tuple(_given(settings)),
     )
+
+
+def _given(settings: RecordSettings) -> Iterator[str]:
+    """Yield the nodes and the options that a run's file states nowhere else, as words of a command line."""
+    options: list[tuple[str, object]] = [
+        *(("--seed", seed) for seed in settings.seeds),
+        *(("--client", client) for client in settings.clients),
+        *(("--redact", pattern.pattern) for pattern in settings.redact),
+        ("--serve", settings.serve),
+        ("--mark-regex", None if settings.mark_regex is None else os.fsdecode(settings.mark_regex.pattern)),
+    ]
+    for access, prefix in ((settings.agent, "agent"), (settings.jolokia, "jolokia")):
+        names = (option.name for option in fields(access) if option.name != "trusted_user")
+        options += [(f"--{name.replace('jolokia', prefix).replace('_', '-')}", getattr(access, name)) for name in names]
+        options += [("--trusted-user", user) for user in access.trusted_user]
+    yield from (word for option, value in options if value is not None for word in (option, str(value)))
+    yield from (["--require-all"] if settings.require_all else [])
+    yield from settings.nodes
 
 
 def _serve(start: _Start, cluster: str, stack: ExitStack) -> None:

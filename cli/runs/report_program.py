@@ -84,6 +84,7 @@ def write_report(
 
     Raises CasstatError and click.UsageError.
     """
+    from collector.cluster.node_settings import NEEDS
     from exporters.comparison.run_settings import RunSettings
     from exporters.gnuplot.merged_run import node_rows
     from exporters.report.html_report import html_report
@@ -91,7 +92,7 @@ def write_report(
     from exporters.report.report_content import report_of
     from exporters.report.report_data import report_data
 
-    result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, quiet=True)
+    result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, NEEDS, quiet=True)
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
     saturation = attempt(lambda: saturation_of(folder, run))
     results = results_in(folder)

@@ -32,6 +32,8 @@ HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s",
 MAX_PAGES = 50
 # The number of text columns at the beginning of a row.
 _TEXTS = 4
+# The settings that other lines contain.
+_SHOWN_SETTINGS = ("command", "number of nodes")
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,9 @@ def _show(folder: Path, output: str) -> None:
         return
     for line in _lines(folder, run):
         echo(line)
+    for name, text in summaries[-1].settings.items() if summaries else ():
+        if name not in _SHOWN_SETTINGS:
+            echo(f"{one_line(name)}: {one_line(text)}")
     if summaries:
         echo("")
         for line in summary_lines(summaries):

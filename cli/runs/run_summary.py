@@ -1,7 +1,7 @@
 """Computes the summaries of a run's phases from the recordings of its nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, inf
 from pathlib import Path
@@ -11,8 +11,11 @@ from cli.recordings.merge_program import NoDataError, merged
 from collector.cluster.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import Merged, NodeRun
+from collector.cluster.node_settings import NEEDS as SETTING_NEEDS
+from collector.cluster.node_settings import NodeSettings, settings_of
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
+from exporters.comparison.run_settings import RunSettings, settings_texts
 from exporters.files.merged_rows import Choice, Row
 from exporters.summary.phase_coverage import coverage_cells, incomplete_nodes
 from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
@@ -25,6 +28,8 @@ class RunSummary:
     phases  the summaries of its phases.
     lost    a lower bound on the number of ticks lost in the phases, by node.
     gaps    the nodes with missing intervals in the whole run, including the warm-up and the cool-down.
+
+    The last phase has the settings of the run and its nodes.
     """
 
     phases: list[PhaseSummary]
@@ -40,7 +45,7 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     """
     phases = measured_phases(run)
     summary = _summary(folder, run, phases)
-    if len(phases) < 2:
+    if len(phases) < 2 or not summary.phases:
         return summary
     total = _summary(folder, run, [RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)])
     return RunSummary([*summary.phases, *total.phases], total.lost, summary.gaps)
@@ -65,12 +70,12 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     try:
         make = partial(node_coverage, (*spans, _whole(run, phases)))
         whole, choice = merged(settings, make, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
-        peaks, _ = merged(settings, peak_rows, grid=grid, quiet=True)
+        peaks, _ = merged(settings, node_peaks, SETTING_NEEDS, grid=grid, quiet=True)
     except NoDataError:
         return RunSummary([], {})
     rows: dict[int, list[tuple[str, float, Row]]] = {}
     for node in peaks.nodes:
-        for index, row in node.product:
+        for index, row in node.product[0]:
             rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
     *coverages, in_run = run_coverage(run, whole, (*spans, _whole(run, phases)))
     summaries = [
@@ -89,6 +94,8 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
         for number, phase in enumerate(phases)
         if number in whole.cluster
     ]
+    of_run = RunSettings(run, {node.node: node.product[1] for node in peaks.nodes})
+    summaries[-1:] = [replace(last, settings=settings_texts(of_run)) for last in summaries[-1:]]
     lengths_s = [phase.end_s - phase.begin_s for phase in phases]
     return RunSummary(
         summaries,
@@ -105,6 +112,11 @@ def _whole(run: Run, phases: Sequence[RunPhase]) -> tuple[float, float]:
 def node_coverage(spans: Sequence[tuple[float, float]], _choice: Choice, node: NodeRun) -> list[NodeCoverage]:
     """Return a node's coverage of each time range; merges can call it in another process."""
     return coverage_of(node.node, node.ticks, spans, paced=node.head.paced)
+
+
+def node_peaks(choice: Choice, node: NodeRun) -> tuple[list[tuple[int, Row]], NodeSettings]:
+    """Return a node's columns with peaks, by interval, and its settings; merges can call it in another process."""
+    return peak_rows(choice, node), settings_of(node)
 
 
 def run_coverage(

@@ -40,6 +40,7 @@ def read_summaries(folder: Path) -> list[PhaseSummary]:
                 _peaks(phase.get("client_peaks", {})),
                 tuple(map(str, phase.get("client_notes", ()))),
                 coverage_of_content(phase.get("incomplete", ())),
+                {str(name): str(text) for name, text in phase.get("settings", {}).items()},
             )
             for phase in content
         ]

@@ -11,6 +11,7 @@ from cli.sweep.run_measurement import run_values
 from collector.atomic_file import replace_file
 from collector.printable import count_text, local_time, one_line
 from collector.runs.parameter_sweep import Sweep, SweepRun
+from collector.runs.run_texts import command_name
 from exporters.gnuplot.all_plots import write
 from exporters.gnuplot.gnuplot_process import GnuplotError, draw
 from exporters.gnuplot.plot_data import Run as PlottedRun
@@ -80,6 +81,7 @@ def _facts(sweep: Sweep) -> Sequence[str]:
     times = [f"{settings.duration_s:g} s each"] if settings.duration_s is not None else []
     times += [f"warm-up {settings.warm_up_s:g} s"] if settings.warm_up_s else []
     return [
+        f"load generator: {command_name(settings.command)}",
         f"command: {join(settings.command)}",
         ", ".join([f"{combinations} with {repeats} of each", *times, f"{sweep.order} order"]),
         f"begun {local_time(sweep.begin_s)}, casstat {sweep.casstat}",

@@ -1,10 +1,12 @@
 """Compactions: pending, completed and running, with their progress."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from collector.jolokia.mbean import METRICS, Many, counter, gauge
-from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
+from collector.cassandra.tables import is_system_keyspace
+from collector.jolokia.mbean import METRICS, Many, MBean, counter, gauge, properties
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
+from collector.printable import shortened, single_line
 
 _BEAN = METRICS + "type=Compaction,name="
 _MANAGER = "org.apache.cassandra.db:type=CompactionManager"
@@ -29,7 +31,47 @@ def _by_table(pending: Any) -> Many:
     return [((keyspace, table), number) for keyspace, tables in pending.items() for table, number in tables.items()]
 
 
+_MAX_TEXT_CHARS, _SHOWN_TABLES = 300, 3
+
+
+def _strategies(tables: Any) -> Many:
+    """Yield one text with the parameters of compaction and the tables that have them, without system keyspaces."""
+    by_parameters: dict[str, list[str]] = {}
+    for name, attributes in tables.items():
+        labels = properties(name)
+        if not is_system_keyspace(labels["keyspace"]):
+            parameters = dict(attributes[_PARAMETERS])
+            strategy = parameters.pop("class").rpartition(".")[2]
+            text = " ".join([strategy, *(f"{key}={value}" for key, value in sorted(parameters.items()))])
+            by_parameters.setdefault(text, []).append(f"{labels['keyspace']}.{labels['table']}")
+    texts = [f"{text} ({_names_text(sorted(names))})" for text, names in sorted(by_parameters.items())]
+    if texts:
+        yield (), shortened(single_line("; ".join(texts)), _MAX_TEXT_CHARS)
+
+
+def _names_text(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
+    return f"{', '.join(names[:_SHOWN_TABLES])}{more}"
+
+
+_PARAMETERS = "CompactionParameters"
+COMPACTION = MBean(
+    Metric(
+        "cassandra_compaction",
+        Kind.TEXT,
+        "",
+        "Parameters of compaction, and the tables that have them.",
+        (),
+        ScrapeInterval.SLOW,
+    ),
+    # One request for all tables.
+    "org.apache.cassandra.db:type=Tables,*",
+    _PARAMETERS,
+    many=_strategies,
+)
+
 BEANS = (
+    COMPACTION,
     gauge(
         "cassandra_compaction_pending",
         "Estimated number of pending compactions.",

@@ -2,7 +2,7 @@
 
 import re
 
-from collector.jolokia.mbean import counter, gauge
+from collector.jolokia.mbean import counter, gauge, text
 from collector.model.metric import Aggregation, ScrapeInterval, Series, WideColumn
 
 PAUSING_COLLECTORS = (
@@ -53,6 +53,8 @@ START_TIME = gauge(
 
 BEANS = (
     START_TIME,
+    text("cassandra_jvm_name", "Name of the JVM.", "java.lang:type=Runtime", "VmName"),
+    text("cassandra_jvm_version", "Version of the JVM.", "java.lang:type=Runtime", "VmVersion"),
     gauge(
         "cassandra_jvm_heap_used_bytes",
         "Used heap in bytes, including garbage.",

@@ -15,7 +15,7 @@ What Cassandra counts, as measured on 5.0.8 with known numbers of statements (te
 from dataclasses import dataclass
 
 from collector.jolokia.mbean import METRICS, counter, gauge, histogram
-from collector.model.metric import Aggregation, WideColumn
+from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ OPERATIONS = (
     Operation("AccordWrite", "", "accord_write", "Accord writes", "AccWr"),
 )
 """All kinds of operations, in the order of output."""
+LEVELS = ("ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE")
+"""The consistency levels, except those of conditional operations."""
 CONDITIONAL_WRITE = "CASWrite"
 PAXOS_V2 = gauge(
     "cassandra_paxos_v2",
@@ -81,6 +83,13 @@ ERRORS = {
 """The metrics that count failed requests, by the end of the names of their columns."""
 
 BEANS = (
+    counter(
+        "cassandra_requests_by_consistency_total",
+        "Number of client requests coordinated by this node, by consistency level.",
+        METRICS + "type=ClientRequest,scope={operation}-{level},name=Latency",
+        scrape_interval=ScrapeInterval.OFTEN,
+        only={"operation": ("Read", "Write"), "level": LEVELS},
+    ),
     counter(
         "cassandra_client_requests_total",
         "Number of client requests coordinated by this node.",

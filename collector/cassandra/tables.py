@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from collector.cassandra.storage import SERVICE
 from collector.jolokia.mbean import METRICS, Many, MBean, counter, gauge, histogram
 from collector.model.histogram import COUNTS_WITH_ZERO
-from collector.model.metric import Aggregation, ScrapeInterval
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval
 
 LOCAL = {"operation": ("Read", "Write", "Range")}
 COORDINATOR = {"operation": ("Read", "Write")}
@@ -85,6 +86,19 @@ KEYSPACE_OPERATIONS, KEYSPACE_SECONDS = REMAINDERS
 EVERY_TICK = frozenset(bean.metric.name for bean in _TABLE_OPERATIONS)
 
 BEANS = (
+    MBean(
+        Metric(
+            "cassandra_keyspace_replication",
+            Kind.TEXT,
+            "",
+            "Replication of the keyspace, if Jolokia's policy allows the operation that returns it.",
+            ("keyspace",),
+            ScrapeInterval.SLOW,
+        ),
+        _KEYSPACE + "ReadLatency",
+        "getKeyspaceReplicationInfo(java.lang.String)",
+        called=SERVICE,
+    ),
     *_KEYSPACE_OPERATIONS,
     *_TABLE_OPERATIONS,
     counter(

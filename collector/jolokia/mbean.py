@@ -37,6 +37,7 @@ class MBean:
                node.
     many       splits a value that contains several series, or converts a value that contains bucket counts.
     fixed      values of the metric's last labels, for a metric whose series come from different attributes.
+    called     another MBean, whose operation `attribute` returns the value for the label values; "" if there is none.
     """
 
     metric: Metric
@@ -45,6 +46,7 @@ class MBean:
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
     many: Callable[[Any], Many] | None = None
     fixed: tuple[str, ...] = ()
+    called: str = ""
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ class MBeanRequest:
             value = response_value
             if self.several:
                 value = response_value.get(attribute) if isinstance(response_value, dict) else None
-            if path and bean.attribute != VALUES:
+            if path and bean.attribute != VALUES and not bean.called:
                 value = value.get(path) if isinstance(value, dict) else None
             values.update(_series_values(bean, series, value))
         return values
@@ -230,6 +232,7 @@ def mbean_requests(
     with given labels, or None if it must not be read.
     """
     groups: dict[tuple[str, bool, ScrapeInterval], list[tuple[MBean, Series]]] = {}
+    calls = []
     for bean in beans:
         for labels in known.get(bean.family, ()):
             if (interval := scrape_interval(bean, labels)) is not None:
@@ -238,9 +241,15 @@ def mbean_requests(
                     *(labels[label] for label in bean.metric.labels if label in labels),
                     *bean.fixed,
                 )
+                if bean.called:
+                    arguments = [labels[label] for label in bean.placeholders]
+                    call = {"type": "exec", "mbean": bean.called, "operation": bean.attribute, "arguments": arguments}
+                    calls.append(MBeanRequest(json.dumps(call), interval, ((bean, series),), several=False))
+                    continue
                 key = (bean.name.format_map(labels), bean.attribute == VALUES, interval)
                 groups.setdefault(key, []).append((bean, series))
-    return [_mbean_request(name, is_values, interval, parts) for (name, is_values, interval), parts in groups.items()]
+    reads = [_mbean_request(name, is_values, interval, parts) for (name, is_values, interval), parts in groups.items()]
+    return reads + calls
 
 
 def _mbean_request(

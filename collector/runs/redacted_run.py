@@ -19,6 +19,7 @@ def redacted_run(run: Run, redactor: Redactor) -> Run:
         tags=redacted_tags(run.tags.items(), redactor),
         nodes=tuple(_node(node, redactor) for node in run.nodes),
         command=None if run.command is None else replace(run.command, words=redactor.words(run.command.words)),
+        options=None if run.options is None else redactor.words(run.options),
         phases=tuple(replace(phase, name=text(phase.name)) for phase in run.phases),
         marks=tuple(replace(mark, text=text(mark.text)) for mark in run.marks),
         other_runs=tuple(map(text, run.other_runs)),

@@ -177,6 +177,7 @@ class Run:
     conditions  the conditions of `record --fail-if`.
     clusters    the clusters of the nodes; empty if they are unknown.
     clock_steps  the changes of the recorder's clock during the run.
+    options     the nodes and options of `record` that no other field states, as words; None if they are unknown.
     """
 
     name: str
@@ -194,6 +195,7 @@ class Run:
     conditions: tuple[RunCondition, ...] = ()
     clusters: tuple[RunCluster, ...] = ()
     clock_steps: tuple[ClockStep, ...] = ()
+    options: tuple[str, ...] | None = None
 
     @property
     def unrecorded(self) -> tuple[str, ...]:

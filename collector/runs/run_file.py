@@ -105,6 +105,7 @@ def run_of(content: Any) -> Run:
             tuple(map(_condition, content.get("conditions", ()))),
             tuple(map(_cluster, content.get("clusters", ()))),
             tuple(ClockStep(_number(s["time_s"]), _number(s["step_s"])) for s in content.get("clock_steps", ())),
+            None if content.get("options") is None else tuple(map(_text, content["options"])),
         )
         return redacted_run(run, Redactor())
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -77,8 +77,13 @@ def markdown_text(result: SearchResult, command: Sequence[str]) -> str:
         "error_share": "errors",
     }
     objectives = ", ".join(f"`{_cell(objective.text)}`" for objective in result.objectives)
-    lines = ["# Capacity", "", *conclusions(result), "", f"- command: `{_cell(join(command))}`"]
-    lines += [f"- objectives: {objectives}", "", _line([*columns.values(), "verdict", "saturated first"])]
+    lines = ["# Capacity", "", *conclusions(result), "", f"- load generator: {_cell(result.generator)}"]
+    lines += [
+        f"- command: `{_cell(join(command))}`",
+        f"- objectives: {objectives}",
+        "",
+        _line([*columns.values(), "verdict", "saturated first"]),
+    ]
     lines.append(_line(["---"] * (len(columns) + 2)))
     for row, step in zip(rows_of(result), result.steps, strict=True):
         cells = [_text(row[name]) for name in columns]

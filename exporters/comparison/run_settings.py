@@ -25,16 +25,38 @@ class Setting:
     name         as in a sentence, without an article.
     value        returns the setting as text; "" if it is unknown.
     is_decisive  whether runs in which it differs are not comparable.
+    is_compared  whether a difference is stated; data grows with each run.
     """
 
     name: str
     value: Callable[[RunSettings], str]
     is_decisive: bool = False
+    is_compared: bool = True
 
 
 def _of_nodes(name: str) -> Callable[[RunSettings], str]:
     """Return a function that lists the nodes' known values of a setting."""
     return lambda settings: _list(getattr(node, name) for node in settings.nodes.values())
+
+
+def _by_node(name: str) -> Callable[[RunSettings], str]:
+    """Return a function that lists the nodes' known values of a setting, with the nodes if they differ."""
+
+    def value(settings: RunSettings) -> str:
+        nodes: dict[str, list[str]] = {}
+        for node, known in settings.nodes.items():
+            if text := getattr(known, name):
+                nodes.setdefault(text, []).append(node)
+        if len(nodes) < 2:
+            return "".join(nodes)
+        return "; ".join(f"{text} ({_names(sorted(names))})" for text, names in sorted(nodes.items()))
+
+    return value
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NODES} more" if len(names) > _SHOWN_NODES else ""
+    return f"{', '.join(names[:_SHOWN_NODES])}{more}"
 
 
 def _list(values: Iterable[str]) -> str:
@@ -64,6 +86,7 @@ def _command(settings: RunSettings) -> str:
     return join(settings.run.command.words) if settings.run.command else "none"
 
 
+_SHOWN_NODES = 3
 SETTINGS = (
     Setting("Cassandra version", _of_nodes("cassandra"), is_decisive=True),
     Setting("schema version", _of_nodes("schema"), is_decisive=True),
@@ -73,8 +96,24 @@ SETTINGS = (
     Setting("casstat version", _casstat),
     Setting("source", _of_nodes("transport")),
     Setting("interval", _intervals),
+    Setting("processors", _by_node("processors")),
+    Setting("memory", _by_node("memory")),
+    Setting("kernel", _by_node("kernel")),
+    Setting("disk model", _by_node("disks")),
+    Setting("JVM", _by_node("jvm")),
+    Setting("heap", _by_node("heap")),
+    Setting("garbage collectors", _by_node("collectors")),
+    Setting("replication", _by_node("replication")),
+    Setting("consistency", _by_node("consistency")),
+    Setting("compaction", _by_node("compaction")),
+    Setting("data size", _by_node("data"), is_compared=False),
     Setting("command", _command),
 )
+
+
+def settings_texts(settings: RunSettings) -> dict[str, str]:
+    """Return the known settings of a run by name."""
+    return {setting.name: text for setting in SETTINGS if (text := setting.value(settings))}
 
 
 @dataclass(frozen=True)
@@ -92,7 +131,7 @@ class SettingPair:
     @property
     def is_different(self) -> bool:
         """Whether both values are known and differ."""
-        return self.is_known and self.a != self.b
+        return self.is_known and self.setting.is_compared and self.a != self.b
 
 
 def setting_pairs(a: Sequence[RunSettings], b: Sequence[RunSettings]) -> Iterator[SettingPair]:

@@ -69,6 +69,7 @@ def is_info(metric: Metric) -> bool:
     """
     return (
         metric.kind is Kind.TEXT
+        and not metric.labels
         and metric.scrape_interval is not ScrapeInterval.TICK
         and (metric.name,) not in IDENTITY_LABELS
     )

@@ -52,6 +52,7 @@ class PhaseSummary:
     client_peaks  the highest values over all client hosts.
     client_notes  what a reader of the client results should know, each as one line.
     incomplete    the nodes with missing intervals, or without any complete interval.
+    settings      the known settings of the run and its nodes, by name; only in the last summary of a run.
     """
 
     name: str
@@ -62,6 +63,7 @@ class PhaseSummary:
     client_peaks: Mapping[str, Peak] = field(default_factory=dict)
     client_notes: tuple[str, ...] = ()
     incomplete: tuple[NodeCoverage, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:

@@ -14,17 +14,19 @@ def reproduction(data: ReportData) -> Section:
     run = data.run
     blocks: list[Block] = []
     if run.command is not None:
-        words = [*_options(run), "--", *run.command.words]
-        # The addresses in a run's metadata may be those of private agents, which end with the run.
-        names = list_text([shown(node.name or node.address) for node in run.nodes], len(run.nodes))
-        blocks += [
-            Command(shown(f"casstat record NODE... {join(words)}")),
-            Paragraph(
-                f"NODE... stands for the addresses of {names or 'the nodes'}."
-                " Options for access to nodes, --client, --mark-regex and --redact are not part of a run's metadata."
-                f" {REDACTED} stands for a secret."
-            ),
-        ]
+        words = [*_options(run), *(run.options or ()), "--", *run.command.words]
+        note = f"{REDACTED} stands for a secret." if any(REDACTED in word for word in words) else ""
+        nodes = ""
+        if run.options is None:
+            # The addresses in a run's metadata may be those of private agents, which end with the run.
+            names = list_text([shown(node.name or node.address) for node in run.nodes], len(run.nodes))
+            nodes = "NODE... "
+            note = (
+                f"NODE... stands for the addresses of {names or 'the nodes'}. The version of casstat that recorded the"
+                f" run did not store --client, --mark-regex, --redact and the options for access to nodes. {note}"
+            )
+        blocks.append(Command(shown(f"casstat record {nodes}{join(words)}")))
+        blocks += [Paragraph(note.strip())] if note else []
     blocks.append(Paragraph(f"Recorded with casstat {shown(run.casstat)}."))
     phases = [
         [

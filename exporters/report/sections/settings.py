@@ -1,6 +1,6 @@
 """The section with the settings of the cluster and of the measurement, and their differences from the baseline's."""
 
-from exporters.comparison.run_settings import SETTINGS, SettingPair, setting_pairs
+from exporters.comparison.run_settings import SettingPair, setting_pairs, settings_texts
 from exporters.report.report_blocks import Section, Table
 from exporters.report.report_data import ReportData
 from exporters.report.report_texts import shown
@@ -8,10 +8,11 @@ from exporters.report.report_texts import shown
 
 def settings(data: ReportData) -> Section:
     if data.baseline is None:
-        rows = [[setting.name, shown(setting.value(data.settings)) or "-"] for setting in SETTINGS]
+        rows = [[name, shown(text)] for name, text in settings_texts(data.settings).items()]
         return Section("Settings", [Table("The cluster and the measurement", ["setting", "value"], rows, 2)])
     header = ["setting", "baseline", "this run", "differs"]
-    rows = [_row(pair) for pair in setting_pairs([data.baseline.settings], [data.settings])]
+    pairs = setting_pairs([data.baseline.settings], [data.settings])
+    rows = [_row(pair) for pair in pairs if pair.a or pair.b]
     caption = f"The cluster and the measurement; the baseline is {shown(data.baseline.settings.run.name)}"
     return Section("Settings", [Table(caption, header, rows, 4)])
 

@@ -10,18 +10,56 @@ from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.settings_of_run import run_settings
-from collector.cluster.node_settings import NodeSettings
+from collector.cluster.grid import NodeInterval
+from collector.cluster.merge_job import NodeRun
+from collector.cluster.node_settings import NodeSettings, settings_of
+from collector.journal.header import Header
+from collector.journal.tick_order import Integrity
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Tick
 from collector.printable import MAX_LINE_CHARS
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import write_run
 from exporters.comparison.differing_settings import differing_settings
-from exporters.comparison.run_settings import SETTINGS, RunSettings
+from exporters.comparison.run_settings import SETTINGS, RunSettings, settings_texts
 from exporters.gnuplot.merged_run import footer, node_rows
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
 
 
 def texts_of(run: RunSettings) -> dict[str, str]:
     return {setting.name: setting.value(run) for setting in SETTINGS}
+
+
+def test_what_makes_a_run_reproducible_is_in_its_summary_and_absent_if_unknown(tmp_path: Path) -> None:
+    def node(number: int, heap: float) -> NodeSettings:
+        values: dict[Series, Derived] = {
+            ("casstat_machine_processors",): "8 x Model",
+            ("cassandra_jvm_name",): "OpenJDK",
+            ("cassandra_jvm_version",): "17.0.1",
+            ("cassandra_keyspace_replication", "ks"): "SimpleStrategy {replication_factor=3}",
+            ("cassandra_keyspace_replication", "system_auth"): "SimpleStrategy {replication_factor=1}",
+            ("cassandra_jvm_heap_max_bytes",): heap,
+            ("cassandra_jvm_gc_seconds_total", "G1 Young Generation"): Rate(0.0, 1.0),
+            ("cassandra_requests_by_consistency_total", "Read", "QUORUM"): Rate(5.0, 1.0),
+            ("cassandra_requests_by_consistency_total", "Read", "ONE"): Rate(0.0, 1.0),
+        }
+        sample = Sample(f"n{number}", Tick(1.0), values, {})
+        run = NodeRun(f"n{number}", Header("1", 1.0), lambda: {0: NodeInterval(sample, 1)}, Integrity())
+        return settings_of(run)
+
+    nodes = {f"n{number}": node(number, heap) for number, heap in enumerate((2**31, 2**31, 2**29))}
+    run = Run("r", 0.0, 1.0, "0.1.0")
+    known = settings_texts(RunSettings(run, nodes))
+    assert {name: text for name, text in known.items() if name not in ("number of nodes", "source", "command")} == {
+        "casstat version": "0.1.0",
+        "processors": "8 x Model",
+        "JVM": "OpenJDK 17.0.1",
+        "heap": "2 GiB (n0, n1); 512 MiB (n2)",
+        "garbage collectors": "G1 Young Generation",
+        "replication": "ks: SimpleStrategy {replication_factor=3}",
+        "consistency": "Read QUORUM",
+    }
 
 
 def test_settings_that_are_read_only_before_the_run_are_those_of_the_run(tmp_path: Path) -> None:
@@ -38,7 +76,7 @@ def test_the_last_reading_in_the_run_takes_precedence(tmp_path: Path) -> None:
 
 def test_the_settings_of_a_run_describe_its_cluster_and_its_measurement(tmp_path: Path) -> None:
     run_with_settings(tmp_path, [settings(0), settings(0), settings(1, **{VERSION: "4.1.9"})])
-    assert texts_of(run_settings(tmp_path)) == {
+    assert settings_texts(run_settings(tmp_path)) == {
         "Cassandra version": "4.1.9, 5.0.8",
         "schema version": "v1",
         "number of nodes": "3",

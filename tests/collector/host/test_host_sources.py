@@ -321,9 +321,10 @@ def test_this_machine_is_not_read_for_a_remote_node() -> None:
         assert scrape == Scrape(part.name, FakeClock().monotonic_s())
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in PARTS if name not in ("filesystem", "pressure", "process", "cgroup", "timekeeping")]
-)
+OPTIONAL = ("filesystem", "pressure", "process", "cgroup", "timekeeping", "machine")
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name not in OPTIONAL])
 def test_a_missing_file_is_reported_by_name(tmp_path: Path, name: str) -> None:
     source = HostSource(PARTS[name], lambda: tree(tmp_path, {}), FakeClock())
     with pytest.raises(SourceError, match=str(tmp_path)):
@@ -347,11 +348,42 @@ def test_every_subject_reads_only_its_own_metrics() -> None:
         host = Host(captures.HOST, CASSANDRA, directories=(captures.FOLDER,))
         values = read(name, host)
         # The clock is not read if the host is a captured file tree.
-        assert values or name == "timekeeping", name
+        assert values or name in ("timekeeping", "machine"), name
         for series, value in values.items():
             metric = metrics[series[0]]
             assert len(series) == 1 + len(metric.labels)
             assert isinstance(value, str if metric.kind == Kind.TEXT else int | float)
+
+
+def test_the_machine_is_described_by_what_the_kernel_knows(tmp_path: Path) -> None:
+    devices = "sys/devices/pci"
+    host = tree(
+        tmp_path,
+        {
+            "proc/cpuinfo": "processor\t: 0\nmodel name\t: Some CPU: 2 GHz\n\nprocessor\t: 1\nmodel name\t: Other\n",
+            "proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+            "sys/devices/system/cpu/online": "0-3,8\n",
+            f"{devices}/block/sda/device/model": "DISK A   \n",
+            f"{devices}/block/sda/sda1/partition": "1\n",
+            f"{devices}/block/sdb/device/model": "DISK B\n",
+            f"{devices}/block/vda/size": "1\n",
+            "sys/class/block/x": "",
+        },
+    )
+    names = {"sda1": "sda/sda1", "sdb": "sdb", "vda": "vda"}
+    for name, path in names.items():
+        (tmp_path / "sys/class/block" / name).symlink_to(tmp_path / devices / "block" / path)
+    for disk in ("sda1", "sdb"):
+        (tmp_path / "sys/class/block/md0/slaves").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sys/class/block/md0/slaves" / disk).symlink_to(tmp_path / devices / "block" / names[disk])
+    assert read("machine", host) == {
+        ("casstat_machine_processors",): "5 x Some CPU: 2 GHz",
+        ("casstat_machine_kernel",): "6.1.0-18-amd64",
+    }
+    for disks, text in {("md0",): "DISK A, DISK B", ("sda1",): "DISK A"}.items():
+        assert read("machine", replace(host, disks=disks))["casstat_machine_disks",] == text
+    assert ("casstat_machine_disks",) not in read("machine", replace(host, disks=("vda", "missing")))
+    assert read("machine", tree(tmp_path / "other", {})) == {}
 
 
 def test_the_clock_is_not_read_for_a_captured_tree(monkeypatch: pytest.MonkeyPatch) -> None:

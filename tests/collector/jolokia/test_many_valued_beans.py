@@ -1,5 +1,6 @@
 """Attributes with many values: running compactions, pending compactions by table, and a cluster's nodes."""
 
+import json
 from typing import Any
 
 import pytest
@@ -54,6 +55,35 @@ def test_each_running_compaction_has_its_progress_and_size() -> None:
         ("cassandra_compaction_size", first, "ks1", "t001", "Compaction"): 4194304,
         ("cassandra_compaction_size", second, "ks1", "t002", "Validation"): 10,
     }
+
+
+def test_compaction_parameters_of_all_tables_are_one_text_without_system_keyspaces() -> None:
+    parameters = {"class": "org.apache.cassandra.db.compaction.LeveledCompactionStrategy", "sstable_size_in_mb": "160"}
+    names = [f"keyspace=ks,table=t{number},type=Tables" for number in range(5)]
+    tables = {f"org.apache.cassandra.db:{name}": {"CompactionParameters": parameters} for name in names}
+    tables["org.apache.cassandra.db:keyspace=ks,table=u,type=Tables"] = {"CompactionParameters": {"class": "a.B"}}
+    tables["org.apache.cassandra.db:keyspace=system,table=u,type=Tables"] = {"CompactionParameters": {"class": "a.C"}}
+    assert values_of("cassandra_compaction", tables) == {
+        ("cassandra_compaction",): "B (ks.u); LeveledCompactionStrategy sstable_size_in_mb=160"
+        " (ks.t0, ks.t1, ks.t2 and 2 more)"
+    }
+    assert values_of("cassandra_compaction", {"x": 1}) == {}
+
+
+def test_the_replication_of_a_keyspace_is_the_result_of_an_operation_of_another_mbean() -> None:
+    (bean,) = [bean for bean in BEANS if bean.called]
+    known = {bean.family: [{"keyspace": "ks"}]}
+    (request,) = mbean_requests([bean], known, lambda read_bean, _: read_bean.metric.scrape_interval)
+    assert json.loads(request.body) == {
+        "type": "exec",
+        "mbean": "org.apache.cassandra.db:type=StorageService",
+        "operation": "getKeyspaceReplicationInfo(java.lang.String)",
+        "arguments": ["ks"],
+    }
+    assert not request.is_operation
+    value = "SimpleStrategy {replication_factor=2}"
+    assert request.values({"value": value, "status": 200}) == {("cassandra_keyspace_replication", "ks"): value}
+    assert request.values({"status": 403}) == {}
 
 
 def test_compactions_in_3_11_have_a_different_id_field() -> None:
