@@ -94,6 +94,16 @@ def node_lines(run: Run, node: str) -> list[TimeLine]:
     ]
 
 
+def slowest_line(run: Run) -> TimeLine:
+    """Return the line of the cluster's slowest operation.
+
+    The points of a long run cover longer intervals, whose percentiles hide short peaks; the maximum does not.
+    """
+    columns = [series(run, CLUSTER, f"{operation.word}_max_ms") for operation in OPERATIONS]
+    values = [max(present(row), default=None) for row in zip(*columns, strict=True)]
+    return TimeLine("slowest operation", MS, "max", _begins(run), run.times, values)
+
+
 def resource_panels(run: Run) -> list[TimePanel]:
     """Return the panels of the cluster's CPU, garbage collection, pending compactions and disk."""
     begins = _begins(run)

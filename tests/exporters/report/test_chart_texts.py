@@ -17,7 +17,9 @@ from exporters.report.charts.chart import Chart
 from exporters.report.charts.scatter_chart import scatter_chart
 from exporters.report.report_blocks import Command
 from exporters.report.report_content import report_of
+from exporters.report.report_data import ReportData
 from exporters.report.sections.reproduction import reproduction
+from exporters.report.svg_chart import figure
 from exporters.sweep.plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
 from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
 from tests.exporters.report.hostile_report import without_values
@@ -95,15 +97,34 @@ def test_a_run_that_is_all_warm_up_has_no_measured_values() -> None:
 def test_cpu_garbage_collection_compactions_and_disk_are_below_the_latencies() -> None:
     merged = synthetic(["n1", "n2"], RUN_S, values=10)
     data = replace(without_values(), merged=merged)
-    (chart,) = [
-        block
-        for section in report_of(data).sections
-        for block in section.blocks
-        if isinstance(block, Chart) and block.name == "over-time"
-    ]
-    names = [name for panel in chart.panels for name in panel.legend]
+    names = [name for panel in over_time_chart(data).panels for name in panel.legend]
     order = ["read p99", "GC", "pending compactions", "disk read", "disk written"]
     assert [name for name in names if name in order] == order
+
+
+def over_time_chart(data: ReportData) -> Chart:
+    blocks = (block for section in report_of(data).sections for block in section.blocks)
+    return next(block for block in blocks if isinstance(block, Chart) and block.name == "over-time")
+
+
+def test_a_short_peak_that_percentiles_of_long_intervals_hide_is_visible() -> None:
+    merged = synthetic(["n1"], RUN_S, values=10)
+    rows = [dict(row or {}) for row in merged.rows[CLUSTER]]
+    rows[7] |= {"write_max_ms": 8888.0}
+    chart = over_time_chart(replace(without_values(), merged=replace(merged, rows={**merged.rows, CLUSTER: rows})))
+    (panel,) = [panel for panel in chart.panels if "slowest operation" in panel.legend]
+    assert panel.legend["slowest operation"] == "max"
+    values = next(points.values["slowest operation"] for points in chart.points if "slowest operation" in points.values)
+    assert values[7] == 8888.0
+    assert panel.scale.high >= 8888.0
+
+
+def test_the_frame_of_a_panel_does_not_cover_lines_at_its_edge() -> None:
+    merged = synthetic(["n1"], RUN_S, values=10)
+    html = figure(over_time_chart(replace(without_values(), merged=merged)))
+    for panel in html.split('<div class="panel">')[1:]:
+        if 'class="frame"' in panel:
+            assert panel.index('class="frame"') < panel.index("<svg viewBox")
 
 
 def test_the_command_that_repeats_a_run_names_its_nodes_cool_down_and_client_hosts() -> None:
