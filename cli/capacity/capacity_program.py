@@ -116,7 +116,7 @@ def _require_sound(options: CapacityOptions) -> None:
     require_valid(record)
     hosts = HOST_PLACEHOLDERS if record.client_hosts else ()
     try:
-        require_match(record.command, [RATE], others=[DURATION, *hosts], option="--rate")
+        require_match(record.command, [RATE], others=[DURATION, *hosts], option="")
         filled(record.clients, {RATE: "", DURATION: ""})
     except PlaceholderError as error:
         raise click.UsageError(str(error)) from None

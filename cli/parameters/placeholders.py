@@ -45,15 +45,16 @@ def require_match(
 ) -> None:
     """Raise PlaceholderError unless each of `names` occurs in the words, and nothing but `names` and `others` does.
 
-    `option` is the option that defines the names, for the message.
+    `option` is the option that defines the names, for the message; "" if the command does.
     """
     used = placeholders(words)
     for name in used:
         if name not in (*names, *others):
-            raise _unknown(name, (*names, *others), f", or define it with {option} {name}=…")
+            raise _unknown(name, (*names, *others), f", or define it with {option} {name}=…" if option else "")
     unused = [name for name in names if name not in used]
     if unused:
-        raise PlaceholderError(f"the command does not use {{{unused[0]}}} (hint: add it, or omit {option} {unused[0]})")
+        hint = f"add it, or omit {option} {unused[0]}" if option else "add it to the load generator's arguments"
+        raise PlaceholderError(f"the command does not use {{{unused[0]}}} (hint: {hint})")
 
 
 def _parts(word: str) -> Iterator["re.Match[str]"]:

@@ -287,7 +287,7 @@ def test_no_step_begins_that_would_end_after_the_time_limit(tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("command", "objective", "message"),
     [
-        (("true", "--rate=50"), OPEN, "does not use {rate}"),
+        (("true", "--rate=50"), OPEN, r"does not use {rate} \(hint: add it to the load generator's arguments\)"),
         (("true", "{rate}", "{threads}"), OPEN, "unknown placeholder {threads}"),
         (("true", "{rate}"), "client_p98_ms < 3", "unknown column client_p98_ms .*did you mean client_p9"),
         (("true", "{rate}"), "nonsense < 3", "unknown column nonsense"),
