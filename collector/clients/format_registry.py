@@ -120,13 +120,13 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
     # Some formats are recognised in spite of a prefix, but not read completely.
     prefix = log_prefix(head)
     texts = texts_of(prefix) if prefix else {}
-    found = {container: text for container, text in texts.items() if _matching_formats(text, name)}
-    if len(found) > 1:
-        names = one_line(", ".join(sorted(found)))[:200]
+    recognised = {container: text for container, text in texts.items() if _matching_formats(text, name)}
+    if len(recognised) > 1:
+        names = one_line(", ".join(sorted(recognised)))[:200]
         raise AmbiguousFormatError(
             f"results of several containers: {names} (hint: write the log of each to its own file)"
         )
-    for container, text in found.items():
+    for container, text in recognised.items():
         return _Content(_matching_format(text, name), prefix, container)
     if prefix and not name and not _matching_formats(head):
         raise ClientFormatError(

@@ -57,7 +57,7 @@ def measured_by(names: Collection[str], *, is_intended: bool) -> dict[str, Measu
         for name in names
         if not (name.startswith(("Bucket", "Raw")) and re.sub("^(?:Bucket|Raw)", "Hdr", name) in names)
     }
-    found = {}
+    measured = {}
     for name, text in plain.items():
         own = text.removeprefix(INTENDED)
         operation, _, kind = own.rpartition("-")
@@ -65,13 +65,13 @@ def measured_by(names: Collection[str], *, is_intended: bool) -> dict[str, Measu
             continue
         is_failure = operation in _OPERATIONS or operation in plain.values()
         repeats = own != text
-        found[name] = Measured(
+        measured[name] = Measured(
             operation if is_failure else own,
             ("" if kind == "FAILED" else label_of(kind)) if is_failure else None,
             repeats or is_intended,
             repeats,
         )
-    return found
+    return measured
 
 
 @dataclass

@@ -150,7 +150,9 @@ def _details(interval: ClusterInterval, index: int | None) -> tuple[dict[int, Ro
     if index is None:
         return {}, {}
     if index == ALL:
-        samples = [with_last_known(node.sample) for node in interval.nodes if node.sample is not None and node.is_current]
+        samples = [
+            with_last_known(node.sample) for node in interval.nodes if node.sample is not None and node.is_current
+        ]
         return {ALL: joint_tables(samples)[:MAX_TABLES]}, {ALL: running(interval.cluster)[:MAX_TABLES]}
     node = interval.nodes[index] if index < len(interval.nodes) else None
     if node is None or node.sample is None or not node.is_current:

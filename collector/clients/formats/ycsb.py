@@ -55,14 +55,16 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     is_intended = run.is_intended or bool(_INTENDED.search(" ".join(times.words)))
     try:
         summary = Summary(run.measurements, is_intended=is_intended)
-        place = _place(run, summary.length_s, path, times)
-        operations = tuple(_operations(run, summary, place, is_intended=is_intended))
+        run_times = _run_times(run, summary.length_s, path, times)
+        operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
     except (ValueError, OverflowError) as error:
         raise ClientFormatError(str(error)) from None
     if not operations:
         raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
-    notes = (*log.notes(), *place.notes, *summary.notes())
-    return ClientResult(NAME, "YCSB", path.name, operations, place.is_estimated, notes, stated=tuple(summary.stated()))
+    notes = (*log.notes(), *run_times.notes, *summary.notes())
+    return ClientResult(
+        NAME, "YCSB", path.name, operations, run_times.is_estimated, notes, stated=tuple(summary.stated())
+    )
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class _Log:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _RunTimes:
     """When a run began, how long it was, and the time of each status line since its begin, in seconds."""
 
     begin_s: float
@@ -164,13 +166,13 @@ class _Place:
     notes: tuple[str, ...] = ()
 
 
-def _place(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -> _Place:
+def _run_times(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -> _RunTimes:
     """Place a run whose summary states its length, or not. Raises ValueError."""
     if stated_s is not None and not 0 <= stated_s < float("inf"):
         raise ValueError("impossible duration of the run")
     if not run.statuses:
         length_s = stated_s or 0.0
-        return _Place(max(last_line_s(path, times, length_s) - length_s, times.begin_s), length_s)
+        return _RunTimes(max(last_line_s(path, times, length_s) - length_s, times.begin_s), length_s)
     times_s = _continuous_times_s(run.statuses)
     last_s = times_s[-1]
     # The elapsed time is rounded down, so the run began at the earliest of these times.
@@ -184,7 +186,7 @@ def _place(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -
         notes = (f"the last status line is of {text}, when the command did not run; the result is placed at its end",)
     begin_s = first_s - zone_s if zone_s is not None else times.end_s - (last_s - first_s)
     offsets_s = tuple(time_s - first_s for time_s in times_s)
-    return _Place(begin_s, stated_s or last_s - first_s, offsets_s, zone_s is None, notes)
+    return _RunTimes(begin_s, stated_s or last_s - first_s, offsets_s, zone_s is None, notes)
 
 
 def _continuous_times_s(statuses: Sequence[_Status]) -> list[float]:
@@ -207,7 +209,7 @@ def _zone_s(first_s: float, last_s: float, times: CommandTimes) -> float | None:
     return None
 
 
-def _operations(run: _Run, summary: Summary, place: _Place, *, is_intended: bool) -> Iterator[Operation]:
+def _operations(run: _Run, summary: Summary, run_times: _RunTimes, *, is_intended: bool) -> Iterator[Operation]:
     """Yield the operations. Raises ValueError and ClientFormatError."""
     names = {name for status in run.statuses for name in status.blocks}
     measured = measured_by(names, is_intended=is_intended)
@@ -218,25 +220,26 @@ def _operations(run: _Run, summary: Summary, place: _Place, *, is_intended: bool
         own = {original: what for original, what in measured.items() if what.operation == name}
         rows = [
             _row(status, offset_s, own, total)
-            for status, offset_s in zip(run.statuses, place.offsets_s, strict=True)
+            for status, offset_s in zip(run.statuses, run_times.offsets_s, strict=True)
             if own
         ]
-        intervals = intervals_of(rows, place.begin_s)
+        intervals = intervals_of(rows, run_times.begin_s)
         if not measured and summary.has_only(name):
-            intervals = _all_intervals(run, place)
-        interval = _total(total, place) if has_totals and name in summary.totals else None
+            intervals = _all_intervals(run, run_times)
+        interval = _total(total, run_times) if has_totals and name in summary.totals else None
         yield Operation(label_of(name.lower()), intervals, interval)
     if not operations and run.statuses:
-        yield Operation("", _all_intervals(run, place))
+        yield Operation("", _all_intervals(run, run_times))
 
 
-def _all_intervals(run: _Run, place: _Place) -> tuple[ClientInterval, ...]:
+def _all_intervals(run: _Run, run_times: _RunTimes) -> tuple[ClientInterval, ...]:
     """Return the intervals of all operations together, whether or not they succeeded."""
     counts = pairwise([0, *(status.operations for status in run.statuses)])
     rows = [
-        PrintedRow(offset_s, after - before) for offset_s, (before, after) in zip(place.offsets_s, counts, strict=True)
+        PrintedRow(offset_s, after - before)
+        for offset_s, (before, after) in zip(run_times.offsets_s, counts, strict=True)
     ]
-    return intervals_of(rows, place.begin_s)
+    return intervals_of(rows, run_times.begin_s)
 
 
 def _row(status: _Status, offset_s: float, measured: dict[str, Measured], total: Total) -> PrintedRow:
@@ -258,8 +261,8 @@ def _row(status: _Status, offset_s: float, measured: dict[str, Measured], total:
     return PrintedRow(offset_s, completed, errors, stated_s.get(True, {}), stated_s.get(False, {}))
 
 
-def _total(total: Total, place: _Place) -> ClientInterval:
+def _total(total: Total, run_times: _RunTimes) -> ClientInterval:
     row = PrintedRow(
-        place.length_s, total.completed, total.errors, total.stated_s.get(True, {}), total.stated_s.get(False, {})
+        run_times.length_s, total.completed, total.errors, total.stated_s.get(True, {}), total.stated_s.get(False, {})
     )
-    return interval_of(row, place.begin_s, place.begin_s + place.length_s)
+    return interval_of(row, run_times.begin_s, run_times.begin_s + run_times.length_s)

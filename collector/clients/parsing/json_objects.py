@@ -22,7 +22,7 @@ def json_objects(path: Path) -> list[Mapping[str, Any]]:
     except TooLargeError as error:
         raise ClientFormatError(str(error)) from None
     decoder = json.JSONDecoder(parse_constant=_refuse)
-    found: list[Mapping[str, Any]] = []
+    objects: list[Mapping[str, Any]] = []
     position, reason = 0, "no JSON object"
     for _ in range(MAX_ATTEMPTS):
         match = _BEGIN.search(text, position)
@@ -30,14 +30,14 @@ def json_objects(path: Path) -> list[Mapping[str, Any]]:
             break
         try:
             content, position = decoder.raw_decode(text, match.end())
-            found.append(content)
+            objects.append(content)
         except RecursionError:
             raise ClientFormatError("nested too deeply") from None
         except ValueError:
             position, reason = match.end() + 1, "the JSON object is damaged or incomplete"
-    if not found:
+    if not objects:
         raise ClientFormatError(reason)
-    return found
+    return objects
 
 
 def _refuse(constant: str) -> NoReturn:
