@@ -97,9 +97,12 @@ def disks_of(paths: Iterable[Path], proc: Path, root: Path = Path("/")) -> tuple
 def interface_of(address: str, net: Path) -> str:
     """Return the interface with this address, else that of the first default route; "" if there is none.
 
-    net  a network namespace's directory in /proc.
+    net  a network namespace's directory in /proc. If it is not casstat's own, it may lack the interface with the
+         address: that of a container's node may be the machine's.
     """
-    return interface_with(address) or next(iter(default_interfaces(net)), "")
+    interface = interface_with(address)
+    known = {row[0].partition(":")[0] for row in _rows(net / "dev") if row}
+    return interface if interface in known else next(iter(default_interfaces(net)), "")
 
 
 def interface_with(address: str) -> str:

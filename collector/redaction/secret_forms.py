@@ -78,12 +78,12 @@ _URL_PASSWORD = re.compile(
 # Forms in which a name is not followed by its value, and tokens without a name.
 _NAMED_ELSEWHERE = (
     # XML: `<password type="plain">x</password>`
-    re.compile(r"<(?:[\w\-]+:)?(?P<name>[\w.\-]{1,200})(?:\s[^<>]{0,300})?>(?:<!\[CDATA\[)?(?P<secret>[^<\]]+)"),
+    re.compile(r"<(?:[\w\-]+:)?(?P<name>[\w.\-]{1,200})(?:\s[^<>]{0,300})?>(?:<!\[CDATA\[)?(?P<secret>[^<\]\s][^<\]]*)"),
     # `<entry key="password">x</entry>`, `<property name="password" value="x"/>`, `{"name":"password","value":"x"}`
     re.compile(
         r"\b(?:name|key|id)\\*[\"']?[ \t]*[=:][ \t]*\\*[\"'](?P<name>[\w.\-]{1,200})\\*[\"']"
-        r"(?:[^<>]{0,300}>(?P<secret>[^<]+)"
-        r"|[ \t,]*\\*[\"']?value\\*[\"']?[ \t]*[=:][ \t]*(?P<quote>\\*[\"'])(?P<quoted>.{0,1024}?)(?P=quote))"
+        r"(?:[ \t,]*\\*[\"']?value\\*[\"']?[ \t]*[=:][ \t]*(?P<quote>\\*[\"'])(?P<quoted>.{0,1024}?)(?P=quote)"
+        r"|[^<>]{0,300}>(?P<secret>[^<\s][^<]*))"
     ),
     re.compile(r"<(?P<name>[\w.\-]{1,200})[ \t]+value=(?P<quote>[\"'])(?P<secret>.{0,1024}?)(?P=quote)"),
 )
@@ -173,8 +173,7 @@ def _in_line(line: str) -> Iterator[Span]:
     for form in _NAMED_ELSEWHERE:
         for match in form.finditer(line):
             if is_secret_name(match["name"]):
-                span = match.span("quoted") if match.groupdict().get("quoted") else match.span("secret")
-                yield span
+                yield match.span("quoted" if match.groupdict().get("quoted") else "secret")
     for form in _TOKENS:
         yield from (match.span("secret" if "secret" in form.groupindex else 0) for match in form.finditer(line))
 

@@ -181,8 +181,13 @@ def test_for_an_unknown_address_the_interface_of_the_default_route_is_used(addre
 
 def test_the_label_of_an_address_is_not_a_part_of_the_interfaces_name(monkeypatch: pytest.MonkeyPatch) -> None:
     address = SimpleNamespace(address="192.0.2.7")
-    monkeypatch.setattr("psutil.net_if_addrs", lambda: {"eth0.100:vip": [address]})
-    assert interface_of("192.0.2.7", NET) == "eth0.100"
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: {"lo:vip": [address]})
+    assert interface_of("192.0.2.7", NET) == "lo"
+
+
+def test_an_interface_of_the_machine_alone_is_not_that_of_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: {"ens5": [SimpleNamespace(address="192.0.2.7")]})
+    assert interface_of("192.0.2.7", NET) == "eth0"
 
 
 def test_without_a_default_route_there_is_no_interface(tmp_path: Path) -> None:

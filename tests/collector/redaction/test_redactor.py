@@ -192,6 +192,11 @@ def test_a_script_may_have_several_lines() -> None:
     assert Redactor().words(["sh", "-c", script])[2] == "load --password \\\n  REDACTED --n 3\ncqlsh -p REDACTED"
 
 
+def test_the_value_of_a_name_in_xml_is_on_the_same_line() -> None:
+    text = f'<property name="password" value="{SECRET}"/>\n<a key="token">\n<b>1</b>'
+    assert Redactor().text(text) == text.replace(SECRET, "REDACTED")
+
+
 def test_what_follows_a_secret_remains() -> None:
     redacted = Redactor().words(shlex.split(f"cassandra-stress write password={SECRET} -rate threads=4"))
     assert redacted == ("cassandra-stress", "write", "password=REDACTED", "-rate", "threads=4")
