@@ -42,13 +42,13 @@ _PASSWORD_OPTIONS = {
     "ab": "C",
     "ldapsearch": "w",
     "dsbulk": "p",
-    # docker login -p
-    "login": "p",
+    "docker login": "p",
+    "podman login": "p",
+    "az login": "p",
     "easy-cass-stress": "P",
     "tlp-stress": "P",
     "sqlcmd": "P",
     "ipmitool": "P",
-    "zip": "P",
 }
 _ATTACHED_PASSWORDS = frozenset(("mysql", "mysqladmin", "mysqldump", "mysqlslap", "mariadb", "sshpass", "cqlsh"))
 _PAIR_OPTIONS = {"curl": "uUE", "ab": "AP", "hey": "a", "oha": "a", "http": "a", "https": "a", "xh": "a", "wget": ""}
@@ -60,7 +60,7 @@ _OPTION = re.compile(r"--?[\w.\-]+")
 _BARE_NAME = re.compile(r"requirepass|\w*secret_access_key", re.IGNORECASE)
 # USER:PASSWORD@HOST without a scheme, also as Go's drivers write it.
 _PAIR_AT_HOST = re.compile(
-    r"(?:[\w.\-]+=)?[\w.\-]+:(?P<value>(?=[^@]*[^\d@])[^\s:/@]+)@(?!sha\d)(?:[\w.\-]+(?=[:/,]|$)|\w+\()"
+    r"(?!(?:mailto|sip|user|name|from|to|email):)(?:[\w.\-]+=)?[\w.\-]+:(?P<value>(?=[^@]*[^\d@])[^\s:/@]+)@(?!sha\d)(?:[\w.\-]+(?=[:/,]|$)|\w+\()"
 )
 _ATTACHED_PW = re.compile(r"-pw(?!d$|d=|[-_f])(?P<value>.+)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\[^\n]|[^\s'\"\\;|&<>()`])+")
@@ -91,9 +91,9 @@ def examined(words: Sequence[str], raw: Sequence[str] = ()) -> Iterator[Word]:
     """
     program, has_shell = "", False
     for index, word in enumerate(words):
-        base = word.rpartition("/")[2]
-        program = base if base in _PROGRAMS else program
         name, before = ("", "", *words[max(index - 2, 0) : index])[-2:]
+        base = f"{before} login" if word == "login" else word.rpartition("/")[2]
+        program = base if base in _PROGRAMS else program
         if has_shell and re.fullmatch(r"-\w*c", before):
             yield Word(word, is_script=True)
             continue

@@ -78,7 +78,9 @@ _URL_PASSWORD = re.compile(
 # Forms in which a name is not followed by its value, and tokens without a name.
 _NAMED_ELSEWHERE = (
     # XML: `<password type="plain">x</password>`
-    re.compile(r"<(?:[\w\-]+:)?(?P<name>[\w.\-]{1,200})(?:\s[^<>]{0,300})?>(?:<!\[CDATA\[)?(?P<secret>[^<\]\s][^<\]]*)"),
+    re.compile(
+        r"<(?:[\w\-]+:)?(?P<name>[\w.\-]{1,200})(?:\s[^<>]{0,300})?>(?:<!\[CDATA\[)?(?P<secret>[^<\]\s][^<\]]*)"
+    ),
     # `<entry key="password">x</entry>`, `<property name="password" value="x"/>`, `{"name":"password","value":"x"}`
     re.compile(
         r"\b(?:name|key|id)\\*[\"']?[ \t]*[=:][ \t]*\\*[\"'](?P<name>[\w.\-]{1,200})\\*[\"']"

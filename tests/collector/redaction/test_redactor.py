@@ -90,6 +90,7 @@ load --author x --session-count 5 --secretary Ann
 load tokens=256 --tokens 256 --cookies 3 --token -3074457345618258603 --secret-name x --credentials-validity 5s
 load PWD=/root
 rsync -a joe@host:/x/y z
+load --scenario login -p 9042 --format zip -P 5 mailto:joe@example.com
 docker run img:tag@sha256:abcdef user@host:1 12:34@x
 sh -c 'p=$((p+1)); pass=$((pass+1)); while [ $pass -lt 3 ]; do load "$PASS"; done'
 """.strip().splitlines()
