@@ -196,8 +196,7 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
     hosts = _hosts(start)
     stack.enter_context(hosts)
     agents = agents_of(start.addresses, folder, settings.jolokia, start.clients, stack)
-    private = frozenset(agent for agent, journal in agents.journals.items() if journal)
-    clients = replace(start.clients, private=private)
+    clients = agents.clients(start.clients)
     clock = RunClock()
     checked = preflight(agents, clients, require_all=settings.require_all, wall_s=clock.now_s)
     if settings.serve is not None:

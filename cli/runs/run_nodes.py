@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,7 +23,8 @@ from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_
 from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.agent_connection import AgentError
 from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
-from collector.host.listeners import listening_users, user_names
+from collector.host.listeners import listener_problem, listening_users, user_names
+from collector.http.deadline_connection import CheckPeer
 from collector.printable import count_text, one_line
 from collector.runs.agent_client import AgentClient
 from collector.runs.agent_nodes import MAX_PARALLEL, MAX_PEERS, description_of, membership_of
@@ -43,11 +45,18 @@ class RunAgents:
               the agent is a private one on this machine.
     failed    the nodes for which no agent could be started.
     names     the nodes of private agents as the user knows them, by the agent's address.
+    detected  the check of each agent that the user has not named (see `AgentClients`).
     """
 
     journals: Mapping[NodeAddress, str]
     failed: tuple[RunNode, ...] = ()
     names: Mapping[NodeAddress, str] = field(default_factory=dict)
+    detected: Mapping[NodeAddress, CheckPeer] = field(default_factory=dict)
+
+    def clients(self, clients: AgentClients) -> AgentClients:
+        """Return a factory of clients for these agents."""
+        private = frozenset(agent for agent, journal in self.journals.items() if journal)
+        return replace(clients, private=private, detected=self.detected)
 
     def described(self, text: str) -> str:
         """Return a text about the agents with the names of nodes in place of the addresses of private agents."""
@@ -85,8 +94,8 @@ def agents_of(
     machine get the additional options `more`; they stop when `stack` is closed. Raises CasstatError if there is only
     one node and its agent cannot be started, and click.UsageError if the credentials for Jolokia are incomplete.
     """
-    if not addresses and _is_trusted(LOCAL_AGENT, jolokia) and _has_agent(clients.client(LOCAL_AGENT)):
-        return RunAgents({LOCAL_AGENT: ""})
+    if not addresses and (found := _local_agent(jolokia, clients)) is not None:
+        return found
     variables: dict[str, str] = {}
     if any(isinstance(address, SshAddress) for address in addresses):
         variables = _remote_variables(jolokia)
@@ -148,19 +157,23 @@ def _remote_variables(jolokia: JolokiaSettings) -> dict[str, str]:
     return {JOLOKIA_USER: access.user, JOLOKIA_PASSWORD: access.password, **trusted}
 
 
-def _is_trusted(agent: NodeAddress, jolokia: JolokiaSettings) -> bool:
-    """Return whether a trusted user listens on the address of this machine's agent; print a note if another user does.
+def _local_agent(jolokia: JolokiaSettings, clients: AgentClients) -> RunAgents | None:
+    """Return this machine's agent if a trusted user's listens on its address; print a note if another user does.
 
     Any local user could listen there and receive the credentials for agents. Raises click.UsageError.
     """
     users = users_of(jolokia)
-    listening = listening_users(agent.host, agent.port)
+    listening = listening_users(LOCAL_AGENT.host, LOCAL_AGENT.port)
     if foreign := listening - users:
         note(
-            f"ignoring the agent at {agent.authority}, which belongs to user {user_names(foreign)}"
-            f" (hint: use --trusted-user, or name {agent.authority})"
+            f"ignoring the agent at {LOCAL_AGENT.authority}, which belongs to user {user_names(foreign)}"
+            f" (hint: use --trusted-user, or name {LOCAL_AGENT.authority})"
         )
-    return bool(listening) and not foreign
+    if not listening or foreign:
+        return None
+    # Another user could take the address later, when the agent has ended.
+    found = RunAgents({LOCAL_AGENT: ""}, detected={LOCAL_AGENT: partial(listener_problem, users=users)})
+    return found if _has_agent(found.clients(clients).client(LOCAL_AGENT)) else None
 
 
 def _has_agent(client: AgentClient) -> bool:

@@ -120,9 +120,8 @@ def _plan_of_this_machine(settings: TopSettings, stack: ExitStack) -> Plan:
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="casstat-top-")))
     options = ("--journal-limit", JOURNAL_LIMIT, "--interval", f"{interval_s:g}")
     agents = agents_of((), folder, settings.jolokia, clients, stack, options)
-    private = frozenset(address for address, journal in agents.journals.items() if journal)
-    clients = replace(clients, private=private)
-    if private and not wait_for_answers(tuple(agents.journals), clients):
+    clients = agents.clients(clients)
+    if clients.private and not wait_for_answers(tuple(agents.journals), clients):
         raise CasstatError(f"no Cassandra answers on this machine (hint: {NAME_NODES}, or run 'casstat doctor')")
     return replace(live_plan(tuple(agents.journals), clients), interval_s=interval_s, parse_json=_json_parser())
 

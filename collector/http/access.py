@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from collector.http.deadline_connection import CheckPeer
 from collector.http.failures import Hint, no_hint
 
 HIDDEN = "***"
@@ -48,6 +49,7 @@ class Access:
     certificate      PEM file with the client certificate.
     key              PEM file with the certificate's unencrypted key; None if the certificate file contains it.
     hint             returns advice for a failure, in the caller's terms.
+    check_peer       decides whether the server may receive anything; None if the user has named its address.
     """
 
     user: str = ""
@@ -56,6 +58,7 @@ class Access:
     certificate: Path | None = None
     key: Path | None = None
     hint: Hint = field(default=no_hint, repr=False, compare=False, kw_only=True)
+    check_peer: CheckPeer | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Raise AccessError if a field is invalid, or requires another field that is missing."""

@@ -121,6 +121,7 @@ class AgentClient:
         self._tls = tls if address.scheme == "https" else None
         self._headers = {**access.headers, "User-Agent": "casstat"}
         self._hint = access.hint
+        self._check_peer = access.check_peer
         self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
         self._interrupted = threading.Event()
         self._connection: DeadlineConnection | None = None
@@ -262,7 +263,7 @@ class AgentClient:
         address = self.address
         if address.socket:
             return DeadlineConnection(LOCAL_HOST, http.client.HTTP_PORT, None, address.socket)
-        return DeadlineConnection(address.host, address.port, self._tls)
+        return DeadlineConnection(address.host, address.port, self._tls, check_peer=self._check_peer)
 
     def _body(self, response: http.client.HTTPResponse, deadline_s: float) -> Iterator[bytes]:
         """Yield a response's body; each part must arrive within TIMEOUT_S, and all of it before `deadline_s`."""

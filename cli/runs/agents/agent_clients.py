@@ -1,8 +1,8 @@
 """Clients for the agents that the user names on the command line."""
 
 import ssl
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import click
 
@@ -10,6 +10,7 @@ from cli.parameters.agent_options import agent_access, warn_of_agents
 from cli.parameters.jolokia_options import JolokiaSettings
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.http.access import Access
+from collector.http.deadline_connection import CheckPeer
 from collector.runs.agent_client import AgentClient
 
 # An agent keeps recording for 60 s after its tunnel breaks; the other 20 s allow for detecting that and reconnecting.
@@ -20,21 +21,25 @@ TUNNEL_PATIENCE_S = 80.0
 class AgentClients:
     """Creates clients with the user's credentials and TLS options.
 
-    private  the addresses of private agents on this machine.
+    private   the addresses of private agents on this machine.
+    detected  the addresses of agents that the user has not named, each with the check of its listener.
     """
 
     access: Access
     tls: ssl.SSLContext
     private: Collection[NodeAddress] = ()
+    detected: Mapping[NodeAddress, CheckPeer] = field(default_factory=dict)
 
     def access_to(self, address: NodeAddress) -> Access:
         """Return the credentials for an agent.
 
-        The user's credentials are sent only to agents that the user named. Agents that `record` started need none, and
-        someone else may control the hosts that they run on.
+        The user's credentials are sent only to agents that the user named, and to detected ones whose user is trusted.
+        Agents that `record` started need none, and someone else may control the hosts that they run on.
         """
         is_named = address.tunnel is None and address not in self.private
-        return self.access if is_named else Access()
+        if not is_named:
+            return Access()
+        return replace(self.access, check_peer=self.detected[address]) if address in self.detected else self.access
 
     def client(self, address: NodeAddress) -> AgentClient:
         """Return a new client for an agent; it does not connect yet."""

@@ -13,6 +13,7 @@ from collector.cluster.live.agent_connection import OK, AgentConnection, AgentEr
 from collector.cluster.live.cluster_interval import NodeInfo, dc_rack
 from collector.cluster.live.node_address import LOCAL_HOST, NodeAddress
 from collector.http.access import Access
+from collector.http.deadline_connection import UntrustedServerError
 from collector.http.diagnostics import ConnectionClosedError, Diagnostics
 from collector.model.sample import Sample
 from collector.model.sample_json import MalformedSampleError, decoded
@@ -64,6 +65,7 @@ class AgentFeed:
         self._tls = tls
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in access.headers.items())
         self._hint = access.hint
+        self._check_peer = access.check_peer
         self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
         self._listener = listener
         self._connections = connections
@@ -161,10 +163,15 @@ class AgentFeed:
                 new_connection, address.host, address.port, ssl=self._tls, server_hostname=server_name
             )
         try:
-            _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+            transport, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
         except UnicodeError:
             # The name has a label that is empty or too long, so it cannot be resolved.
             raise AgentError("invalid host name (hint: check the agent's address)") from None
+        if self._check_peer is not None:
+            host, port = transport.get_extra_info("peername")[:2]
+            if problem := self._check_peer(host, port):
+                transport.abort()
+                raise UntrustedServerError(problem)
         self._connections.add(connection)
         return connection
 

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -28,15 +29,18 @@ FIRST, SECOND, UNUSED = (f"127.0.{_NET}.{number}" for number in (1, 2, 3))
 READS = "cassandra_client_requests_total"
 REQUEST = Request(("cassandra_client_*",), frozenset({READS}), frozenset())
 TIMEOUT_S = 20.0
+NO_ACCESS = Access()
 
 
 class Followed:
     """A running live cluster and the intervals that it delivers."""
 
-    def __init__(self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST) -> None:
+    def __init__(
+        self, *nodes: str, seeds: tuple[str, ...] = (), request: Request = REQUEST, access: Access = NO_ACCESS
+    ) -> None:
         self._intervals: queue.Queue[ClusterInterval] = queue.Queue()
         plan = Plan(
-            tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, lambda _: Access(), None, Jolokia
+            tuple(map(parse_address, nodes)), tuple(map(parse_address, seeds)), 1.0, lambda _: access, None, Jolokia
         )
         self.cluster = LiveCluster(plan, request, self._intervals.put)
 
@@ -116,6 +120,17 @@ def test_a_node_with_a_faulty_agent_is_gone_and_the_other_is_counted(
         assert reads_per_s(interval.cluster) == 1000
         agents.agents[1].behaviour = fake_agents.healthy
         followed.until(lambda interval: interval.counted == 2)
+
+
+def test_a_listener_that_is_not_trusted_receives_nothing() -> None:
+    access = Access("me", "secret", check_peer=lambda *_: "it belongs to user nobody")
+    with socket.create_server((FIRST, 0)) as listener:
+        with Followed(f"{FIRST}:{listener.getsockname()[1]}", access=access) as followed:
+            interval = followed.until(lambda interval: interval.nodes[0].state is State.GONE)
+        stream, _ = listener.accept()
+        with stream:
+            assert stream.recv(1) == b""
+    assert "it belongs to user nobody" in interval.nodes[0].reason
 
 
 def test_the_peers_of_a_seed_are_followed(agents: FakeAgents) -> None:
