@@ -116,9 +116,9 @@ def test_a_patient_client_repeats_requests_without_side_effects() -> None:
 def test_a_listener_that_is_not_trusted_receives_nothing() -> None:
     access = Access("me", "secret", check_peer=lambda *_: "it belongs to user nobody")
     with socket.create_server((HOST, 0)) as listener:
-        with closing(AgentClient(parse_address(f"{HOST}:{listener.getsockname()[1]}"), access)) as client:
-            with pytest.raises(AgentUnavailableError, match="not trusted: it belongs to user nobody"):
-                client.json("/api/v1/node")
+        client = AgentClient(parse_address(f"{HOST}:{listener.getsockname()[1]}"), access)
+        with closing(client), pytest.raises(AgentUnavailableError, match="not trusted: it belongs to user nobody"):
+            client.json("/api/v1/node")
         stream, _ = listener.accept()
         with stream:
             assert stream.recv(1) == b""
