@@ -57,7 +57,7 @@ def _names_text(names: Sequence[str]) -> str:
 _PARAMETERS = "CompactionParameters"
 COMPACTION = MBean(
     Metric(
-        "cassandra_compaction",
+        "cassandra_compaction_parameters",
         Kind.TEXT,
         "",
         "Parameters of compaction, and the tables that have them.",

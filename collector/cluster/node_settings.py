@@ -18,7 +18,7 @@ SERIES: Mapping[Series, str] = {
     ("casstat_machine_disks",): "disks",
     ("cassandra_jvm_name",): "jvm_name",
     ("cassandra_jvm_version",): "jvm_version",
-    ("cassandra_compaction",): "compaction",
+    ("cassandra_compaction_parameters",): "compaction",
 }
 """Maps each series that contains a setting to the setting's name in `NodeSettings`."""
 SIZES: Mapping[Series, str] = {

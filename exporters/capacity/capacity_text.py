@@ -45,7 +45,8 @@ def conclusions(result: SearchResult) -> Iterator[str]:
             yield f"Capacity: at least {rate_text(known.capacity)} operations per second."
         yield _other_limit(result, failing)
     elif known.capacity is None:
-        yield f"No rate meets the objectives: at {rate_text(failing.step.rate)}/s, {failing.verdict.text}."
+        lowest = rate_text(failing.step.rate)
+        yield f"The lowest rate, {lowest}/s, does not meet the objectives: {failing.verdict.text}."
     else:
         # If the search ended early, the rates between the two were not tried.
         ends = f"between {rate_text(known.capacity)} and {rate_text(failing.step.rate)}"

@@ -68,7 +68,7 @@ def _panel(chart: Chart, panel: Panel, number: int) -> str:
         f'<svg class="plot" role="img" height="{height}" aria-labelledby="t-{name} d-{name}">'
         f'<title id="t-{name}">{escaped(chart.title)}: {escaped(panel.title)}</title><desc id="d-{name}">{texts}</desc>'
         f"{''.join(_span(span, height) for span in chart.spans)}{grid}"
-        # Below the lines, of which some lie on the edge, such as those at 0 and 100%.
+        # It comes before the lines, because it would hide those at 0 and at 100%.
         f'<rect class="frame" width="100%" height="{height}"/>'
         f'<svg viewBox="0 0 {WIDTH:g} {height}" preserveAspectRatio="none" width="100%" height="{height}">'
         f"{panel.content}</svg>{''.join(_event_lines(chart, height))}"

@@ -339,7 +339,8 @@ def test_a_policy_that_refuses_casstats_origin_must_allow_it() -> None:
 def test_the_policy_allows_casstats_origin_and_only_reading() -> None:
     policy = ElementTree.fromstring(FILE.read_text())  # noqa: S314 - our own file
     assert [element.text for element in policy.iterfind("commands/command")] == ["read", "search", "version"]
-    assert [element.text for element in policy.iterfind("allow//operation")] == ["values()"]
+    operations = [element.text for element in policy.iterfind("allow//operation")]
+    assert operations == ["values()", "getKeyspaceReplicationInfo(java.lang.String)"]
     assert policy.find("allow//attribute") is None
     assert [element.text for element in policy.iterfind("cors/allow-origin")] == [ORIGIN]
     assert policy.find("cors/strict-checking") is not None

@@ -142,7 +142,7 @@ def test_the_lowest_rate_that_only_the_load_generator_misses_says_nothing_about_
     printed = capsys.readouterr().out
     assert "The capacity is unknown: nothing shows that the cluster limited the lowest rate." in printed
     assert "The load generator, true, did not achieve 400/s: 1" in printed
-    assert "No rate meets" not in printed
+    assert "does not meet" not in printed
 
 
 def test_an_objective_that_is_missed_at_a_rate_that_was_achieved_is_the_cluster_s_limit(
@@ -207,7 +207,7 @@ def test_if_no_rate_meets_the_objectives_the_exit_status_is_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert capacity(options(tmp_path / "search", "client_p99_ms < 0.001"), Laboratory(open_loop).recording) == 1
-    assert "No rate meets the objectives: at 50/s, client_p99_ms is" in capsys.readouterr().out
+    assert "The lowest rate, 50/s, does not meet the objectives: client_p99_ms is" in capsys.readouterr().out
 
 
 def test_an_interrupted_search_is_resumed(tmp_path: Path) -> None:

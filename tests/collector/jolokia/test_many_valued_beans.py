@@ -63,11 +63,11 @@ def test_compaction_parameters_of_all_tables_are_one_text_without_system_keyspac
     tables = {f"org.apache.cassandra.db:{name}": {"CompactionParameters": parameters} for name in names}
     tables["org.apache.cassandra.db:keyspace=ks,table=u,type=Tables"] = {"CompactionParameters": {"class": "a.B"}}
     tables["org.apache.cassandra.db:keyspace=system,table=u,type=Tables"] = {"CompactionParameters": {"class": "a.C"}}
-    assert values_of("cassandra_compaction", tables) == {
-        ("cassandra_compaction",): "B (ks.u); LeveledCompactionStrategy sstable_size_in_mb=160"
+    assert values_of("cassandra_compaction_parameters", tables) == {
+        ("cassandra_compaction_parameters",): "B (ks.u); LeveledCompactionStrategy sstable_size_in_mb=160"
         " (ks.t0, ks.t1, ks.t2 and 2 more)"
     }
-    assert values_of("cassandra_compaction", {"x": 1}) == {}
+    assert values_of("cassandra_compaction_parameters", {"x": 1}) == {}
 
 
 def test_the_replication_of_a_keyspace_is_the_result_of_an_operation_of_another_mbean() -> None:

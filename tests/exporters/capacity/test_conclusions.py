@@ -85,7 +85,7 @@ def test_each_conclusion_follows_from_the_verdict(
         unknown = "The capacity is unknown: nothing shows that the cluster limited the lowest rate."
         assert alone == [unknown, reason]
     else:
-        assert alone == [f"No rate meets the objectives: {reason.replace('At 591/s:', 'at 591/s,')}"]
+        assert alone == [reason.replace("At 591/s:", "The lowest rate, 591/s, does not meet the objectives:")]
 
 
 def test_without_a_failure_the_capacity_is_at_least_the_highest_rate() -> None:
