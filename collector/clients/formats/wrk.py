@@ -21,7 +21,7 @@ NAME = "wrk"
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
 _RUN = re.compile(r"Running \S+ test @ ", re.MULTILINE)
-_RESULTS = re.compile(r"\s*(?:Thread Stats\b|\d+ requests in )")
+_STATISTICS = re.compile(r"\s*Thread Stats\b")
 _DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
 # Each pair has a pattern for the beginning of a line, and one for the whole line.
 _PERCENTILE = re.compile(r"\s*[\d.]+%"), re.compile(r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME)
@@ -68,7 +68,7 @@ class _Run:
 
         wrk prints its results in one piece, from the statistics of its threads to the rates.
         """
-        self._has_begun |= bool(_RESULTS.match(text))
+        self._has_begun |= bool(_STATISTICS.match(text) or _REQUESTS[1].fullmatch(text))
         if not self._has_begun or self._rate is not None:
             self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
             return
