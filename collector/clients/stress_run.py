@@ -181,8 +181,8 @@ class StressRun:
                 spans.append((begin_s, stalled_until_s))
                 begin_s = stalled_until_s
             spans.append((begin_s, row.time_s))
-        if self.length_s > self.totals[-1].time_s:
-            spans.append((self.totals[-1].time_s, self.length_s))
+        if self.exact_length_s > self.totals[-1].time_s:
+            spans.append((self.totals[-1].time_s, self.exact_length_s))
         return spans
 
     @cached_property
@@ -194,23 +194,37 @@ class StressRun:
         """
         rows = [_START, *self.totals]
         if not self.totals:
-            return _whole(self._results.get("op rate", ("", ""))[0]) > 0
-        if self._singles or any(b.time_s - a.time_s < MIN_SPARSE_S for a, b in pairwise(rows)):
+            return self._rate > 0
+        if self._singles or self._is_sparse:
+            return self._is_sparse and not self._singles
+        # The last interval may be shorter than the others.
+        if any(b.time_s - a.time_s < MIN_SPARSE_S for a, b in pairwise(rows[:-1] if len(rows) > 2 else rows)):
             return False
-        if self._is_sparse:
-            return True
         errors = self._result("total errors", self._name)
         return (
             any(map(_contradicts_rate, rows, self.totals))
             or (errors is not None and _whole(errors) != sum(row.errors for row in self.totals))
+            or self._partitions > self.completed
             or not self._has_stated_number(self.completed)
         )
 
+    @property
+    def _rate(self) -> int:
+        """The stated operations per second; 0 if the results are missing."""
+        return _whole(self._results.get("op rate", ("", ""))[0])
+
+    @property
+    def _partitions(self) -> int:
+        """The stated number of partitions if it is that of operations, as the stated rate shows; otherwise 0."""
+        partitions = _whole(self._results.get("total partitions", ("", ""))[0])
+        # Rates are rounded, and durations are truncated.
+        is_same = (self._rate - 1) * self.length_s <= partitions <= (self._rate + 1) * (self.length_s + 1)
+        return partitions if is_same else 0
+
     def _has_stated_number(self, operations: int) -> bool:
         """Return whether a number of operations agrees with the rate in the results, if there is one."""
-        rate = _whole(self._results.get("op rate", ("", ""))[0])
-        stated = rate * self.length_s
-        return not rate or abs(stated - operations) <= MAX_DIFFERENCE * stated + self.length_s + rate
+        stated = self._rate * self.length_s
+        return not stated or abs(stated - operations) <= MAX_DIFFERENCE * stated + self.length_s + self._rate
 
     def _sparse_operations(self, begin_s: float, is_response: bool) -> tuple[Operation, ...]:
         """Return the operation of a run with few rows; the operations after the last row come from the results.
@@ -218,7 +232,7 @@ class StressRun:
         Errors are spread over the run as the operations are, because it is not known when they occurred.
         """
         ends = [(row.time_s, row.operations) for row in self.totals]
-        attempted, length_s = self._attempted, self.length_s
+        attempted, length_s = self._attempted, self.exact_length_s
         if length_s > self._last.time_s:
             ends.append((length_s, attempted))
         errors = self._result("total errors", self._name)
@@ -233,13 +247,16 @@ class StressRun:
 
     @cached_property
     def _attempted(self) -> int:
-        """The number of operations: the stated partitions if that is what the rate means, or else about the rate's."""
-        rate = _whole(self._results.get("op rate", ("", ""))[0])
-        partitions = _whole(self._results.get("total partitions", ("", ""))[0])
-        # Rates are rounded, and durations are truncated.
-        if (rate - 1) * self.length_s <= partitions <= (rate + 1) * (self.length_s + 1):
-            return max(partitions, self.completed)
-        return max(round(rate * self.length_s), self.completed)
+        """The number of operations: the stated partitions if that is what they count, or else about the rate's."""
+        return max(self._partitions or round(self._rate * self.length_s), self.completed)
+
+    @property
+    def exact_length_s(self) -> float:
+        """The run's duration; if it ends after the last row, as exactly as the rate states it."""
+        has_rest = self.length_s > self._last.time_s or (self.is_sparse and self._attempted > self.completed)
+        if not has_rest or not self._rate:
+            return self.length_s
+        return round(min(max(self._attempted / self._rate, self.length_s), self.length_s + 1), 1)
 
     def _total(self, name: str, operations: int, begin_s: float, is_response: bool) -> ClientInterval | None:
         errors = self._result("total errors", name)
@@ -252,7 +269,7 @@ class StressRun:
             for label, percentage in _LATENCIES.items()
             if (text := self._result(label, name)) is not None
         }
-        return _interval(begin_s, begin_s + self.length_s, completed, failed, stated_s, is_response)
+        return _interval(begin_s, begin_s + self.exact_length_s, completed, failed, stated_s, is_response)
 
     def _result(self, label: str, name: str) -> str | None:
         """Return the text of a number in the results; None if it is missing."""
@@ -279,6 +296,9 @@ class StressRun:
             notes.append(
                 "only some rows were printed (output-frequency): latencies are known only of the whole run, errors are "
                 "spread evenly over it, and the operations after the last row are computed from the results"
+                if self._results
+                else "only some rows were printed (output-frequency): errors are known only of the last second before "
+                "each row, and operations after the last row are missing"
             )
         if "total errors" not in self._results:
             notes.append("the totals of the run are missing (hint: cassandra-stress prints them when it ends)")
@@ -287,8 +307,8 @@ class StressRun:
     @property
     def stated(self) -> tuple[StatedTotals, ...]:
         """The totals in the results that the rows must agree with."""
-        rate = _whole(self._results.get("op rate", ("", ""))[0])
-        return (StatedTotals(attempted_per_s=float(rate)),) if rate else ()
+        attempted = self._partitions if self._partitions > self.completed else None
+        return (StatedTotals(attempted=attempted, attempted_per_s=float(self._rate)),) if self._rate else ()
 
 
 def _append(rows: list[Row], row: Row) -> None:

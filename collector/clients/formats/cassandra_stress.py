@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         run.end()
     if run is None or not (run.totals or run.is_sparse):
         raise ClientFormatError("the last run has no rows")
-    length_s = run.length_s
+    length_s = run.exact_length_s
     begin_s = max(times.end_s - (SHUTDOWN_S if log.has_ended else 0.0) - length_s, times.begin_s)
     operations = run.operations(begin_s, log.is_fixed)
     notes = tuple(log.notes())

@@ -160,6 +160,51 @@ def test_a_steady_run_with_few_rows_has_its_errors_and_its_end(path: Path, is_st
     assert [(interval.completed, interval.failed) for interval in operation.intervals] == [(12_974, 26)]
 
 
+@pytest.mark.parametrize(("every", "is_stated"), [(1, False), (2, False), (2, True), (5, False), (5, True), (10, True)])
+@pytest.mark.parametrize("last_s", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("stalled", [range(0), range(5, 8), range(9, 13)])
+def test_a_run_whose_rows_are_few_and_whose_last_second_is_partial_is_complete(
+    path: Path, every: int, is_stated: bool, last_s: float, stalled: range
+) -> None:
+    total = failed = intervals = 0
+    rows = []
+    for second in range(13):
+        length_s = last_s if second == 12 else 1.0
+        count, errors = round((1000 + 50 * second) * length_s), 7 if second % 4 == 3 else 0
+        if second in stalled:
+            continue
+        total, failed, intervals = total + count, failed + errors, intervals + 1
+        if intervals % every == 0:
+            rows.append(row("total", total, round(count / length_s), second + length_s, errors))
+    rate = round(total / (12 + last_s))
+    totals = results({"WRITE": total}, {"WRITE": failed}, f"00:00:{int(12 + last_s)}")
+    partitions = f"{'Total partitions':26}: {total:10,} [WRITE: {total:,}]"
+    totals[3:3] = [f"{'Op rate':26}: {rate:,} op/s  [WRITE: {rate:,} op/s]", partitions]
+    words = ("cassandra-stress", "write", "-reporting", f"output-frequency={every}s") if is_stated else ()
+    path.write_text("\n".join([*single(*rows), *totals, "END", ""]))
+    result = read_file(path, FormatChoice(), CommandTimes(TIMES.begin_s, TIMES.end_s, words))
+    (operation,) = result.operations
+    assert operation.summary is not None
+    assert (operation.summary.completed, operation.summary.failed) == (total - failed, failed)
+    assert operation.summary.end_s - operation.summary.begin_s == pytest.approx(12 + last_s, abs=0.11)
+    assert not any("the file states" in note for note in result.notes)
+
+
+def test_rows_that_lack_operations_are_noted(path: Path) -> None:
+    rows = [row("total", 1000 * second, 1000, float(second)) for second in (1, 2, 3)]
+    totals = results({"WRITE": 3400}, {"WRITE": 0})
+    partitions = f"{'Total partitions':26}: {3400:10,} [WRITE: 3,400]"
+    totals[3:3] = [f"{'Op rate':26}: 1,000 op/s  [WRITE: 1,000 op/s]", partitions]
+    path.write_text("\n".join([*single(*rows), *totals, "END", ""]))
+    assert "the file states 3,400 operations, but has 3,000" in read_file(path, FormatChoice(), TIMES).notes
+
+
+def test_a_killed_run_with_few_rows_states_what_is_unknown(path: Path) -> None:
+    rows = [row("total", 1000 * second, 1000, float(second), 7) for second in (5, 10)]
+    notes = read(path, ["  Output frequency: 5s", *single(*rows)]).notes
+    assert any("errors are known only of the last second before each row" in note for note in notes)
+
+
 def test_results_that_contradict_the_rows_are_noted(path: Path) -> None:
     rows = [row("total", 1000 * second, 1000, float(second)) for second in (1, 2, 3)]
     totals = results({"WRITE": 3000}, {"WRITE": 7})

@@ -158,7 +158,8 @@ def test_lines_of_scripts_and_of_other_programs_are_ignored(tmp_path: Path) -> N
     assert operation.summary is not None
     assert operation.summary.completed == 80_120
     assert operation.summary.service is None
-    before = "100% done\n7 requests made\n10 requests in flight\n12% of them\nSocket errors: none\n  Latency Distribution of mine\n"
+    before = "100% done\n7 requests made\n10 requests in flight\n12% of them\nSocket errors: none\n"
+    before += "  Latency Distribution of mine\n"
     after = "50%,1050\n  99%: 1.2ms\n 99.9%  3.00 ms\n12 requests\nRequests/sec of mine: 5\n0.921 1.000 text\n"
     lines = STATUS.read_text().splitlines(keepends=True)
     path = tmp_path / "wrk.log"
