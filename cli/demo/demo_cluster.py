@@ -18,6 +18,7 @@ from cli.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Nod
 from cli.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.install_hint import install_command
 from cli.launch import casstat_command
+from collector.host.trust import file_problem
 from collector.printable import one_line
 
 Progress = Callable[[str], None]
@@ -70,10 +71,18 @@ def shown_name(program: str) -> str:
     return re.sub("^agent-", "the agent of ", program)
 
 
+def _require_own(folder: Path) -> None:
+    if problem := file_problem(folder.absolute(), {0, os.geteuid()}):
+        raise DemoError(f"{folder}: not used, because {problem} (hint: use --dir with a directory of your own)")
+
+
 class LocalCluster:
     """The demo cluster in the directory `folder`, with downloaded jars in `cache`."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
+        """Raise DemoError if another user could change what is in the directory, such as the programs to run."""
+        if folder.exists():
+            _require_own(folder)
         self.folder = folder
         self._cache = cache
 
@@ -150,6 +159,7 @@ class LocalCluster:
         if existing is not None and existing != plan:
             self.remove()
         self.folder.mkdir(parents=True, exist_ok=True)
+        _require_own(self.folder)
         self._write(existing if existing == plan else plan)
         try:
             nodes = self.nodes(environ, progress)

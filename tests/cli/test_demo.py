@@ -341,3 +341,11 @@ def test_a_zombie_counts_as_exited(tmp_path: Path) -> None:
         # The process may exit after it has been found.
         assert command_line(psutil.Process(child.pid)) == []
         assert cluster.down() == []
+
+
+def test_a_directory_that_others_can_change_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo").chmod(0o777)
+    for action in ("up", "down", "status"):
+        result = CliRunner().invoke(command, [action, "--dir", str(tmp_path / "demo")])
+        assert "not used, because other users can write to" in str(result.exception), action
