@@ -58,13 +58,13 @@ def test_a_signal_removes_the_policy(prepare: Prepare, number: signal.Signals) -
         assert prepare.policy.exists()
         # Send the signal to the whole process group, as a terminal does.
         os.killpg(running.pid, number)
-        assert running.wait(20) == 128 + number
+        assert running.wait(60) == 128 + number
     assert not prepare.policy.exists()
 
 
 def test_services_are_kept_from_starting_only_during_the_installation(prepare: Prepare) -> None:
     with prepare.start(0) as running:
-        assert running.wait(20) == 0
+        assert running.wait(60) == 0
     assert prepare.answer_during_install() == "101"
     assert not prepare.policy.exists()
 
@@ -81,6 +81,6 @@ def test_an_administrators_policy_is_kept(prepare: Prepare) -> None:
     prepare.policy.write_text("#!/bin/sh\nexit 104\n")
     prepare.policy.chmod(0o755)
     with prepare.start(0) as running:
-        assert running.wait(20) == 0
+        assert running.wait(60) == 0
     assert prepare.answer_during_install() == "104"
     assert prepare.policy.exists()

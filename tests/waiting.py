@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def eventually(holds: Callable[[], object], timeout_s: float = 30.0) -> None:
+def eventually(holds: Callable[[], object], timeout_s: float = 60.0) -> None:
     """Wait until a condition holds. Raises AssertionError if it does not hold within `timeout_s` seconds."""
     ends_s = time.monotonic() + timeout_s
     while not holds():

@@ -54,7 +54,7 @@ class EndlessLoad(Load):
         self.events: list[str] = []
 
     def run(self, rate: float, seconds: float, stop: threading.Event, *, reads: float = 0.5) -> None:
-        self.events.append("stopped" if stop.wait(30) else "timed out")
+        self.events.append("stopped" if stop.wait(60) else "timed out")
 
     def close(self) -> None:
         self.events.append("closed")

@@ -12,7 +12,7 @@ from tests.exporters.api.scripted_agent import Scripted, journal
 from tests.faults.program import is_one_line
 
 HOST = "127.0.63.1"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Api:

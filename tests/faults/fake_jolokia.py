@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from tests.faults.fake_node import FakeNode, Json
+from tests.faults.fake_node import FakeNode, Json, is_about
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,11 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 
 class FakeJolokia:
-    """The fake server. If set, `fault` handles every POST request, and `greeting` every new connection."""
+    """The fake server. If set, `fault` handles every POST request, and `greeting` every new connection.
+
+    posts  the number of POST requests.
+    ticks  the number of those that read the counters of client requests, as one request in each tick does.
+    """
 
     def __init__(self, node: FakeNode | None = None) -> None:
         self.node = node or FakeNode()
@@ -56,6 +60,7 @@ class FakeJolokia:
         self.greeting: Fault | None = None
         self.connections = 0
         self.posts = 0
+        self.ticks = 0
         self._lock = threading.Lock()
         self._streams: set[socket.socket] = set()
         # Keep the port reserved even while the server is not listening.
@@ -126,6 +131,7 @@ class FakeJolokia:
                 stream.sendall(chunked(body))
             elif not fault(Exchange(stream, body, over)):
                 return
+            self.ticks += any(is_about(request, "read", "type=ClientRequest") for request in requests)
 
 
 def _post(incoming: BinaryIO) -> list[Json] | None:

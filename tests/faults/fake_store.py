@@ -21,7 +21,7 @@ def status(code: int, *headers: str, body: bytes = b"") -> Answer:
 
 def black_hole(stream: socket.socket) -> None:
     """Send nothing until the client gives up."""
-    stream.settimeout(30)
+    stream.settimeout(60)
     stream.recv(1)
 
 

@@ -18,7 +18,7 @@ from tests.faults.fake_node import FakeNode
 Row = dict[str, Any]
 PATIENCE_S = 60.0
 # What a busy machine may add to the duration of a block.
-MARGIN_S = 20.0
+MARGIN_S = 60.0
 
 
 def environment(**environ: str) -> dict[str, str]:

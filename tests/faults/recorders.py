@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from cli.main import main
 from cli.runs import command_session
+from tests.faults.fake_jolokia import FakeJolokia
+from tests.waiting import eventually
 
 COMPLETE_RUN = {
     "run.json",
@@ -32,6 +35,20 @@ def recorded(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple
     printed = capfd.readouterr()
     assert "Traceback" not in printed.err
     return code, printed.out, printed.err
+
+
+def until_ticks(number: int, fake: FakeJolokia, folder: Path) -> str:
+    """Return a shell command that ends when the node has been read in `number` ticks since the command began."""
+    begun, enough = folder / "begun", folder / "enough"
+
+    def wait() -> None:
+        eventually(begun.exists, 120)
+        ticks = fake.ticks
+        eventually(lambda: fake.ticks >= ticks + number, 120)
+        enough.touch()
+
+    threading.Thread(target=wait, daemon=True).start()
+    return f"touch {begun}; until [ -e {enough} ]; do sleep 0.02; done"
 
 
 def recover(folder: Path) -> None:

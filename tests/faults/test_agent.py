@@ -194,7 +194,7 @@ def test_the_service_manager_is_notified(fake: FakeJolokia, tmp_path: Path) -> N
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         address = f"casstat-agent-{os.getpid()}"
         manager.bind(f"\0{address}")
-        manager.settimeout(20)
+        manager.settimeout(60)
         environ = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "1000000"}
         with RunningAgent(tmp_path / "j", "--jolokia", fake.url, "-i", "0.2", **environ) as agent:
             messages = manager.recv(4096).decode().split("\n")

@@ -34,7 +34,7 @@ def test_the_served_description_is_the_tested_one(api: Api) -> None:
 def test_responses_conform_to_the_description(api: Api, case: Any) -> None:
     # Without this header, the response cannot be an event stream, which would never end.
     case.headers.pop("Accept", None)
-    answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=10)
+    answer = case.call(base_url=f"http://{HOST}:{api.port}", timeout=60)
     # A POST request that fits the schema may be rejected, because only the description's prose says that names must be
     # printable. An invalid request that is also too large is refused because of its size.
     excluded = [positive_data_acceptance] if case.method == "POST" else []

@@ -105,7 +105,7 @@ def curl(api: Api, ca: Path, path: str, *options: str) -> tuple[int, str]:
         text=True,
         errors="replace",
         check=False,
-        timeout=20,
+        timeout=60,
         env={**os.environ, "no_proxy": "*"},
     )
     body, _, code = done.stdout.rpartition("\n")

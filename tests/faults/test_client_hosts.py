@@ -11,13 +11,14 @@ from typing import Any
 import psutil
 import pytest
 
+from cli.runs import record_program
 from cli.runs.clients import remote_client_hosts
 from cli.runs.clients.client_command import ClientCommand
 from cli.runs.command import output_marker
 from cli.runs.redacted_files import RESULTS_FOLDER
 from cli.runs.run_folder import LOCK_FILE
 from collector.journal.writer import files_of
-from collector.runs.run_clock import monotonic
+from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run
 from tests.faults.recorders import recorded, recover, summaries
 from tests.faults.recording_agent import Node
@@ -111,6 +112,8 @@ def test_the_command_ends_when_it_has_ended_on_all_hosts_however_slow_the_reader
         eventually(lambda: all(command.result for command in commands))
         marked_s.append(time.time())
 
+    clock = RunClock()
+    monkeypatch.setattr(record_program, "RunClock", lambda: clock)
     monkeypatch.setattr(remote_client_hosts, "ClientCommand", Observed)
     monkeypatch.setattr(output_marker, "append_mark", mark)
     hosts = ("--client-host", server.url) * 2
@@ -123,7 +126,7 @@ def test_the_command_ends_when_it_has_ended_on_all_hosts_however_slow_the_reader
     assert run.command.end_s is not None
     assert run.command.end_s < min(marked_s)
     last_s = max(command.result.ended_at_s for command in commands if command.result)
-    assert run.command.end_s == pytest.approx(time.time() - (monotonic() - last_s), abs=0.1)
+    assert run.command.end_s == pytest.approx(clock.at(last_s), abs=1e-3)
 
 
 def is_sleeping(seconds: str) -> bool:

@@ -27,7 +27,7 @@ from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import SUPERVISOR, CommandResult
 from tests.output_copy import OutputCopy
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 FOREVER_S = 1e9
 CTRL_C = b"\x03"
 # Runs a command as `record` does, and then prints the result.

@@ -44,8 +44,9 @@ def interrupting(part: bytes) -> Respond:
 @pytest.mark.parametrize("part", [b"", b"["])
 @pytest.mark.parametrize("path", ["node", "time", "journal", FILE_PATH])
 def test_ctrl_c_ends_a_fetch_from_an_agent_that_stalls(
-    path: str, part: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    path: str, part: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(agent_client, "TIMEOUT_S", 200.0)
     begin_s = time.monotonic()
     with closing(FakeAgentServer({**responses_with_file(b""), path: interrupting(part)})) as server:
         code, out, _ = fetch(capsys, server.address, "--last", "1h", "-o", tmp_path / "run")

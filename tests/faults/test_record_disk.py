@@ -20,7 +20,7 @@ from collector.runs.run import RunCondition
 from collector.runs.run_file import read_run
 from tests.collector.fakes import file_size_limit
 from tests.faults.fake_jolokia import FakeJolokia
-from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, recover, recovery_hint
+from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, recover, recovery_hint, until_ticks
 from tests.faults.recording_agent import Node
 
 
@@ -67,7 +67,7 @@ def test_the_journal_of_a_private_agent_is_kept_if_the_run_could_not_be_complete
 ) -> None:
     folder = tmp_path / "run"
     with disk_full_after(3, monkeypatch):
-        code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sleep", "2.5")
+        code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sh", "-c", until_ticks(3, fake, tmp_path))
     assert code == 125
     assert f"\ncasstat: {folder / 'run.json'}: No space left on device (hint: " in errors
     assert not processes_of(str(folder))

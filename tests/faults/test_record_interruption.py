@@ -45,7 +45,7 @@ def test_ctrl_c_ends_the_command_and_leaves_a_complete_run(node: Node, tmp_path:
     assert "Traceback" not in errors
     run = read_run(folder)
     assert run.end_s is not None
-    assert run.end_s - run.begin_s < 10
+    assert run.end_s - run.begin_s < 60
     assert (folder / "merged" / "rows.tsv").exists()
 
 
@@ -136,4 +136,4 @@ def test_the_command_of_a_killed_recorder_ends(node: Node, tmp_path: Path) -> No
     with started_recorder(tmp_path / "run", node) as process:
         process.kill()
         # The command inherits the recorder's pipes, so they stay open until the command has ended.
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)

@@ -1,7 +1,6 @@
 """`casstat record` starts a private agent for each node that is given as a Jolokia address."""
 
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -24,7 +23,7 @@ from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames, Wanted
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import PATIENCE_S
-from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, show_status_line
+from tests.faults.recorders import COMPLETE_RUN, names_in, processes_of, recorded, show_status_line, until_ticks
 from tests.faults.recording_agent import Node
 from tests.waiting import eventually
 
@@ -34,7 +33,7 @@ def test_a_private_agent_leaves_nothing_but_its_recording(
 ) -> None:
     folder = tmp_path / "run"
     fake.node.do_reads(100)
-    command = (sys.executable, "-c", "import time; time.sleep(2.5)")
+    command = ("sh", "-c", until_ticks(3, fake, tmp_path))
     code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", *command)
     assert code == 0, errors
     (node,) = read_run(folder).nodes
@@ -67,7 +66,8 @@ def test_a_private_agent_receives_no_credentials(
     show_status_line(monkeypatch)
     monkeypatch.setattr(command_session, "LiveFrames", NoFrames)
     monkeypatch.setattr(HTTPConnection, "request", observed)
-    arguments = (node.address, fake.url, "--agent-user", "me", "-o", tmp_path / "run", "--", "sleep", "1.5")
+    command = ("sh", "-c", until_ticks(2, fake, tmp_path))
+    arguments = (node.address, fake.url, "--agent-user", "me", "-o", tmp_path / "run", "--", *command)
     code, _, errors = recorded(capfd, *arguments)
     assert code == 0, errors
     private = urlsplit(read_run(tmp_path / "run").nodes[1].address).netloc
@@ -88,7 +88,7 @@ def test_settings_that_describe_this_machines_node_do_not_apply_to_other_nodes(
     }.items():
         monkeypatch.setenv(f"CASSTAT_{name}", value)
     folder = tmp_path / "run"
-    code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sleep", "1.5")
+    code, _, errors = recorded(capfd, fake.url, "-o", folder, "--", "sh", "-c", until_ticks(2, fake, tmp_path))
     assert code == 0, errors
     (node,) = read_run(folder).nodes
     assert node.name != "mine"
@@ -101,7 +101,8 @@ def test_one_of_two_nodes_is_not_shown_as_the_cluster(
     folder = tmp_path / "run"
     fake.node.do_reads(100)
     condition = ("--fail-if", "nodes_unrecorded > 0")
-    code, _, errors = recorded(capfd, fake.url, *condition, "-o", folder, "--", "sleep", "3.5")
+    command = ("sh", "-c", until_ticks(4, fake, tmp_path))
+    code, _, errors = recorded(capfd, fake.url, *condition, "-o", folder, "--", *command)
     # The ring of the node has another member.
     text = "1 of 2 nodes of the cluster Test Cluster recorded, not 192.0.2.8"
     assert f"casstat: {text} (hint: name the other nodes as well)\n" in errors

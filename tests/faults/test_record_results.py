@@ -37,7 +37,7 @@ def test_a_run_contains_recordings_tables_plots_and_a_summary(
     assert (folder / "command.log").read_text() in ("load\nproblem\n", "problem\nload\n")
     (host,) = run.client_hosts
     assert (host.name, host.exit_code, host.problem) == (socket.gethostname(), 3, "")
-    assert host.ticks >= 3
+    assert host.ticks >= 2
     assert files_of(folder / host.folder)
     assert summaries(folder)["main"]["client_peaks"]["cpu_busy_pct"]["node"] == host.name
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")}

@@ -28,7 +28,7 @@ with result.open("w") as file:
     print(f"{now_ms},30,read,500,false", file=file)
     file.write(f"{now_ms},1")
     file.flush()
-    ends_s = time.monotonic() + 30
+    ends_s = time.monotonic() + 60
     while time.monotonic() < ends_s:
         text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
         if "casstat_load_operations_total{" in text:

@@ -160,7 +160,7 @@ def interrupts(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def journal(_: RecordingAgent) -> Path:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        interrupted.wait(30)
+        interrupted.wait(60)
         return case.folder
 
     monkeypatch.setattr(AgentClient, "interrupt", interrupting)

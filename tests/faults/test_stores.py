@@ -137,7 +137,7 @@ def test_a_request_ends_at_its_deadline_however_slow_the_response_is(scheme: str
         with pytest.raises(UnavailableError, match="in time"):
             sink.send(some_points(sink), 1.0)
         # The complete response would take minutes.
-        assert time.monotonic() - began_s < 30
+        assert time.monotonic() - began_s < 60
 
 
 @pytest.mark.parametrize("body", [b'{"error":"Request Entity Too Large"}', b"<h1>413 Request Entity Too Large</h1>"])

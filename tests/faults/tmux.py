@@ -11,7 +11,7 @@ import psutil
 
 from tests.faults.program import command, environment
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Screen:

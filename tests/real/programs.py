@@ -71,7 +71,7 @@ class Casstat:
     def end(self) -> tuple[int, str]:
         """Send SIGINT, as Ctrl-C does, and return the exit code and stderr."""
         self._process.send_signal(signal.SIGINT)
-        code = self._process.wait(30)
+        code = self._process.wait(60)
         self._reader.join()
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -100,7 +100,7 @@ def text_of_casstat(*arguments: str) -> Iterator[list[str]]:
             yield lines
         finally:
             running.send_signal(signal.SIGINT)
-            out, _ = running.communicate(timeout=30)
+            out, _ = running.communicate(timeout=60)
             lines += out.splitlines()
 
 
@@ -153,7 +153,7 @@ def write(node: Node) -> None:
 def ask(node: Node, request: dict[str, Any]) -> Any:
     """Return one value from the node's Jolokia, without using casstat's client."""
     posted = urllib.request.Request(node.spec.jolokia_url, json.dumps(request).encode(), HEADERS)  # noqa: S310 - loopback
-    with urllib.request.urlopen(posted, timeout=20) as answer:  # noqa: S310
+    with urllib.request.urlopen(posted, timeout=60) as answer:  # noqa: S310
         return json.load(answer)["value"]
 
 

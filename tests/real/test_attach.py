@@ -23,7 +23,7 @@ from tests.real.agents import ADDRESS, VERSION, BareNode, attached, jar_of, pid_
 
 pytestmark = pytest.mark.beside
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 PORT = 28778
 SECRET = "hünter,2="  # noqa: S105 - not a real password
 

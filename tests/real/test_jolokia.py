@@ -26,7 +26,7 @@ from tests.real.programs import Load
 
 pytestmark = pytest.mark.beside
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 SECRET = "hünter,2="  # noqa: S105 - not a real password
 METRICS = "org.apache.cassandra.metrics:"
 READS = f"{METRICS}type=ClientRequest,scope=Read,name=Latency"

@@ -183,7 +183,7 @@ def test_a_restarted_store_receives_everything(node: Node, influxdb: InfluxDB) -
         eventually(lambda: shipping.health().up and shipping.health().lag_s == 0.0, 120)
     finally:
         stop.set()
-        thread.join(30)
+        thread.join(60)
     assert_equal(by_field(influxdb.points()), by_field(expected(node)))
     assert shipping.health().lost_ticks == 0
     assert any("store available again" in line for line in node.messages)

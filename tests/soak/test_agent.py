@@ -235,7 +235,7 @@ def assert_curl_needs_credentials(base: str, tls: dict[str, str]) -> None:
 
     def status(path: str, *more: str) -> str:
         command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *more, f"{base}{path}"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
 
     password = ["-u", "prometheus:secret"]
     for path in ("/metrics", "/-/healthy", "/-/ready", "/api/v1/node", "/api/v1/samples", "/api/v1/journal", "/"):

@@ -13,7 +13,7 @@ from cli.agent.systemd_notify import Notifier
 class Manager:
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.settimeout(10)
+        self.socket.settimeout(60)
         self.socket.bind(address.replace("@", "\0"))
 
     def received(self) -> list[str]:

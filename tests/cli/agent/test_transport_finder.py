@@ -13,7 +13,7 @@ from collector.sampling.node_sampler import NameOverrides, NodeSampler
 from collector.sampling.selection import Selection
 from tests.collector.fakes import FakeClock
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 NOBODY = "http://127.0.0.1:1/jolokia"
 
 

@@ -65,9 +65,9 @@ def test_a_run_that_ended_early_is_reported_once_and_not_changed_again(
     active = FakeAgent("h2")
     runs = AgentRuns([ended, active], report)
     runs.begin("ramp")
-    assert reported.wait(30)
+    assert reported.wait(60)
     active.renewed.clear()
-    assert active.renewed.wait(30)
+    assert active.renewed.wait(60)
     runs.mark("more")
     runs.end()
     assert reports == [EARLY.format(ended.address.url)]
@@ -88,10 +88,10 @@ def test_an_agent_that_fails_receives_no_marks_until_it_answers_again(monkeypatc
     assert (failing.changes.count("marks"), active.changes.count("marks")) == (1, 3)
     assert reports == ["cannot mark the run: refused"]
     failing.errors.clear()
-    assert failing.renewed.wait(30)
+    assert failing.renewed.wait(60)
     failing.renewed.clear()
     # The second renewal begins only after the first one has been processed.
-    assert failing.renewed.wait(30)
+    assert failing.renewed.wait(60)
     runs.mark("more")
     runs.end()
     assert failing.changes.count("marks") == 2
@@ -130,7 +130,7 @@ def test_other_failures_of_renewals_are_not_reported_because_the_next_one_may_su
     reports: list[str] = []
     runs = AgentRuns([failing, unreachable, active], reports.append)
     runs.begin("ramp")
-    assert active.renewed.wait(30)
+    assert active.renewed.wait(60)
     runs.end()
     assert reports == ["cannot end the run, which stays active until its lease expires: refused"]
     assert failing.changes[-1] == "end"

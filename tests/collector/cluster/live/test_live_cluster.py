@@ -28,7 +28,7 @@ _NET = 128 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 FIRST, SECOND, UNUSED = (f"127.0.{_NET}.{number}" for number in (1, 2, 3))
 READS = "cassandra_client_requests_total"
 REQUEST = Request(("cassandra_client_*",), frozenset({READS}), frozenset())
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 NO_ACCESS = Access()
 
 
