@@ -2,7 +2,8 @@
 
 The kernel's files are captured twice, a few busy seconds apart. casstat's sources read both captures. sysstat's
 programs also read both: in a separate mount namespace, the first capture is mounted over /proc and /sys/block, and
-the second one replaces it between the two reads.
+the second one replaces it between the two reads. Both take the time between them from the captured uptime, so neither
+depends on when it runs.
 """
 
 import os
@@ -27,7 +28,8 @@ from exporters.line.columns import Column, cpu_columns, disk_columns, network_co
 from tests.real.programs import PATIENCE_S
 
 FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")
-INTERVAL_S = 5.0
+# How long the disk and the network are busy, and how many writes and packets there are at least.
+INTERVAL_S, OPERATIONS = 2.0, 20
 
 # If the file system is not on a disk, as with an overlay, use any disk with activity.
 DISK = disk_of(Path.cwd(), Path("/proc/self")) or next(iter(parse_disks(Path("/proc/diskstats").read_text(), ())))[1]
@@ -74,7 +76,9 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, floa
 
 def write_and_sync(path: Path, stop: threading.Event) -> None:
     with path.open("wb", buffering=0) as file:
-        while not stop.is_set():
+        done = 0
+        while not stop.is_set() or done < OPERATIONS:
+            done += 1
             file.seek(0)
             file.write(os.urandom(1 << 18))
             os.fsync(file.fileno())
@@ -88,7 +92,9 @@ def send_to_self(stop: threading.Event) -> None:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
         receiver.bind(("127.0.0.1", 0))
-        while not stop.is_set():
+        done = 0
+        while not stop.is_set() or done < OPERATIONS:
+            done += 1
             sender.sendto(bytes(1000), receiver.getsockname())
             receiver.recv(2000)
             time.sleep(0.001)
@@ -108,30 +114,44 @@ def of_casstat(captures: tuple[Path, Path, float]) -> Sample:
     return sample
 
 
-SWAPPED = """
-import os, shutil, subprocess, sys
-second, seen, *command = sys.argv[1:]
+# Runs a program that prints a report, and another one an hour later or when it receives SIGALRM.
+IOSTAT = """
+import os, shutil, signal, subprocess, sys, threading
+second, disk, *command = sys.argv[1:]
 running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"})
-lines = []
 for line in running.stdout:
-    lines.append(line)
-    if line.startswith(seen):
-        shutil.copytree(second + "/proc", "/proc", dirs_exist_ok=True)
-        shutil.copytree(second + "/block", "/sys/block", dirs_exist_ok=True)
-        seen = "never"
-sys.stdout.writelines(lines)
+    print(line, end="")
+    if line.startswith(disk):
+        break
+shutil.copytree(second + "/proc", "/proc", dirs_exist_ok=True)
+shutil.copytree(second + "/block", "/sys/block", dirs_exist_ok=True)
+ended = threading.Event()
+def wake():
+    while not ended.wait(0.05):
+        running.send_signal(signal.SIGALRM)
+threading.Thread(target=wake, daemon=True).start()
+print(running.stdout.read(), end="")
+ended.set()
 sys.exit(running.wait())
+"""
+# Adds a record of each capture to a file, and prints the report on the time between them.
+SAR = """
+import os, shutil, subprocess, sys
+second, file, *command = sys.argv[1:]
+folders = ("/usr/lib/sysstat", "/usr/lib/sa", "/usr/lib64/sa")
+sadc = shutil.which("sadc", path=os.pathsep.join(folders))
+subprocess.run([sadc, "1", "1", file], check=True)
+shutil.copytree(second + "/proc", "/proc", dirs_exist_ok=True)
+subprocess.run([sadc, "1", "1", file], check=True)
+sys.exit(subprocess.run([*command, "-f", file], env={**os.environ, "LC_ALL": "C"}).returncode)
 """
 
 
-def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, swap_after: str, command: list[str]) -> str:
-    """Run a sysstat program on the first capture, and return its output.
-
-    Once it has printed a line that starts with `swap_after`, the second capture replaces the first.
-    """
+def of_sysstat(captures: tuple[Path, Path, float], tmp_path: Path, program: str, arguments: list[str]) -> str:
+    """Run IOSTAT or SAR on the first capture, which it replaces with the second one; return its output."""
     first = tmp_path / "seen"
     shutil.copytree(captures[0], first)
-    inner = [sys.executable, "-c", SWAPPED, str(captures[1]), swap_after, *command]
+    inner = [sys.executable, "-c", program, str(captures[1]), *arguments]
     namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     over = 'mount --bind "$1/block" /sys/block && mount --bind "$1/proc" /proc && shift && exec "$@"'
     mount = ["sh", "-c", over, "sh", str(first), *inner]
@@ -163,7 +183,7 @@ def assert_same(columns: dict[Column, str], sample: Sample, factors: dict[str, f
 
 
 def test_cpu_and_disk_match_iostat(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
-    text = of_sysstat(captures, tmp_path, DISK, ["iostat", "-x", "-m", "-c", "-d", DISK, "2", "2"])
+    text = of_sysstat(captures, tmp_path, IOSTAT, [DISK, "iostat", "-x", "-m", "-c", "-d", DISK, "3600", "2"])
     sample = of_casstat(captures)
     cpu = {f"cpu_{word}_pct": f"%{word}" for word in ("user", "nice", "system", "iowait", "steal", "idle")}
     disk = {
@@ -191,7 +211,7 @@ def iostat_cpu(text: str) -> Iterator[dict[str, str]]:
 
 
 def test_network_matches_sar(captures: tuple[Path, Path, float], tmp_path: Path) -> None:
-    text = of_sysstat(captures, tmp_path, "Linux", ["sar", "-n", "DEV", "--iface=" + INTERFACE, "2", "1"])
+    text = of_sysstat(captures, tmp_path, SAR, [str(tmp_path / "records"), "sar", "-n", "DEV", "--iface=" + INTERFACE])
     sample = of_casstat(captures)
     names = {
         "net_rx_kbit_per_s": "rxkB/s",
