@@ -26,7 +26,7 @@ _REQUIRED = ("Complete requests", "Failed requests", "Time taken for tests")
 
 
 def recognises(head: str) -> bool:
-    return bool(re.search(r"^\s*This is ApacheBench, Version ", plain_text(head), re.MULTILINE))
+    return bool(re.search(r"^[ \t]*This is ApacheBench, Version ", plain_text(head), re.MULTILINE))
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:

@@ -31,7 +31,7 @@ _RANKS = {"min": 0.0, "med": 50.0, "max": 100.0}
 
 def recognises(head: str) -> bool:
     # A line of k6's JSON output also begins with a bracket, but does not contain all metrics.
-    begins = re.search(r"^\s*\{", plain_text(head), re.MULTILINE)
+    begins = re.search(r"^[ \t]*\{", plain_text(head), re.MULTILINE)
     return bool(begins and _METRICS.search(head) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', head))
 
 

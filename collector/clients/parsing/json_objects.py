@@ -12,7 +12,8 @@ from collector.clients.parsing.whole_file import TooLargeError, read_whole
 MAX_BYTES = 64 << 20
 # Without a limit, a file of many brackets would take quadratic time.
 MAX_ATTEMPTS = 1000
-_BEGIN = re.compile(r"^\s*(?=\{)", re.MULTILINE)
+# With `\s`, which matches newlines, empty lines would take quadratic time.
+_BEGIN = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 
 
 def json_objects(path: Path) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval
 from collector.clients.format_registry import client_formats
+from collector.clients.parsing.json_objects import json_objects
 from collector.clients.parsing.printed_rows import PrintedRow, intervals_of, last_part
 from collector.clients.result_file import content_of, read_result, write_result
 from collector.clients.sound_results import doubts, require_sound
@@ -77,6 +78,17 @@ def test_endless_lines_are_read_in_one_pass(tmp_path: Path, name: str, line: str
     else:
         message = ""
     assert len(message) < 300
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("text", ["\n", " ", "\n ", "\t\n\n", "\r\n", "{", "[", "<"], ids=repr)
+def test_a_format_is_recognised_in_one_pass(tmp_path: Path, text: str) -> None:
+    """A search whose work grows with the square of the number of empty lines would take minutes."""
+    long = text * (1 << 18)
+    assert not any(form.recognises(long) for form in client_formats().values())
+    (tmp_path / "file").write_text(long)
+    with pytest.raises(ClientFormatError, match=r"no JSON object|damaged|nested"):
+        json_objects(tmp_path / "file")
 
 
 @given(
