@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.journal.reader import entries, read
+from collector.journal.footer import last_footer
+from collector.journal.reader import entries, read, read_lines
 from tests.collector.cluster.recorded_nodes import busy, cluster_reads, merge_both, reads_of, record
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
@@ -114,8 +115,13 @@ def test_sums_of_a_truncated_recording_match_its_remaining_rows(tmp_path: Path) 
     truncated, other = (record(tmp_path / name, busy(name, 23)) for name in ("a", "b"))
     (file,) = truncated.glob("*.zst")
     content = file.read_bytes()
+    seen = set()
     for removed_bytes in range(LAST_BYTES):
         file.write_bytes(content[: len(content) - removed_bytes])
+        # Most cuts within a frame leave the same records.
+        if (left := repr((list(read_lines(file)), last_footer(file)))) in seen:
+            continue
+        seen.add(left)
         merged, _ = merge_both(truncated, other)
         reads = [values for node in merged.nodes for values in reads_of(node.product).values()]
         assert reads
