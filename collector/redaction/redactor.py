@@ -47,8 +47,8 @@ _ORDINARY_WORDS = frozenset(
         *("update", "user", "write"),
     )
 )
-# A command that `sh -x` prints.
-_TRACE = re.compile(r"^(\++ )(.{1,4096})$", re.MULTILINE)
+# A command that `sh -x` prints, or after a prompt.
+_TRACE = re.compile(r"^(\++ |\$ )(.{1,4096})$", re.MULTILINE)
 _NUMBER = re.compile(r"[\d.,+-]+")
 # How much incomplete output is kept for the rest of a line, or of a private key.
 MAX_LINE_BYTES, MAX_KEY_BYTES = 1 << 16, 1 << 16
@@ -99,7 +99,7 @@ class Redactor:
         """Return the text with all secrets replaced."""
         if self.patterns:
             text = replaced(text, self._matches(text), self._replacement)
-        if "+ " in text:
+        if "+ " in text or "$ " in text:
             traced = _TRACE.sub(lambda match: match[1] + self._script(match[2]), text)
             text = text if traced == text else traced
         if self._known is not None and any(variant in text for variant in self._variants):
@@ -112,7 +112,7 @@ class Redactor:
         if not (
             self.patterns
             or has_hint(data)
-            or b"+ " in data
+            or b"+ " in data or b"$ " in data
             or any(variant in data for variant in self._encoded_variants)
         ):
             return data

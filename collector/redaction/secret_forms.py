@@ -56,8 +56,12 @@ _NAME = re.compile(
     r"(?:(?P<close>\\*[\"'`]\]?)?[ \t]*(?P<separator>=>|:=|[=:]|%3[dD]|%22%3[aA]|\\u003[dDaA])[ \t]*"
     r"|(?P<space>[ \t]+|\\*[\"'],[ \t]*(?=\\*[\"'])|,[ \t]*(?=[^\s\\\"'{\[(<,-])))"
 )
-# A value inside brackets: `["x"]`, `Some("x")`.
-_WRAPPED = re.compile(r"\w{0,20}[\[({][ \t]*(?P<escapes>\\*)(?P<quote>[\"'`])")
+# The begin of a list or an object, also in code: `["x"`, `{"name": "x"`, `Some("x"`; and one of its items.
+_CONTAINER = re.compile(r"\w{0,20}[\[({][ \t]*(?=\\*[\"'`]|[\])}\r\n]|$)")
+_ITEM = re.compile(
+    r"[ \t,]*(?:\\*[\"'][^\"']{0,200}[\"'][ \t]*:[ \t]*)?"
+    r"(?:(?P<escapes>\\*)(?P<quote>[\"'`])(?P<secret>.{0,1024}?)(?<!\\)(?P=escapes)(?P=quote)|[\w.+\-]+)"
+)
 _NO_SECRET = re.compile(
     rf"{REDACTED}(?:-\d+)?(?![A-Za-z0-9]).*|\*+\w*\**|[xX]{{3,}}|<\w+>|true|false|yes|no|none|null|-\d+|", re.IGNORECASE
 )
@@ -195,16 +199,14 @@ def _named(line: str) -> Iterator[Span]:
     position = 0
     while match := _NAME.search(line, position):
         position = match.end()
-        value = _value(line, match)
-        if value is None:
-            # The next name may begin where this one's value would.
-            continue
-        yield value
-        position = max(position, value[1])
+        # Without a value, the next name may begin where this one's value would.
+        for value in _values(line, match):
+            yield value
+            position = max(position, value[1])
 
 
-def _value(line: str, match: re.Match[str]) -> Span | None:
-    """Return where the value of a name is; None if it is not a secret, or if there is no value."""
+def _values(line: str, match: re.Match[str]) -> Iterator[Span]:
+    """Yield where the value of a name is if it is a secret, or the strings in it if it is a list or an object."""
     before = line[match.start() - 1 : match.start()]
     name = match["name"]
     if name.lower() in ("key", "phrase") and (qualifier := _LAST_WORD.search(line[: match.start()][-21:])):
@@ -215,8 +217,16 @@ def _value(line: str, match: re.Match[str]) -> Span | None:
         is_secret = is_secret_in_url(name) if before in ("?", "&", ";") else is_secret_name(name)
         # `:` after a path belongs to a message about a file, such as /etc/passwd.
         is_secret = is_secret and (match["separator"], before) != (":", "/")
+    if is_secret and (container := _CONTAINER.match(line, match.end())):
+        position = container.end()
+        while (item := _ITEM.match(line, position)) and item.end() > position:
+            position = item.end()
+            if item["secret"]:
+                yield item.span("secret")
+        return
     extent = _extent(line, match, before) if is_secret else None
-    return None if extent is None or is_ordinary(name, line[slice(*extent)]) else extent
+    if extent is not None and not is_ordinary(name, line[slice(*extent)]):
+        yield extent
 
 
 def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
@@ -227,11 +237,6 @@ def _extent(line: str, match: re.Match[str], before: str) -> Span | None:
     if opening and before == opening["quote"] and not match["close"] and not is_listed:
         # The quote encloses only the name, as in the list ["password:", "x"].
         return None
-    if wrapped := _WRAPPED.match(line, begin):
-        closing = re.compile(_closing(wrapped["escapes"], wrapped["quote"]) + r"[ \t]*[\])}]").search(
-            line, wrapped.end()
-        )
-        return wrapped.end(), closing.start() if closing else len(line.rstrip("\r\n"))
     if opening:
         closing = re.compile(_closing(opening["escapes"], opening["quote"])).search(line, opening.end())
         return opening.end(), closing.start() if closing else len(line.rstrip("\r\n"))

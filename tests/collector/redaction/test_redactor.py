@@ -125,6 +125,7 @@ args: ["--password", "{SECRET}", "-n"] and [--password, {SECRET}, -n]
 CREATE USER joe IDENTIFIED BY '{SECRET}'
 + cqlsh -u joe -p {SECRET}
 ++ mysql -p{SECRET}
+$ sshpass -p {SECRET} ssh host
 session = cluster.withCredentials("joe", "{SECRET}")
 with bearer {SECRET}{SECRET}
 Ünïcode passwörd? password=„{SECRET}“
@@ -246,6 +247,19 @@ def test_json_remains_json() -> None:
     text = json.dumps(["password:", "x", "--token", "y", {"token": SECRET, "n": 1}], indent=1)
     content = json.loads(Redactor().text(text))
     assert content[-1] == {"token": "REDACTED", "n": 1}
+
+
+def test_lists_and_objects_remain_json() -> None:
+    content = {"tokens": ["a1b2", "c"], "auth": {"user": "joe", "n": 1}, "secrets": [], "passwords": {}, "n": 1}
+    assert json.loads(Redactor().text(json.dumps(content))) == {
+        "tokens": ["REDACTED", "REDACTED"],
+        "auth": {"user": "REDACTED", "n": 1},
+        "secrets": [],
+        "passwords": {},
+        "n": 1,
+    }
+    indented = json.dumps({"password": ["x"], "tokens": {"read": 1}}, indent=1)
+    json.loads(Redactor().text(indented))
 
 
 def test_patterns_name_other_secrets() -> None:
