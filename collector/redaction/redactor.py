@@ -112,7 +112,8 @@ class Redactor:
         if not (
             self.patterns
             or has_hint(data)
-            or b"+ " in data or b"$ " in data
+            or b"+ " in data
+            or b"$ " in data
             or any(variant in data for variant in self._encoded_variants)
         ):
             return data
@@ -217,7 +218,7 @@ class Redactor:
 
     @cached_property
     def _encoded_variants(self) -> Sequence[bytes]:
-        return [variant.encode(errors="surrogateescape") for variant in self._variants]
+        return [_encoded(variant) for variant in self._variants]
 
     @cached_property
     def _known(self) -> re.Pattern[str] | None:
@@ -249,10 +250,18 @@ def _parts_of(value: str) -> Iterator[str]:
     yield from (cookie[1] for cookie in re.finditer(r"[\w.\-]+=([^;\s]+)(?:;|$)", value))
 
 
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        # JSON may contain half a surrogate pair.
+        return text.encode(errors="surrogatepass")
+
+
 def _variants_of(value: str) -> Iterator[str]:
     """Yield a secret, and how it is written in URLs, JSON, HTML, shell scripts and Basic authentication."""
     yield value
-    raw = value.encode(errors="surrogateescape")
+    raw = _encoded(value)
     for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield encoded
         yield re.sub("%..", lambda match: match[0].lower(), encoded)

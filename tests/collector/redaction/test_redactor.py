@@ -223,6 +223,12 @@ def test_a_known_secret_is_replaced_in_each_encoding() -> None:
         assert redactor.text(f"<{text}>") == "<REDACTED>"
 
 
+def test_a_secret_may_contain_half_a_surrogate_pair() -> None:
+    redactor = Redactor().knowing_command(["load", "--password", "geh3im\ud800"])
+    assert redactor.text("x geh3im\ud800 y") == "x REDACTED y"
+    assert redactor.data(b"geh3im") == b"geh3im"
+
+
 def test_a_percent_encoded_password_is_known_as_it_is_decoded() -> None:
     redactor = Redactor().knowing_command(["load", "http://joe:geh%40im1@host/"])
     assert redactor.text("geh@im1 geh%40im1") == "REDACTED REDACTED"
