@@ -69,7 +69,13 @@ class Agent:
         )
         self._sinks = Sinks(plan, log, journal=settings.journal_dir)
         self._page = Page(
-            options_of(settings), CollectorRegistry(), self._health, log, clock.monotonic_s, settings.interval
+            options_of(settings),
+            CollectorRegistry(),
+            self._health,
+            log,
+            clock.monotonic_s,
+            settings.interval,
+            clock.wall_s,
         )
         self._began_s = clock.wall_s()
         self._last_tick_s = clock.monotonic_s()

@@ -51,7 +51,7 @@ class SimulatedAgent:
         self._page: Page | None = None
         if serves:
             interval_s = history.header.interval_s
-            self._page = Page(Options(), CollectorRegistry(), self._health, log, wall_s, interval_s)
+            self._page = Page(Options(), CollectorRegistry(), self._health, log, wall_s, interval_s, wall_s)
 
     @property
     def name(self) -> str:

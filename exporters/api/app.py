@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exporters.api import journal_endpoint, runs_endpoint
 from exporters.api.agent_api import AgentApi
-from exporters.api.metrics_endpoint import exposition
+from exporters.api.metrics_endpoint import Turns, exposition
 from exporters.api.openapi import PATHS, description
 from exporters.api.responses import error_response, json_response, no_store
 from exporters.api.samples_endpoint import Samples
@@ -76,11 +76,12 @@ def plain(make: Callable[[Request], ASGIApp]) -> Endpoint:
 def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint]:
     """Return the endpoint of each path."""
     samples = Samples(agent)
+    turns = Turns(agent.recent)
     openapi = description(version("casstat"))
 
     return {
         "/": plain(lambda _: no_store(_page(), media_type="text/html")),
-        "/metrics": plain(lambda request: exposition(agent, request)),
+        "/metrics": Endpoint(GET=lambda request: _metrics(agent, turns, request)),
         "/-/healthy": plain(lambda _: _state(agent.unhealthy(), "healthy")),
         "/-/ready": plain(lambda _: _state(agent.unready(), "ready")),
         "/api/v1/openapi.json": plain(lambda _: json_response(openapi)),
@@ -101,6 +102,11 @@ def endpoints(agent: AgentApi, clock: Callable[[], float]) -> dict[str, Endpoint
         "/api/v1/runs/{run}/lease": Endpoint(POST=lambda request: runs_endpoint.renew(agent, request)),
         "/api/v1/runs/{run}/end": Endpoint(POST=lambda request: runs_endpoint.end(agent, request)),
     }
+
+
+async def _metrics(agent: AgentApi, turns: Turns, request: Request) -> ASGIApp:
+    await turns.take(request.client)
+    return exposition(agent, request)
 
 
 def _state(problem: str, success: str) -> Response:

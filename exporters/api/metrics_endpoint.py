@@ -1,14 +1,25 @@
-"""`/metrics`: the exposition in the format and encoding that the client prefers."""
+"""`/metrics`: the exposition in the format and encoding that the client prefers, and the moment to send it."""
 
-from typing import Protocol
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from exporters.api.responses import accept_quality, parse_accept
+from exporters.recent_ticks import RecentTick, RecentTicks
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+# A request waits for a tick that is expected within SOON_S, or within NEXT_S if its client already has the last tick;
+# both are at most this share of the interval. It gives up when the tick is late by more than LATE_S.
+SOON_S, NEXT_S, LATE_S = 0.1, 0.3, 0.4
+SOON_SHARE, NEXT_SHARE = 0.1, 0.3
+# A connection that has not had one of the last KEPT ticks is forgotten.
+KEPT = 100
 
 
 def prefers_openmetrics(accept: str) -> bool:
@@ -28,6 +39,79 @@ class Page(Protocol):
 
     def metrics(self, *, openmetrics: bool, compressed: bool) -> bytes:
         """Return the exposition, compressed with gzip if `compressed`."""
+
+
+class _Arrival(NamedTuple):
+    """The number of a tick, the monotonic time at which it arrived, and when the next one is expected."""
+
+    number: int
+    at_s: float
+    next_s: float
+    interval_s: float
+
+
+class Turns:
+    """Delays requests so that a client that asks once per tick gets every tick.
+
+    Without a delay, the scrapes of a Prometheus server whose scrapes coincide with the ticks would return some ticks
+    twice and miss others. A client whose requests come just before a tick waits for it. The client's state prevents
+    that jitter at the beginning of this short time has the same effect: a client that has the last tick waits for
+    longer, and one that got the tick before it does not wait.
+    """
+
+    def __init__(self, recent: RecentTicks, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._recent = recent
+        self._now_s = now_s
+        self._previous_s: float | None = None
+        self._arrival: _Arrival | None = None
+        self._served: dict[object, int] = {}
+        recent.subscribe(self._arrived)
+
+    async def take(self, client: object) -> None:
+        """Wait for the next tick if it is about to arrive; `client` identifies the connection."""
+        arrival = self._arrival
+        if arrival is None:
+            return
+        remaining_s, limit_s = arrival.next_s - self._now_s(), self._limit_s(client, arrival)
+        if -LATE_S <= remaining_s <= limit_s:
+            await self._next(arrival.number, remaining_s + LATE_S)
+        number = self._arrival.number if self._arrival else 0
+        self._served.pop(client, None)
+        self._served[client] = number
+        for other, served in list(self._served.items()):
+            # The clients are in the order of their last requests.
+            if served >= number - KEPT:
+                break
+            del self._served[other]
+
+    def _limit_s(self, client: object, arrival: _Arrival) -> float:
+        served = self._served.get(client)
+        if served == arrival.number:
+            return min(NEXT_S, NEXT_SHARE * arrival.interval_s)
+        return -LATE_S - 1 if served == arrival.number - 1 else min(SOON_S, SOON_SHARE * arrival.interval_s)
+
+    async def _next(self, number: int, timeout_s: float) -> None:
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+
+        def notify(_: RecentTick) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(arrived.set)
+
+        unsubscribe = self._recent.subscribe(notify)
+        try:
+            if self._arrival is not None and self._arrival.number == number:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(arrived.wait(), timeout_s)
+        finally:
+            unsubscribe()
+
+    def _arrived(self, recent: RecentTick) -> None:
+        """Take a tick; the sampling thread calls this."""
+        time_s, now_s, previous_s = recent.tick.time_s, self._now_s(), self._previous_s
+        self._previous_s = time_s
+        if previous_s is not None and time_s > previous_s:
+            interval_s = (time_s - previous_s) / (recent.tick.missed + 1)
+            self._arrival = _Arrival(recent.number, now_s, now_s + interval_s, interval_s)
 
 
 def exposition(page: Page, request: Request) -> Response:

@@ -31,14 +31,16 @@ def stall_s(interval_s: float) -> float:
 class _Latest:
     """The latest value of a series, its time, and when it becomes stale.
 
-    held  the largest decrease, in raw units, for which the value is kept.
+    wall_s  the wall clock's time of the reading; `at_s` and `until_s` are on the scrapes' clock.
+    held    the largest decrease, in raw units, for which the value is kept.
     """
 
-    __slots__ = ("at_s", "held", "min_period_s", "until_s", "value")
+    __slots__ = ("at_s", "held", "min_period_s", "until_s", "value", "wall_s")
 
-    def __init__(self, value: Value, at_s: float, metric: Metric | None, interval_s: float) -> None:
+    def __init__(self, value: Value, at_s: float, wall_s: float, metric: Metric | None, interval_s: float) -> None:
         self.value = value
         self.at_s = at_s
+        self.wall_s = wall_s
         self.held = HELD / metric.scale if metric and metric.may_decrease else 0.0
         scrape_interval_s = metric.scrape_interval.value if metric else 0.0
         self.min_period_s = scrape_interval_s
@@ -76,10 +78,11 @@ class LatestValues:
         """The metric definitions, without unbounded labels."""
         return self._bounded.catalogue
 
-    def add(self, snapshot: Snapshot) -> None:
+    def add(self, snapshot: Snapshot, offset_s: float = 0.0) -> None:
+        """Add a tick; `offset_s` is the wall clock's time at time 0 of the scrapes' clock."""
         with self._lock:
             for scrape in snapshot.scrapes:
-                self._add(scrape)
+                self._add(scrape, offset_s)
             self._at_s = max((scrape.at_s for scrape in snapshot.scrapes), default=self._at_s)
             if not 0 <= self._at_s - self._swept_s < FORGET_S:
                 self._sweep()
@@ -92,16 +95,29 @@ class LatestValues:
     def current(self) -> dict[Series, Value]:
         """Return all values that are not stale. If sources share a series, the source added last wins."""
         with self._lock:
-            now_s = self._at_s
-            return {
-                series: latest.value
-                for source in self._sources.values()
-                if not source.failed
-                for series, latest in source.latest.items()
-                if latest.until_s >= now_s
-            }
+            return self._current()
 
-    def _add(self, scrape: Scrape) -> None:
+    def current_and_times(self) -> tuple[dict[Series, Value], dict[str, float]]:
+        """Return all values that are not stale, and the wall clock's time of each metric's last reading."""
+        times: dict[str, float] = {}
+        with self._lock:
+            for source in self._sources.values():
+                for series, latest in source.latest.items():
+                    if latest.wall_s > times.get(series[0], 0.0):
+                        times[series[0]] = latest.wall_s
+            return self._current(), times
+
+    def _current(self) -> dict[Series, Value]:
+        now_s = self._at_s
+        return {
+            series: latest.value
+            for source in self._sources.values()
+            if not source.failed
+            for series, latest in source.latest.items()
+            if latest.until_s >= now_s
+        }
+
+    def _add(self, scrape: Scrape, offset_s: float) -> None:
         source = self._sources.get(scrape.source)
         if source is None:
             source = self._sources[scrape.source] = _Source()
@@ -112,11 +128,13 @@ class LatestValues:
         if scrape.values or scrape.problem:
             source.failed = not scrape.values
         latest, at_s = source.latest, scrape.at_s
+        wall_s = at_s + offset_s
         for series, value in self._bounded.values(scrape.values).items():
             last = latest.get(series)
             if last is None:
-                latest[series] = _Latest(value, at_s, self.catalogue.get(series[0]), self._interval_s)
+                latest[series] = _Latest(value, at_s, wall_s, self.catalogue.get(series[0]), self._interval_s)
                 continue
+            last.wall_s = wall_s
             if not last.held or not _is_slight_decrease(last, value):
                 last.value = value
             period_s = at_s - last.at_s

@@ -13,6 +13,8 @@ PLACEMENT = "casstat_placement"
 """The metric with a node's machine and network as labels; queries use it to count shared metrics only once."""
 TOTAL = "_total"
 QUANTILE = "quantile"
+# The types of metrics that only make sense as rates. The only untyped metrics are counters.
+CUMULATIVE = frozenset({"counter", "histogram", "untyped"})
 # NUL is replaced, because it would end a scrape early.
 _NUL = {0: "\ufffd"}
 
@@ -28,6 +30,11 @@ class Family:
     kind: str
     help: str
     keep_total: bool = False
+
+    @property
+    def is_cumulative(self) -> bool:
+        """Whether the values are counts since a process started."""
+        return self.kind in CUMULATIVE
 
     @cached_property
     def text(self) -> str:

@@ -1,5 +1,11 @@
-"""The page at /metrics: rendered at most once per tick, on the first request, and cached."""
+"""The page at /metrics: rendered at most once per tick, on the first request, and cached.
 
+Counters and histograms have the time at which they were read, so that a rate covers the time between two readings,
+whenever the scrapes occur. Gauges have no time: Prometheus keeps a series with times for five minutes after its last
+sample. For cumulative metrics, this does not matter, because a range contains only the samples within it.
+"""
+
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
@@ -24,11 +30,15 @@ GZIP_WINDOW = 31
 
 
 class _Tick(NamedTuple):
-    """The last tick: the node's identity, the totals over all ticks, and whether ticks have stopped."""
+    """The last tick: the node's identity, the totals over all ticks, and whether ticks have stopped.
+
+    time_s  the time of the agent's own cumulative metrics; None for that of the scrape.
+    """
 
     number: int
     identity: Identity
     ticking: TickHealth
+    time_s: float | None = None
     stalled: bool = False
 
 
@@ -43,18 +53,25 @@ class Page:
         log: Callable[[str], None],
         now_s: Callable[[], float],
         interval_s: float = 1.0,
+        wall_s: Callable[[], float] = time.time,
         catalogue: Mapping[str, Metric] = CATALOGUE,
     ) -> None:
-        """Add self-metrics to `registry`; `health` returns the agent's health, and `now_s` reads the scrapes' clock."""
+        """Add self-metrics to `registry`; `health` returns the agent's health.
+
+        `now_s` reads the scrapes' clock, and `wall_s` the wall clock.
+        """
         self._latest = LatestValues(catalogue, interval_s)
         self._self_metrics = SelfMetrics(registry, health)
         self._catalogue, self._log = self._latest.catalogue, log
         self._rendering = Rendering(options, self._catalogue, log, SeriesLines)
-        self._now_s = now_s
+        self._now_s, self._wall_s = now_s, wall_s
         self._last_tick = _Tick(0, Identity(), TickHealth())
+        # The latest time of each metric, and of the agent's own ("").
+        self._times: dict[str, float] = {}
         self._lock = Lock()
         self._rendered: _Tick | None = None
         self._parts: list[Part[Body]] = []
+        self._part_times: dict[str, float] = {}
         self._self_texts: dict[bool, str] = {}
         self._pages: dict[tuple[bool, bool], bytes] = {}
         self.series = 0
@@ -62,9 +79,9 @@ class Page:
 
     def add(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
         """Add a tick and its events. Nothing is rendered until the next request."""
-        self._latest.add(snapshot)
-        last = self._last_tick
-        self._last_tick = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events))
+        self._latest.add(snapshot, self._wall_s() - self._now_s())
+        last, time_s = self._last_tick, self._forward({"": snapshot.tick.time_s}).get("")
+        self._last_tick = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events), time_s)
 
     def live_families(self) -> Iterator[PrometheusMetric]:
         """Yield the self-metrics that only a running agent knows, as opposed to those in its journal."""
@@ -81,15 +98,27 @@ class Page:
         If ticks have stopped, it contains only the agent's self-metrics.
         """
         with self._lock:
-            tick = self._last_tick._replace(stalled=self._latest.stalled(self._now_s()))
+            tick = self._last_tick
+            if self._latest.stalled(self._now_s()):
+                tick = tick._replace(time_s=None, stalled=True)
             if self._rendered is None or tick != self._rendered:
                 self._pages, self._self_texts, self._rendered = {}, {}, tick
                 self_text = self._self_text(tick, openmetrics)
-                current = {} if tick.stalled else self._latest.current()
+                current, times = ({}, {}) if tick.stalled else self._latest.current_and_times()
                 others = _series_count(self_text)
                 self._parts = self._rendering.parts(current, tick.identity.labels(), others)
                 self.series = sum(part.body.series for part in self._parts) + others
+                self._part_times = self._forward(times)
             return self._page(tick, openmetrics, compressed)
+
+    def _forward(self, times: Mapping[str, float]) -> dict[str, float]:
+        """Return the times that are not before an earlier one of the same metric.
+
+        Prometheus rejects older samples. After the clock has been set back, samples get the time of the scrape.
+        """
+        forward = {name: time_s for name, time_s in times.items() if time_s >= self._times.get(name, 0.0)}
+        self._times.update(forward)
+        return forward
 
     def _page(self, tick: _Tick, openmetrics: bool, compressed: bool) -> bytes:
         key = openmetrics, compressed
@@ -98,7 +127,8 @@ class Page:
                 packer = zlib.compressobj(LEVEL, wbits=GZIP_WINDOW)
                 page = packer.compress(self._page(tick, openmetrics, False)) + packer.flush()
             else:
-                page = (document(self._parts, openmetrics=openmetrics) + self._self_text(tick, openmetrics)).encode()
+                parts = document(self._parts, self._part_times, openmetrics=openmetrics)
+                page = (parts + self._self_text(tick, openmetrics)).encode()
             self._pages[key] = page
         return self._pages[key]
 
@@ -106,7 +136,7 @@ class Page:
         """Return the agent's self-metrics; in OpenMetrics, they end with the page's end marker."""
         if openmetrics not in self._self_texts:
             self._self_texts[openmetrics] = self._self_metrics.text(
-                tick.ticking, tick.identity.labels(), openmetrics=openmetrics
+                tick.ticking, tick.identity.labels(), tick.time_s, openmetrics=openmetrics
             )
         return self._self_texts[openmetrics]
 

@@ -170,8 +170,16 @@ class Rendering(Generic[B]):
                 yield Part(self._families[name], body)
 
 
-def document(parts: Iterable[Part[Body]], *, openmetrics: bool) -> str:
-    """Return the lines of all parts, without the OpenMetrics end marker."""
+def document(parts: Iterable[Part[Body]], times: Mapping[str, float] = {}, *, openmetrics: bool) -> str:
+    """Return the lines of all parts, without the OpenMetrics end marker; `times` are those of cumulative metrics."""
+
+    def timed(family: Family, lines: str) -> str:
+        time_s = times.get(family.name) if family.is_cumulative else None
+        if time_s is None:
+            return lines
+        # The lines are cached without a time.
+        return lines.replace("\n", f" {time_s:.3f}\n" if openmetrics else f" {round(1000 * time_s)}\n")
+
     if openmetrics:
-        return "".join(part.family.openmetrics + part.body.openmetrics for part in parts)
-    return "".join(part.family.text + part.body.text for part in parts)
+        return "".join(part.family.openmetrics + timed(part.family, part.body.openmetrics) for part in parts)
+    return "".join(part.family.text + timed(part.family, part.body.text) for part in parts)

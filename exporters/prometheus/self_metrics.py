@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.registry import Collector
 
 from exporters.prometheus.agent_health import LATE_S, AgentHealth, JournalHealth, RunTimes, TickHealth
-from exporters.prometheus.metric_family import PLACEMENT, encodable
+from exporters.prometheus.metric_family import CUMULATIVE, PLACEMENT, encodable
 from exporters.sink_health import SinkHealth
 
 Rows = Mapping[tuple[str, ...], float]
@@ -25,11 +25,15 @@ class SelfMetrics(Collector):
         self._process = ProcessCollector(registry=None)
         self._ticking = TickHealth()
         self._identity: Mapping[str, str] = {}
+        self._time_s: float | None = None
         registry.register(self)
 
-    def text(self, ticking: TickHealth, identity: Mapping[str, str], *, openmetrics: bool) -> str:
-        """Return the registry as text with the identity labels; OpenMetrics includes the end marker."""
-        self._ticking, self._identity = ticking, identity
+    def text(self, ticking: TickHealth, identity: Mapping[str, str], time_s: float | None, *, openmetrics: bool) -> str:
+        """Return the registry as text with the identity labels; OpenMetrics includes the end marker.
+
+        `time_s` is the time of cumulative metrics.
+        """
+        self._ticking, self._identity, self._time_s = ticking, identity, time_s
         generate = generate_openmetrics if openmetrics else generate_latest
         return generate(self._registry).decode()
 
@@ -57,9 +61,11 @@ class SelfMetrics(Collector):
             *self._process.collect(),
         )
         for family in families:
+            time_s = self._time_s if family.type in CUMULATIVE else None
             family.samples = [
                 sample._replace(
-                    labels={name: encodable(value) for name, value in {**identity, **sample.labels}.items()}
+                    labels={name: encodable(value) for name, value in {**identity, **sample.labels}.items()},
+                    timestamp=time_s,
                 )
                 for sample in family.samples
             ]

@@ -20,6 +20,8 @@ from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
 from tests.faults.program import PATIENCE_S, command, environment
 
+# A series and its value; a time may follow.
+SAMPLE = re.compile(r"^([^#\s{]+(?:\{.*\})?) (\S+)", re.MULTILINE)
 SERVING = re.compile(r"casstat: serving (\S+):(\d+)")
 
 
@@ -112,8 +114,7 @@ class RunningAgent:
         """Return the values of all series on /metrics, keyed by series."""
         status, body = self.get("/metrics")
         assert status == 200
-        lines = (line for line in body.decode().splitlines() if not line.startswith("#"))
-        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+        return {found[1]: float(found[2]) for found in SAMPLE.finditer(body.decode())}
 
     def values(self, name: str, *labels: str) -> list[float]:
         """Return the values of a metric's series that have these labels, such as `operation="Read"`."""

@@ -2,9 +2,12 @@
 
 import gzip
 import threading
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
+from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from collector.model.identity import Identity
 from collector.model.metric import Values
@@ -12,7 +15,8 @@ from collector.model.snapshot import Event, Scrape, Snapshot, Tick
 from collector.sampling.selection import Selection
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
+from exporters.prometheus.rendering import Options, Rendering
+from exporters.prometheus.series_values import CurrentValues
 from exporters.prometheus.upper_bounds import UpperBounds
 from exporters.sink_health import SinkHealth
 from tests.collector.jolokia.captured_node import read as captured
@@ -32,7 +36,15 @@ class Agent:
         self.now_s = 0.0
         self.health_calls = 0
         self._health = health
-        self.page = Page(options or Options(), CollectorRegistry(), self._health_of_agent, print, lambda: self.now_s)
+        self.wall_s = 0.0
+        self.page = Page(
+            options or Options(),
+            CollectorRegistry(),
+            self._health_of_agent,
+            print,
+            lambda: self.now_s,
+            wall_s=lambda: self.wall_s + self.now_s,
+        )
 
     def _health_of_agent(self) -> AgentHealth:
         self.health_calls += 1
@@ -41,7 +53,8 @@ class Agent:
     def tick(self, values: Values, identity: Identity = IDENTITY, late_s: float = 0.0, problem: str = "") -> None:
         self.now_s += 1
         scrape = Scrape("node", self.now_s, values, problem=problem, wall_s=0.5, cpu_s=0.25)
-        self.page.add(Snapshot("10.0.0.1", Tick(self.now_s, late_s, missed=1), (scrape,)), identity)
+        time_s = self.wall_s + self.now_s
+        self.page.add(Snapshot("10.0.0.1", Tick(time_s, late_s, missed=1), (scrape,)), identity)
 
     def text(self, *, openmetrics: bool = False) -> str:
         return self.page.get(openmetrics=openmetrics, compressed=False).decode()
@@ -247,3 +260,73 @@ def test_pages_match_their_golden_files(name: str, openmetrics: bool, values: Va
     lines = agent.text(openmetrics=openmetrics).splitlines(keepends=True)
     # The process metrics differ from run to run.
     check(f"prometheus.{name}.txt", "".join(line for line in lines if " process_" not in f" {line}"))
+
+
+def times(agent: Agent, openmetrics: bool = False) -> dict[str, float | None]:
+    """Return the time of the last sample of each metric on the page."""
+    families = (openmetrics_families if openmetrics else text_families)(agent.text(openmetrics=openmetrics))
+    return {
+        sample.name: None if sample.timestamp is None else float(sample.timestamp)
+        for family in families
+        for sample in family.samples
+    }
+
+
+# Prometheus ends a gauge's series as soon as a scrape lacks it, but only if its samples have no times.
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_cumulative_metrics_have_the_time_of_their_reading_and_gauges_have_none(openmetrics: bool) -> None:
+    agent = Agent()
+    agent.wall_s = 1_796_000_000.25
+    agent.tick(one_of_each())
+    kinds = parsed(agent.text(openmetrics=openmetrics), openmetrics=openmetrics).kinds
+    of_samples = times(agent, openmetrics)
+    for name, kind in kinds.items():
+        suffix = "_bucket" if kind == "histogram" else "_total" if kind == "counter" and openmetrics else ""
+        is_cumulative = kind in ("counter", "histogram", "unknown")
+        if f"{name}{suffix}" in of_samples:
+            assert of_samples[f"{name}{suffix}"] == (1_796_000_001.25 if is_cumulative else None), name
+    assert of_samples["casstat_ticks_total"] == of_samples["process_cpu_seconds_total"] == 1_796_000_001.25
+    assert of_samples["casstat_source_up"] is of_samples["cassandra_info"] is None
+
+
+def test_a_metric_that_is_read_seldom_keeps_the_time_of_its_reading() -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1, ("cassandra_load_bytes",): 7})
+    agent.tick({("cassandra_load_bytes",): 7})
+    assert times(agent)["cassandra_hints_total"] == 1
+    assert times(agent)["casstat_ticks_total"] == 2
+
+
+def test_a_tick_that_arrives_while_the_page_is_rendered_is_not_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent()
+    agent.tick({HINTS: 1})
+    grouped = Rendering._grouped
+
+    def grouped_late(rendering: Any, current: CurrentValues) -> Any:
+        monkeypatch.setattr(Rendering, "_grouped", grouped)
+        agent.tick({HINTS: 2})
+        return grouped(rendering, current)
+
+    monkeypatch.setattr(Rendering, "_grouped", grouped_late)
+    text = agent.text()
+    assert (parsed(text).of("cassandra_hints_total", **NODE), "} 1 1000\n" in text) == (1, True)
+    assert (agent.value("cassandra_hints_total"), times(agent)["cassandra_hints_total"]) == (2, 2.0)
+
+
+def test_samples_have_no_times_while_there_is_no_tick() -> None:
+    agent = Agent()
+    assert set(times(agent).values()) == {None}
+    agent.tick({HINTS: 1})
+    assert times(agent)["cassandra_hints_total"] == 1
+    agent.now_s += 100
+    assert set(times(agent).values()) == {None}
+
+
+def test_times_never_decrease() -> None:
+    agent = Agent()
+    given = []
+    for wall_s in (100.0, 100.0, -50.0, -50.0, 96.0, 97.0):
+        agent.wall_s = wall_s
+        agent.tick({HINTS: 1})
+        given.append((times(agent)["cassandra_hints_total"], times(agent)["casstat_ticks_total"]))
+    assert given == [(time_s, time_s) for time_s in (101.0, 102.0, None, None, None, 103.0)]
