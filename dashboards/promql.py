@@ -11,6 +11,9 @@ from exporters.prometheus.metric_family import PLACEMENT
 
 FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")
+# Ticks are on whole seconds, as are the steps of a panel. Prometheus 2 includes both ends of a range, so ranges end
+# between two ticks: a range of two seconds then has exactly two samples.
+AHEAD = " offset -500ms"
 # Characters with a special meaning in regular expressions.
 _SPECIAL = re.compile(r"([.+*?()|\[\]{}^$\\])")
 
@@ -21,12 +24,15 @@ class Scope:
 
     match   label matchers for every selector, such as `cluster=~"$cluster",node=~"$node"`; "" for none.
     by      the labels of the result; series that differ only in other labels are aggregated.
-    window  the range of a rate: $__rate_interval in a panel, a duration in a rule.
+    window  the range of a rate.
+    sparse  a longer range, in which the last two samples are used if a series has fewer than two in the window; "" for
+            none.
     """
 
     match: str = ""
     by: Sequence[str] = NODE_LABELS
     window: str = "5m"
+    sparse: str = ""
 
 
 def render(expression: Expression, scope: Scope) -> str:
@@ -44,14 +50,14 @@ def _render(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
     if isinstance(expression, Constant):
         return f"{expression.value:g}"
     if isinstance(expression, Quantile):
-        buckets = f"rate({selector(f'{expression.metric}_bucket', expression.where, scope.match)}[{scope.window}])"
+        buckets = rate(selector(f"{expression.metric}_bucket", expression.where, scope.match), scope)
         text = f"histogram_quantile({expression.quantile:g}, sum by ({', '.join(('le', *scope.by))}) ({buckets}))"
         return f"ceil({text})" if _is_whole_number(expression.metric) else text
     series = selector(expression.metric, expression.where, scope.match)
     across_nodes = FUNCTIONS[aggregation_of(expression)]
     within_node = across_nodes
     if isinstance(expression, Rate):
-        series, within_node = f"rate({series}[{scope.window}])", expression.within_node
+        series, within_node = rate(series, scope), expression.within_node
         across_nodes = "sum" if in_ratio else across_nodes
     if set(NODE_LABELS) <= set(scope.by):
         return f"{within_node} by ({', '.join(scope.by)}) ({series})"
@@ -59,6 +65,13 @@ def _render(expression: Expression, scope: Scope, *, in_ratio: bool) -> str:
     if metric is not None and metric.owner is not Owner.NODE and across_nodes in ("sum", "avg"):
         return _deduplicated(series, metric, within_node, across_nodes, scope.by)
     return _aggregated(series, within_node, across_nodes, scope.by)
+
+
+def rate(series: str, scope: Scope) -> str:
+    """Return the query for the increase of each series per second."""
+    if not scope.sparse:
+        return f"rate({series}[{scope.window}])"
+    return f"(rate({series}[{scope.window}]{AHEAD}) or irate({series}[{scope.sparse}]{AHEAD}))"
 
 
 def _aggregated(series: str, within_node: str, across_nodes: str, by: Sequence[str]) -> str:

@@ -73,7 +73,13 @@ class Heatmap(Panel):
 
 @dataclass(frozen=True)
 class Stat(Panel):
-    """The latest value in large type over a sparkline."""
+    """The latest value in large type over a sparkline.
+
+    severity  the name of a signal whose latest value determines the colour instead of the panel's own, for Prometheus;
+              "" for none.
+    """
+
+    severity: str = ""
 
 
 @dataclass(frozen=True)

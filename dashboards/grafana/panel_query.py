@@ -6,6 +6,9 @@ from typing import Protocol
 
 from dashboards.grafana.panel_model import Dashboard, Panel
 
+NO_STATE = -1
+"""The value of a state timeline without any series."""
+
 
 @dataclass(frozen=True)
 class Query:
@@ -16,6 +19,7 @@ class Query:
                   for an expression that Grafana evaluates over the panel's other queries.
     visible       whether the panel displays the result; False for an operand of a "math" query.
     min_interval  the minimum time between two values, such as "60s"; "" for the panel's minimum.
+    colour        the fixed colour of the values; "" for the panel's colours.
     """
 
     text: str
@@ -23,6 +27,7 @@ class Query:
     form: str = "series"
     visible: bool = True
     min_interval: str = ""
+    colour: str = ""
 
 
 def ref_id(index: int) -> str:

@@ -23,12 +23,13 @@ from dashboards.grafana.panel_model import (
     TimeSeries,
     WorstTable,
 )
-from dashboards.grafana.panel_query import Query, Store, ref_id
+from dashboards.grafana.panel_query import NO_STATE, Query, Store, ref_id
 from dashboards.grafana.threshold_steps import line_steps, value_steps
 from dashboards.grafana.variables import data_source, uid
 from dashboards.promql import NODE_LABELS
 from dashboards.signals.signal import Unit
 
+NEUTRAL = "transparent"
 # Every y axis extends at least to the value listed for its unit. Grafana's default for a series of zeros is 100, which
 # is 10,000% for a ratio.
 SOFT_MAX = {
@@ -72,9 +73,9 @@ def _visualisation(store: Store, panel: Panel, queries: list[Query]) -> Any:
     if isinstance(panel, WorstTable):
         return _worst_table(store, panel)
     if isinstance(panel, Stat):
-        return _stat(panel)
+        return _stat(panel, queries)
     if isinstance(panel, StateTimeline):
-        return _state_timeline()
+        return _state_timeline(panel)
     return _time_series(panel, queries)
 
 
@@ -140,12 +141,17 @@ def _thresholds(steps: list[tuple[float | None, str]]) -> Any:
     return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(thresholds)
 
 
-def _stat(panel: Panel) -> Any:
+def _stat(panel: Panel, queries: list[Query]) -> Any:
     latest = common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False)
     builder = stat.Panel().reduce_options(latest).graph_mode(kinds.BigValueGraphMode.AREA)
     builder = builder.text_mode(kinds.BigValueTextMode.VALUE_AND_NAME).justify_mode(kinds.BigValueJustifyMode.AUTO)
     steps = value_steps(panel.lines[0])
-    colour_mode = kinds.BigValueColorMode.VALUE if len(steps) > 1 else kinds.BigValueColorMode.NONE
+    is_coloured = len(steps) > 1 or any(query.colour for query in queries)
+    colour_mode = kinds.BigValueColorMode.VALUE if is_coloured else kinds.BigValueColorMode.NONE
+    for index, query in enumerate(queries):
+        if query.colour:
+            fixed = model.DynamicConfigValue(id_val="color", value={"mode": "fixed", "fixedColor": query.colour})
+            builder = builder.override_by_query(ref_id(index), [fixed])
     scheme = sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS)
     return builder.color_mode(colour_mode).thresholds(_thresholds(steps)).color_scheme(scheme)
 
@@ -159,10 +165,12 @@ def _heatmap(panel: Panel) -> Any:
     return builder.cell_values(heatmap.CellValues().unit("short")).show_y_histogram().cell_gap(0).unit("short")
 
 
-def _state_timeline() -> Any:
+def _state_timeline(panel: Panel) -> Any:
     mapping = {
         "0": model.ValueMappingResult(text="no", color=panel_colours.CRITICAL, index=0),
         "1": model.ValueMappingResult(text="yes", color=panel_colours.GOOD, index=1),
+        # Without any value, Grafana would show "Data does not have a time field" instead of the panel's own text.
+        str(NO_STATE): model.ValueMappingResult(text=descriptions.no_value(panel), color=NEUTRAL, index=2),
     }
     builder = statetimeline.Panel().show_value(kinds.VisibilityMode.AUTO).merge_values(True).row_height(0.8)
     builder = builder.mappings([model.ValueMap(options=mapping)])

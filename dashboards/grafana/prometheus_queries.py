@@ -9,20 +9,36 @@ from collector.sampling.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Quantile, Rate, Ratio
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
-from dashboards.grafana.panel_model import Dashboard, Heatmap, Line, Panel, Split, Spread, Stat, TimeSeries, WorstTable
-from dashboards.grafana.panel_query import Annotation, Query, Variable
-from dashboards.promql import NODE_LABELS, Scope, render, selector
+from dashboards.grafana.panel_model import (
+    Dashboard,
+    Heatmap,
+    Line,
+    Panel,
+    Split,
+    Spread,
+    Stat,
+    StateTimeline,
+    TimeSeries,
+    WorstTable,
+)
+from dashboards.grafana.panel_query import NO_STATE, Annotation, Query, Variable
+from dashboards.promql import NODE_LABELS, Scope, rate, render, selector
 from dashboards.signals import load
+from dashboards.thresholds import THRESHOLDS
 
 CLUSTER = 'cluster=~"$cluster"'
 # Selects casstat's jobs. Other exporters also serve node_* and process_* metrics, sometimes with the same labels.
 JOB = 'job=~"$job"'
 NODE = ",".join((JOB, *(f'{label}=~"${label}"' for label in NODE_LABELS)))
-WINDOW = "$__rate_interval"
-# The window and the minimum step for rates of metrics that are not read on every tick. The window spans at least four
-# readings, and at least two scrapes even if they are a minute apart. $__rate_interval may be shorter: Grafana 10.0 sets
-# it to four times the data source's scrape interval, whatever the query's own step.
-SLOW_WINDOWS = {ScrapeInterval.OFTEN: ("2m", "30s"), ScrapeInterval.SLOW: ("4m", "60s")}
+# The range of rates is two steps, such as 1s1000ms, which contain two samples: a step is never shorter than the data
+# source's scrape interval. At a step of one second, each value is thus the rate of its own second, as in the line.
+WINDOW = "${__interval}${__interval_ms}ms"
+# Four scrape intervals, or more: where scrapes fail or are farther apart than the data source's setting.
+SPARSE = "$__rate_interval"
+# The minimum step for rates of metrics that are not read on every tick. Two steps span at least four readings, and at
+# least two scrapes even if they are a minute apart.
+MIN_STEPS = {ScrapeInterval.OFTEN: "1m", ScrapeInterval.SLOW: "2m"}
+IN_RANGE = " >= $__from"
 CLIENT_SIGNALS = {signal.name for signal in load.SIGNALS}
 # Every agent serves this metric, even while its node is down.
 BUILD_INFO = "casstat_build_info"
@@ -48,6 +64,8 @@ class Prometheus:
             return _spread_queries(panel, tables)
         if isinstance(panel, Heatmap):
             return [_heatmap_query(panel, tables)]
+        if isinstance(panel, Stat) and panel.severity:
+            return _severity_queries(panel, tables)
         return [_line_query(panel, line, tables) for line in panel.lines]
 
     def panel_title(self, panel: Panel) -> str:
@@ -76,15 +94,18 @@ class Prometheus:
         return variables
 
     def annotations(self) -> list[Annotation]:
-        """Return the annotations; a run that several agents report is displayed only once."""
+        """Return the annotations; a run that several agents report is displayed only once.
+
+        Grafana draws an event before the time range at its left edge, so queries for events exclude them.
+        """
         schema = selector("cassandra_schema_version", (), NODE)
         before = f"{schema} offset $__interval"
-        run = "max by (cluster, run{more}) (casstat_run_{event}_time_seconds{{" + NODE + "}}) * 1000"
+        run = "max by (cluster, run{more}) (casstat_run_{event}_time_seconds{{" + NODE + "}}) * 1000" + IN_RANGE
         tags = ("cluster", "run")
         return [
             Annotation(
                 "Restarts",
-                f"{selector('cassandra_jvm_start_time_seconds', (), NODE)} * 1000",
+                f"{selector('cassandra_jvm_start_time_seconds', (), NODE)} * 1000{IN_RANGE}",
                 VERMILLION,
                 "Cassandra started",
                 at_value=True,
@@ -154,13 +175,15 @@ def _labels(panel: Panel, line: Line) -> tuple[str, ...]:
 
 
 def _line_query(panel: Panel, line: Line, tables: bool) -> Query:
-    window, step = _window(line)
-    text = _promql(line, Scope(_match(line, tables), _labels(panel, line), window))
+    step = _min_step(line)
+    text = _promql(line, _scope(line, tables, _labels(panel, line)))
     if isinstance(panel, WorstTable):
         return Query(_worst(line, text), form="table", min_interval=step)
     if isinstance(panel, TimeSeries) and panel.top:
         # Select the series once for the whole time range: a selection per step would turn lines into dots.
         text = f"({text}) and {_worst(line, text, ' @ end()')}"
+    if isinstance(panel, StateTimeline):
+        text = f'{text} or on () label_replace(vector({NO_STATE}), "node", "-", "", "")'
     return Query(text, _legend(panel, line), min_interval=step)
 
 
@@ -175,16 +198,20 @@ def _promql(line: Line, scope: Scope) -> str:
 def _worst(line: Line, text: str, at: str = "") -> str:
     """Return the query for the $topn series with the worst values in the time range."""
     select, worst = ("bottomk", "min") if line.signal.low_is_worse else ("topk", "max")
-    return f"{select}($topn, {worst}_over_time(({text})[$__range:{WINDOW}]{at}))"
+    return f"{select}($topn, {worst}_over_time(({text})[$__range:$__interval]{at}))"
 
 
-def _window(line: Line) -> tuple[str, str]:
-    """Return the window for a line's rates, and its query's minimum step ("" for the data source's setting)."""
+def _scope(line: Line, tables: bool, by: Sequence[str]) -> Scope:
+    return Scope(_match(line, tables), by, WINDOW, "" if _min_step(line) else SPARSE)
+
+
+def _min_step(line: Line) -> str:
+    """Return the minimum step of a line's query; "" for the data source's setting."""
     intervals = [
         slowest_interval(CATALOGUE[name]) for name in _rate_metrics(line.signal.expression) if name in CATALOGUE
     ]
     slowest = max(intervals, key=lambda scrape_interval: scrape_interval.value, default=ScrapeInterval.TICK)
-    return SLOW_WINDOWS.get(slowest, (WINDOW, ""))
+    return MIN_STEPS.get(slowest, "")
 
 
 def _rate_metrics(expression: Expression) -> Iterator[str]:
@@ -209,15 +236,29 @@ def _heatmap_query(panel: Panel, tables: bool) -> Query:
     quantile = line.signal.expression
     if not isinstance(quantile, Quantile):
         raise TypeError(f"{line.signal_name}: only a quantile has the buckets that a heat map shows")
-    buckets = selector(f"{quantile.metric}_bucket", quantile.where, _match(line, tables))
-    window, step = _window(line)
-    return Query(f"sum by (le) (increase({buckets}[{window}]))", "{{le}}", "buckets", min_interval=step)
+    scope = _scope(line, tables, ())
+    counts = rate(selector(f"{quantile.metric}_bucket", quantile.where, scope.match), scope)
+    text = f"sum by (le) ({counts}) * $__interval_ms / 1000"
+    return Query(text, "{{le}}", "buckets", min_interval=_min_step(line))
+
+
+def _severity_queries(panel: Stat, tables: bool) -> list[Query]:
+    """Return a query for each severity: each selects the clusters that have it at the end of the time range."""
+    query, line = _line_query(panel, panel.lines[0], tables), Line(panel.severity)
+    measure = _promql(line, _scope(line, tables, _labels(panel, line)))
+    latest = f"last_over_time(({measure})[$__interval:$__interval] @ end())"
+    threshold = THRESHOLDS[panel.severity]
+    warned, critical = (f"on (cluster) ({latest} > {bound:g})" for bound in (threshold.warning, threshold.critical))
+    return [
+        replace(query, text=f"({query.text}) unless {warned}", colour=GREEN),
+        replace(query, text=f"(({query.text}) and {warned}) unless {critical}", colour=ORANGE),
+        replace(query, text=f"({query.text}) and {critical}", colour=VERMILLION),
+    ]
 
 
 def _spread_queries(panel: Panel, tables: bool) -> list[Query]:
     (line,) = panel.lines
-    window, step = _window(line)
-    scope = Scope(_match(line, tables), NODE_LABELS, window)
+    step, scope = _min_step(line), _scope(line, tables, NODE_LABELS)
     nodes, combined = _promql(line, scope), _promql(line, replace(scope, by=("cluster",)))
     return [
         Query(f"max by (cluster) ({nodes})", "worst node", min_interval=step),

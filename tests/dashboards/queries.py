@@ -119,6 +119,7 @@ def _values(query: Query, choice: Choice) -> dict[str, str]:
         "topn": str(choice.topn),
         "__rate_interval": f"{choice.rate_interval_s}s",
         "__interval": f"{choice.interval_s}s",
+        "__interval_ms": str(1000 * choice.interval_s),
         "__range": f"{round(choice.to_s - choice.from_s)}s",
         "__from": str(span_ms[0]),
         "__to": str(span_ms[1]),

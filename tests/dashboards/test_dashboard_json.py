@@ -37,6 +37,7 @@ INFLUXDB = [
 NAME = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{")
 SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
 WINDOW = re.compile(r"\[([^\]]*)\]")
+TWO_STEPS = "${__interval}${__interval_ms}ms"
 MEASUREMENT = re.compile(r'FROM "([^"]+)"')
 UNTIL_END = "time < ${__to}ms"
 
@@ -171,7 +172,7 @@ def test_variables_narrow_the_selection_from_cluster_to_table(store: str, dashbo
 @EVERY
 def test_queries_use_only_defined_variables(store: str, dashboard: Json) -> None:
     defined = {variable["name"] for variable in dashboard["templating"]["list"]}
-    defined |= {"__rate_interval", "__interval", "__range", "__from", "__to", "timeFilter"}
+    defined |= {"__rate_interval", "__interval", "__interval_ms", "__range", "__from", "__to", "timeFilter"}
     texts = list(queries.all_queries(dashboard))
     assert texts
     for query in texts:
@@ -212,11 +213,16 @@ def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(qu
         assert len(labels) == len(set(labels))
     for function, metric in re.findall(r"(\w+)\((\w+)\{", text):
         counts = metric.endswith("_bucket") or served_metrics.families()[metric][0] in ("counter", "unknown")
-        assert (function in ("rate", "increase")) == counts, (function, metric)
-    assert set(WINDOW.findall(text)) <= {"$__rate_interval", "2m", "4m", "$__range:$__rate_interval"}
-    assert not re.search(r"\b(irate|avg|quantile_over_time)\(", text)
+        assert (function in ("rate", "irate")) == counts, (function, metric)
+    assert set(WINDOW.findall(text)) <= {
+        TWO_STEPS,
+        "$__rate_interval",
+        "$__range:$__interval",
+        "$__interval:$__interval",
+    }
+    assert not re.search(r"\b(avg|quantile_over_time)\(", text)
     for part in text.split("histogram_quantile(")[1:]:
-        assert re.match(r"0\.\d+, sum by \(le(, [$\w]+)*\) \(rate\(\w+_bucket\{", part), part
+        assert re.match(r"0\.\d+, sum by \(le(, [$\w]+)*\) \(\(?rate\(\w+_bucket\{", part), part
     assert "quantile=" not in text
 
 
@@ -290,22 +296,27 @@ def test_heat_maps_query_buckets() -> None:
         assert ("heatmap" in forms) == (panel["type"] == "heatmap")
     texts = [target["expr"] for panel in panels if panel["type"] == "heatmap" for target in panel["targets"]]
     assert texts
-    assert all(text.startswith("sum by (le) (increase(") for text in texts)
+    assert all(re.match(r"sum by \(le\) \(\(?rate\(", text) for text in texts)
+    # The cells are counts.
+    assert all(text.endswith(" * $__interval_ms / 1000") for text in texts)
 
 
-def test_rates_of_slow_metrics_have_a_window_of_four_readings() -> None:
+def test_rates_have_a_window_of_two_steps_and_of_four_readings_of_slow_metrics() -> None:
     counts = {"tick": 0, "slow": 0}
     for dashboard in queries.dashboards("prometheus"):
         for target in (target for panel in query_panels(dashboard) for target in panel["targets"]):
-            rates = re.findall(r"(?:rate|increase)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
-            intervals = [(slowest_interval(CATALOGUE[name]), window) for name, window in rates if name in CATALOGUE]
-            for scrape_interval, window in intervals:
-                if scrape_interval is ScrapeInterval.TICK and len({interval for interval, _ in intervals}) == 1:
-                    assert window == "$__rate_interval", target["expr"]
-                    counts["tick"] += 1
-                elif scrape_interval is not ScrapeInterval.TICK:
-                    assert 60 * float(window.removesuffix("m")) >= 4 * scrape_interval.value, target["expr"]
-                    counts["slow"] += 1
+            rates = re.findall(r"\b(i?rate)\((\w+?)(?:_bucket)?\{[^}]*\}\[([^\]]+)\]", target["expr"])
+            intervals = {slowest_interval(CATALOGUE[name]) for _, name, _ in rates if name in CATALOGUE}
+            functions = {(function, window) for function, _, window in rates}
+            if intervals == {ScrapeInterval.TICK}:
+                assert functions == {("rate", TWO_STEPS), ("irate", "$__rate_interval")}, target["expr"]
+                assert not target.get("interval")
+                counts["tick"] += 1
+            elif intervals:
+                assert functions == {("rate", TWO_STEPS)}, target["expr"]
+                slowest_s = max(interval.value for interval in intervals)
+                assert 2 * 60 * float(target["interval"].removesuffix("m")) >= 4 * slowest_s, target["expr"]
+                counts["slow"] += 1
     assert min(counts.values()) > 0
 
 
@@ -315,7 +326,7 @@ def test_the_worst_series_are_selected_once_for_the_whole_time_range() -> None:
     for query in top:
         shown, _, chosen = query.text.rpartition(" and ")
         assert re.match(r"(topk|bottomk)\(\$topn, (max|min)_over_time\(\(", chosen)
-        assert chosen.endswith("[$__range:$__rate_interval] @ end()))")
+        assert chosen.endswith("[$__range:$__interval] @ end()))")
         assert shown[1:-1] in chosen
 
 
@@ -372,3 +383,33 @@ def test_variables_are_interpolated_as_in_grafana(choice: Choice, expected: str)
     assert queries.interpolated(Query("", "", '{a=~"$node"}'), choice) == expected
     influx = queries.interpolated(Query("", "", "SELECT /^$node$/"), choice)
     assert influx == "SELECT /^" + expected[5:-2].replace("\\\\", "\\") + "$/"
+
+
+def test_a_state_timeline_without_series_states_the_reason() -> None:
+    panels = [panel for _, dashboard in CASES for panel in query_panels(dashboard) if panel["type"] == "state-timeline"]
+    assert panels
+    for panel in panels:
+        assert all(" or on () label_replace(vector(-1)," in target["expr"] for target in panel["targets"])
+        (mapping,) = panel["fieldConfig"]["defaults"]["mappings"]
+        assert mapping["options"]["-1"]["text"] == panel["fieldConfig"]["defaults"]["noValue"]
+
+
+def test_the_number_of_nodes_has_the_colour_of_the_unreachable_ones() -> None:
+    (overview,) = [dashboard for store, dashboard in CASES if dashboard["uid"] == "casstat-overview"]
+    (panel,) = [panel for panel in query_panels(overview) if panel["title"] == "Nodes up"]
+    colours = {
+        override["matcher"]["options"]: override["properties"][0]["value"]["fixedColor"]
+        for override in panel["fieldConfig"]["overrides"]
+    }
+    assert list(colours.values()) == [GOOD, WARNING, CRITICAL]
+    assert [target["refId"] for target in panel["targets"]] == list(colours)
+    assert panel["options"]["colorMode"] == "value"
+    healthy, _, critical = (target["expr"] for target in panel["targets"])
+    assert re.search(r"unless on \(cluster\) \(last_over_time\(.*cassandra_endpoints_unreachable.* > 0\)$", healthy)
+    assert critical.endswith(" > 1)")
+
+
+def test_annotations_for_earlier_events_are_not_drawn_at_the_left_edge() -> None:
+    for dashboard in queries.dashboards("prometheus"):
+        for annotation in dashboard["annotations"]["list"]:
+            assert annotation["expr"].endswith(" * 1000 >= $__from") == annotation["useValueForTime"]

@@ -13,7 +13,7 @@ DASHBOARD = Dashboard(
         Row(
             "Now",
             (
-                Stat(lines("nodes_up"), "Nodes up", split=CLUSTER, width=4, height=4),
+                Stat(lines("nodes_up"), "Nodes up", split=CLUSTER, width=4, height=4, severity="nodes_unreachable"),
                 Stat(lines("nodes_unreachable"), "Unreachable nodes", split=CLUSTER, width=4, height=4),
                 Stat(lines("reads"), split=CLUSTER, width=4, height=4),
                 Stat(lines("writes"), split=CLUSTER, width=4, height=4),
