@@ -20,7 +20,6 @@ from collector.clients.client_format import (
     GrowingResult,
 )
 from collector.clients.client_result import ClientResult, with_joined_intervals
-from collector.clients.load_span import with_true_edges
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import (
     further_texts,
@@ -82,7 +81,7 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
                 result = content.form.read(plain_path, times)
     require_sound(result)
     notes = [*notes, *result.notes, *doubts(result)]
-    result = with_true_edges(replace(result, source=path.name, notes=tuple(notes), stated=()))
+    result = replace(result, source=path.name, notes=tuple(notes), stated=())
     return with_joined_intervals(result)
 
 

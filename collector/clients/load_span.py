@@ -67,12 +67,12 @@ def _following(totals: Sequence[int]) -> Sequence[int]:
     return totals[1 : min(len(totals) - 1, 1 + _NEIGHBOURS)] if len(totals) >= _MIN_INTERVALS else ()
 
 
-def with_true_edges(result: ClientResult) -> ClientResult:
-    """Return the result with the true lengths of first and last intervals whose stated lengths are only nominal."""
-    return replace(result, operations=tuple(map(_with_true_edges, result.operations)))
+def with_true_edges(operation: Operation) -> Operation:
+    """Return the operation with the true lengths of its first and last intervals, whose stated ones are only nominal.
 
-
-def _with_true_edges(operation: Operation) -> Operation:
+    Only formats whose rows are for whole seconds need this: of the others, the lengths are true, and a slow beginning
+    is part of the load.
+    """
     intervals = operation.intervals
     lengths_s = [interval.end_s - interval.begin_s for interval in intervals]
     if len(intervals) < _MIN_INTERVALS or not max(lengths_s) - min(lengths_s) <= _SAME * min(lengths_s):

@@ -13,6 +13,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.clients.load_span import with_true_edges
 from collector.clients.locust_rows import MS_PER_S, LocustRow, columns_of, operation_names, row_of, total_of_row
 from collector.clients.operation_times import MAX_INTERVALS
 from collector.clients.parsing.field_values import stated_latency, unix_time_s
@@ -103,7 +104,9 @@ class _Rows:
         # Before the first request, users are started.
         first = min(busy)
         return tuple(
-            Operation(names[key], tuple(intervals[key][first:]), self._total(each, intervals[key][first:]))
+            with_true_edges(
+                Operation(names[key], tuple(intervals[key][first:]), self._total(each, intervals[key][first:]))
+            )
             for key, each in series.items()
         )
 

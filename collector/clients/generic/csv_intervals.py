@@ -10,6 +10,7 @@ from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, Operation
 from collector.clients.generic.csv_operations import UNITS_NS
 from collector.clients.generic.decimal_marks import DecimalMarks
+from collector.clients.load_span import with_true_edges
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.field_values import MAX_LATENCY_NS
 from collector.clients.parsing.labels import Labels
@@ -79,7 +80,7 @@ class IntervalRows:
                 f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
             )
         return tuple(
-            Operation(name, tuple(_without_gaps(name, sorted(of_name, key=lambda row: row.begin_s))))
+            with_true_edges(Operation(name, tuple(_without_gaps(name, sorted(of_name, key=lambda row: row.begin_s)))))
             for name, of_name in sorted(self._intervals.items())
         )
 

@@ -190,6 +190,14 @@ def test_a_run_whose_rows_are_few_and_whose_last_second_is_partial_is_complete(
     assert not any("the file states" in note for note in result.notes)
 
 
+def test_a_slow_first_second_is_part_of_the_run(path: Path) -> None:
+    rows = [row("total", 1000 * second - 800, 200 if second == 1 else 1000, float(second)) for second in range(1, 21)]
+    path.write_text("\n".join([*single(*rows), ""]))
+    (operation,) = read_file(path, FormatChoice(), TIMES).operations
+    assert operation.summary is not None
+    assert operation.summary.end_s - operation.summary.begin_s == pytest.approx(20)
+
+
 def test_rows_that_lack_operations_are_noted(path: Path) -> None:
     rows = [row("total", 1000 * second, 1000, float(second)) for second in (1, 2, 3)]
     totals = results({"WRITE": 3400}, {"WRITE": 0})

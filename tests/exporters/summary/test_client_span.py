@@ -44,7 +44,7 @@ def nominal_seconds(rate: float, begin_s: float, length_s: float) -> ClientResul
         # A row without operations would be a second in which the load stalled.
         if number:
             intervals.append(ClientInterval(float(second), second + 1.0, number))
-    return with_true_edges(result(Operation("", tuple(intervals))))
+    return result(with_true_edges(Operation("", tuple(intervals))))
 
 
 def rate_in(results: Sequence[ClientResult], begin_s: float, end_s: float) -> float:
