@@ -49,6 +49,7 @@ SUMMARY = [
         "incomplete": [
             {"node": "n1", "interval_s": 1.0, "intervals": 59, "missing": 6, "gaps": [GAP], "problem": ""},
         ],
+        "settings": {"command": "sh -c true", "heap": "2 GiB", "replication": "ks: SimpleStrategy {}\x1b"},
     }
 ]
 
@@ -86,6 +87,8 @@ def test_runs_are_listed_oldest_first(runs: Path, capsys: pytest.CaptureFixture[
 
 def test_a_run_is_shown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "show", runs / "b").splitlines()
+    settings = [line for line in lines if line.startswith(("heap", "replication", "command"))]
+    assert settings == ["command: sh -c true (exit status 3)", "heap: 2 GiB", "replication: ks: SimpleStrategy {}?"]
     assert lines[:7] == [
         "load: 1970-01-01 00:16:40 to 1970-01-01 00:17:40, 60 s",
         "command: sh -c true (exit status 3)",

@@ -67,6 +67,7 @@ def test_items_per_operation_may_be_added_and_omitted(folder: Path, capfd: pytes
     content = resumed(folder, "--items-per-op", "batch")
     errors = capfd.readouterr().err
     assert "4 runs, 0 to do" in errors
+    assert "load generator: true" in (folder / "results.md").read_text()
     assert "Best: c=1, batch=100, 3,000 items/s" in errors
     assert [row["items_per_s"] for row in content["rows"]] == [500, 3000, 900, 2500]
     assert best(content["rows"]) == {"c": "1", "batch": "100"}
