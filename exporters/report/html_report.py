@@ -9,6 +9,7 @@ from exporters.report.charts.chart import Chart
 from exporters.report.page_script import SCRIPT
 from exporters.report.page_style import style_sheet
 from exporters.report.report_blocks import Block, Command, Report, Section, Table
+from exporters.report.report_texts import command_text
 from exporters.report.svg_chart import escaped, figure
 
 # Words of this length, such as paths, may be broken in narrow columns.
@@ -50,7 +51,7 @@ def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Command):
-        return f"<pre>{escaped(block.text)}</pre>\n"
+        return f"<pre>{escape(command_text(block.text))}</pre>\n"
     if block.is_problem:
         return f'<p class="problem"><span aria-hidden="true">⚠ </span>{escaped(block.text)}</p>\n'
     return f"<p>{escaped(block.text)}</p>\n"

@@ -4,7 +4,7 @@ import re
 
 from exporters.report.charts.chart import Chart
 from exporters.report.report_blocks import Block, Command, Report, Table
-from exporters.report.report_texts import shown
+from exporters.report.report_texts import command_text, shown
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 # Entities in addresses prevent renderers from turning them into links.
@@ -37,7 +37,7 @@ def _lines(block: Block) -> list[str]:
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Command):
-        return _code(shown(block.text))
+        return _code(command_text(block.text))
     text = escaped_text(block.text)
     return [f"**{text}**" if block.is_problem else text]
 

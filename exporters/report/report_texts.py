@@ -1,17 +1,23 @@
 """Formats numbers, times and external text for a report."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from collector.printable import printable
 
-MAX_CHARS = 2000
+MAX_CHARS, MAX_COMMAND_CHARS = 2000, 100_000
 
 
 def shown(text: str) -> str:
     """Return external text as one printable line of at most MAX_CHARS characters; an ellipsis replaces the rest."""
     line = printable(" ".join(text[: 4 * MAX_CHARS].split()))
     return line if len(line) <= MAX_CHARS and len(text) <= 4 * MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
+
+
+def command_text(text: str) -> str:
+    """Return a command line with its white space, which may be part of a word, but without other control characters."""
+    return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text[:MAX_COMMAND_CHARS])
 
 
 def clock_text(time_s: float, zone_s: int) -> str:

@@ -4,7 +4,7 @@ from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
 from collector.jolokia.mbean import MBean
-from collector.model.metric import Kind
+from collector.model.metric import Kind, ScrapeInterval
 from collector.model.rates import Readings, rates, update_readings
 from collector.sampling.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
@@ -36,8 +36,8 @@ SINCE_4_1 = {
 }
 # These metrics are present only in a control group with limits.
 LIMITS = {"casstat_cgroup_memory_limit_bytes", "casstat_cgroup_cpu_limit"}
-# The loopback interface has no known capacity.
-UNKNOWN_CAPACITY = {"node_network_speed_bytes"}
+# The loopback interface has no known capacity, and disks of virtual machines often have no model.
+UNKNOWN = {"node_network_speed_bytes", "casstat_machine_disks"}
 KERNEL = {metric.name for part in HOST if part.name in ("pressure", "cgroup", "timekeeping") for metric in part.metrics}
 BY_JOLOKIA = {bean.metric.name for bean in BEANS} | {metric.name for part in HOST for metric in part.metrics}
 # Metrics that only nodetool reads, and decaying percentiles, which are read only if a policy denies access to buckets.
@@ -57,14 +57,15 @@ def test_every_metric_is_read_or_listed_as_absent(jolokia_node: Node) -> None:
         if number == 4:
             break
     old = SINCE_4_1 if jolokia_node.spec.version.startswith("4.0") else set()
-    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - UNKNOWN_CAPACITY - KERNEL - OTHER_SOURCES == old
-    # Only keyspace and table metrics may lack rates, because they may be read less often than every tick.
+    assert set(CATALOGUE) - read - ON_FIRST_USE - LIMITS - UNKNOWN - KERNEL - OTHER_SOURCES == old
+    # Only metrics that may be read less often than every tick may lack rates.
     slow = {bean.metric.name for bean in BEANS if is_slow(bean)}
     assert read - derived <= slow
 
 
 def is_slow(bean: MBean) -> bool:
-    return bean.metric.kind in (Kind.COUNTER, Kind.HISTOGRAM) and "keyspace" in bean.metric.labels
+    is_rare = bean.metric.scrape_interval is not ScrapeInterval.TICK or "keyspace" in bean.metric.labels
+    return bean.metric.kind in (Kind.COUNTER, Kind.HISTOGRAM) and is_rare
 
 
 def test_the_loads_tables_are_discovered_and_system_tables_are_left_out(node: Node) -> None:

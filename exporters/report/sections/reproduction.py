@@ -25,7 +25,7 @@ def reproduction(data: ReportData) -> Section:
                 f"NODE... stands for the addresses of {names or 'the nodes'}. The version of casstat that recorded the"
                 f" run did not store --client, --mark-regex, --redact and the options for access to nodes. {note}"
             )
-        blocks.append(Command(shown(f"casstat record {nodes}{join(words)}")))
+        blocks.append(Command(f"casstat record {nodes}{join(words)}"))
         blocks += [Paragraph(note.strip())] if note else []
     blocks.append(Paragraph(f"Recorded with casstat {shown(run.casstat)}."))
     phases = [

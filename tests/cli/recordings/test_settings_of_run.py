@@ -114,6 +114,18 @@ def test_a_difference_in_a_setting_is_a_warning(tmp_path: Path, series: str, tex
     assert list(differing_settings(*([run_settings(tmp_path / name)] for name in "ab"))) == [warning]
 
 
+def test_a_difference_in_what_makes_a_run_reproducible_is_a_warning_except_for_the_size_of_the_data() -> None:
+    run = Run("r", 0.0, 1.0, "0.1.0")
+    a, b = (
+        RunSettings(run, {"n0": NodeSettings(heap=heap, replication=f"ks: {copies}", data=heap)})
+        for heap, copies in (("1 GiB", 2), ("2 GiB", 3))
+    )
+    assert list(differing_settings([a], [b])) == [
+        "possibly not comparable: the heap is 1 GiB in A and 2 GiB in B",
+        "possibly not comparable: the replication is ks: 2 in A and ks: 3 in B",
+    ]
+
+
 def test_the_warning_about_two_commands_shows_where_they_differ() -> None:
     words = ["cassandra-stress", "mixed", *(f"option-{number}=value" for number in range(20))]
     for index in (0, 1, 5, 20, 21):

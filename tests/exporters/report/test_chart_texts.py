@@ -1,7 +1,9 @@
 """The text alternatives of charts describe the measured phases only, as the tables do."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from html import unescape
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
@@ -15,6 +17,8 @@ from exporters.gnuplot.plots.overview import _LATENCY as OVERVIEW
 from exporters.gnuplot.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
 from exporters.report.charts.chart import Chart
 from exporters.report.charts.scatter_chart import scatter_chart
+from exporters.report.html_report import html_report
+from exporters.report.markdown_report import markdown_report
 from exporters.report.report_blocks import Command
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
@@ -147,6 +151,18 @@ def test_the_command_that_repeats_a_run_names_its_nodes_cool_down_and_client_hos
     )
     assert any("REDACTED stands for a secret." in str(block) for block in blocks)
     assert not any("NODE..." in str(block) for block in blocks)
+
+
+def test_the_command_that_repeats_a_run_can_be_pasted_whatever_its_words_are() -> None:
+    words = ("sh", "-c", "echo 'a  b'\n\techo ```<&\x1b", *(f"10.0.0.{number}:8778" for number in range(250)))
+    run = RecordedRun("r", 0.0, 1.0, "0.1.0", command=RunCommand(words, 0.0), options=("--client", "x  y"))
+    report = report_of(replace(without_values(), settings=RunSettings(run)))
+    html, markdown = html_report(report), markdown_report(report)
+    wanted = ["casstat", "record", "--name", "r", "--client", "x  y", "--", *words[:2], words[2].replace("\x1b", "?")]
+    (pre,) = [part.partition("</pre>")[0] for part in html.split("<pre>")[1:]]
+    fenced = markdown.partition("\n````\n")[2].partition("\n````\n")[0]
+    for text in (unescape(pre), fenced):
+        assert shlex.split(text) == [*wanted, *words[3:]]
 
 
 def test_a_percentile_has_the_same_colour_in_all_charts() -> None:
