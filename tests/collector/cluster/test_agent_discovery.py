@@ -38,6 +38,8 @@ def test_json_and_yaml_files(tmp_path: Path) -> None:
         ("sd.json", '["10.0.0.1"]', "not a list of target groups"),
         ("sd.json", "[" * 100_000, "not a list of target groups"),
         ("sd.yml", "a: [", "not a list of target groups"),
+        ("sd.yml", "[" * 100_000, "not a list of target groups"),
+        ("sd.yml", "- &a {targets: [h]}\n" + "- *a\n" * 1000, "it has an alias"),
         ("sd.json", " " * ((1 << 22) + 1), "larger than"),
     ],
 )
