@@ -18,7 +18,7 @@ from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_nodes, trusted_nodes
 from collector.host.listeners import listener_problem, listening_users, user_names
-from collector.host.trust import UnknownUserError, file_problem, trusted_users
+from collector.host.trust import UnknownUserError, files_problem, trusted_users
 from collector.http.deadline_connection import CheckPeer
 from collector.model.snapshot import SourceError
 from collector.nodetool.runner import Connection, Nodetool, NodetoolStartError
@@ -156,7 +156,7 @@ def _program_problem(program: Path, node: LocalNode | None, user: int, *, is_nam
     if os.geteuid() != 0 and not is_detected:
         return ""
     files = [program.absolute(), *(node.nodetool_files() if node is not None and is_detected else ())]
-    return next(filter(None, (file_problem(file, {0, os.geteuid(), user}) for file in files)), "")
+    return files_problem(files, {0, os.geteuid(), user})
 
 
 def _program_hint() -> str:

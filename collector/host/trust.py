@@ -9,7 +9,8 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from pathlib import Path
 
 CASSANDRA = "cassandra"
@@ -42,10 +43,21 @@ def file_problem(path: Path, users: Collection[int]) -> str:
     Examines the file, every folder above it, and the same for each symbolic link on the way. In a folder with the
     sticky bit, such as /tmp, only the owner of an entry can replace it. The path must be absolute.
     """
+    return files_problem([path], users)
+
+
+def files_problem(paths: Iterable[Path], users: Collection[int]) -> str:
+    """Return the first problem of several files, as `file_problem` does; "" if there is none."""
+    # Listing a group's members may need a directory service.
+    is_own_group = cache(lambda gid: _has_only_members(gid, users))
+    return next(filter(None, (_path_problem(path, users, is_own_group) for path in paths)), "")
+
+
+def _path_problem(path: Path, users: Collection[int], is_own_group: Callable[[int], bool]) -> str:
     here, pending = Path(path.anchor), list(reversed(path.parts[1:]))
     links = 0
     try:
-        if problem := _problem(here, here.lstat(), users):
+        if problem := _problem(here, here.lstat(), users, is_own_group):
             return problem
         while pending:
             name = pending.pop()
@@ -54,7 +66,7 @@ def file_problem(path: Path, users: Collection[int]) -> str:
                 continue
             entry = here / name
             state = entry.lstat()
-            if problem := _problem(entry, state, users):
+            if problem := _problem(entry, state, users, is_own_group):
                 return problem
             if not stat.S_ISLNK(state.st_mode):
                 here = entry
@@ -71,15 +83,13 @@ def file_problem(path: Path, users: Collection[int]) -> str:
     return ""
 
 
-def _problem(path: Path, state: os.stat_result, users: Collection[int]) -> str:
+def _problem(path: Path, state: os.stat_result, users: Collection[int], is_own_group: Callable[[int], bool]) -> str:
     if state.st_uid not in users:
         return f"{path} belongs to another user"
     if stat.S_ISLNK(state.st_mode):
         # The mode of a link has no meaning.
         return ""
-    is_shared_by_group = state.st_mode & stat.S_IWGRP and (
-        _has_access_list(path) or not _has_only_members(state.st_gid, users)
-    )
+    is_shared_by_group = state.st_mode & stat.S_IWGRP and (_has_access_list(path) or not is_own_group(state.st_gid))
     is_sticky_folder = stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_ISVTX
     is_open = state.st_mode & stat.S_IWOTH or is_shared_by_group
     return f"other users can write to {path}" if is_open and not is_sticky_folder else ""

@@ -10,7 +10,7 @@ import pytest
 from collector.host.cassandra_processes import DAEMON, UNKNOWN_ID, NodeFacts, local_nodes, local_pid, trusted_nodes
 from collector.host.kernel_files import read_text
 from collector.host.listeners import listener_problem, listening_users
-from collector.host.trust import UnknownUserError, file_problem, trusted_users
+from collector.host.trust import UnknownUserError, file_problem, files_problem, trusted_users
 from tests.collector.host.process_tree import BOOT_S, ProcessTree
 
 CASSANDRA, NOBODY = 777, 65534
@@ -220,3 +220,15 @@ def test_a_file_or_link_of_another_user_is_not_used(tmp_path: Path) -> None:
     assert "No such file" in file_problem(tmp_path / "nosuch", {0, os.geteuid()})
     (tmp_path / "loop").symlink_to("loop")
     assert "too many symbolic links" in file_problem(tmp_path / "loop", {0, os.geteuid()})
+
+
+def test_the_members_of_a_group_are_listed_once_for_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listings = []
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_mem=[]))
+    monkeypatch.setattr("pwd.getpwall", lambda: listings.append(1) or [])
+    jars = [tmp_path / f"{number}.jar" for number in range(3)]
+    for jar in jars:
+        jar.touch()
+        jar.chmod(0o664)
+    assert files_problem(jars, {0, os.geteuid()}) == ""
+    assert len(listings) == 1
