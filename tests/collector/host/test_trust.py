@@ -223,9 +223,14 @@ def test_a_file_or_link_of_another_user_is_not_used(tmp_path: Path) -> None:
 
 
 def test_the_members_of_a_group_are_listed_once_for_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listings = []
+    listings: list[int] = []
+
+    def listed() -> list[object]:
+        listings.append(1)
+        return []
+
     monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_mem=[]))
-    monkeypatch.setattr("pwd.getpwall", lambda: listings.append(1) or [])
+    monkeypatch.setattr("pwd.getpwall", listed)
     jars = [tmp_path / f"{number}.jar" for number in range(3)]
     for jar in jars:
         jar.touch()
