@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from statistics import fmean
 
+from collector.cassandra.requests import OPERATIONS
 from exporters.gnuplot.plot_data import Run
 
 Values = Sequence[float | None]
@@ -56,6 +57,15 @@ def _cell(value: float | None, digits: int) -> str:
         return MISSING
     # Times since the epoch have ten digits before the decimal point, so large numbers are written with more digits.
     return f"{value:.{_EXACT_DIGITS if abs(value) >= _LARGE else digits}g}"
+
+
+def slowest(run: Run, node: str) -> Values:
+    """Return the latency of a node's, or the cluster's, slowest operation in each interval, in ms.
+
+    The intervals of a long run are long, and their percentiles hide short peaks; the maximum does not.
+    """
+    columns = [series(run, node, f"{operation.word}_max_ms") for operation in OPERATIONS]
+    return [max(present(row), default=None) for row in zip(*columns, strict=True)]
 
 
 def thinned(columns: Columns, limit: int, mean: Collection[str] = ()) -> Columns:

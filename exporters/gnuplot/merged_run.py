@@ -18,7 +18,10 @@ from exporters.gnuplot.plot_data import Mark, Phase, Row, Run
 from exporters.line.view import logged
 
 # Only these columns are kept for each node, because a run may have hundreds of nodes.
-SHOWN = ("time", "interval_s", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms")
+SHOWN = (
+    *("time", "interval_s", "nodes", "reads_per_s", "writes_per_s"),
+    *("read_p99_ms", "write_p99_ms", "read_max_ms", "write_max_ms"),
+)
 _SCOPES = {operation.word: operation.scope for operation in OPERATIONS}
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}

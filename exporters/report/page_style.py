@@ -57,7 +57,7 @@ rect.alarm{fill:var(--alarm);fill-opacity:.18}
 .reads{stroke:var(--reads)}
 .writes{stroke:var(--writes);stroke-dasharray:5 3}
 .client{stroke:var(--client)}
-.max{stroke:var(--mark);stroke-width:.8}
+.max{stroke:var(--faint);stroke-width:.8}
 .cell{stroke:none}
 .cursor{stroke:var(--ink);visibility:hidden}
 .on .cursor{visibility:visible}

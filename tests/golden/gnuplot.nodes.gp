@@ -47,7 +47,7 @@ set multiplot
 
 x(n) = column(n) + 3600
 set label 'mixed load, 5.0.8, RF 3' at screen 0.0100, screen 0.9757 font title_font tc rgb ink
-set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; grey: warm-up; red: no data from the node' at screen 0.0100, screen 0.9514 font ',9' tc rgb faint
+set label '2026-11-21 11:00:00 to 11:00:12 (UTC+01:00), 12 s, 3 nodes, interval 1 s; grey: warm-up; red: no data from the node; thin: slowest operation' at screen 0.0100, screen 0.9514 font ',9' tc rgb faint
 set label 'Cassandra 5.0.8 on 3 nodes · interval 1 s · samples lost: 200 of 1800 (node-2) · largest clock error ±1.2 ms · casstat 0.1.0 · cassandra-stress mixed ratio(write=2,read=3)' at screen 0.0283, screen 0.0365 font ',8' tc rgb faint
 set label 'n=1000000 cl=QUORUM -rate threads=64 throttle=1500/s' at screen 0.0283, screen 0.0176 font ',8' tc rgb faint
 
@@ -84,7 +84,8 @@ set logscale y
 set ytics ('1' 1, '2' 2, '5' 5, '10' 10, '20' 20, '50' 50, '100' 100, '200' 200)
 plot 'nodes.tsv' using (x(1)):(column(4)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
      'nodes.tsv' using (x(1)):(column(5)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
-     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(5)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(4), column(5))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
+     'nodes.tsv' using (x(1)):(column(6)) with lines lc rgb faint lw 0.8 dt solid title 'slowest operation', \
+     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(6)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g\nslowest operation %.5g', column(4), column(5), column(6))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label; unset key
 
 # Node 2.
@@ -108,9 +109,9 @@ set label 9001 '' at screen 0.2883, screen 0.6902 center rotate tc rgb ink
 unset logscale y
 set yrange [0:350]
 set ytics ('' 0, '' 50, '' 100, '' 150, '' 200, '' 250, '' 300, '' 350)
-plot 'nodes.tsv' using (x(1)):(column(6)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
-     'nodes.tsv' using (x(1)):(column(7)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
-     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(7)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(6), column(7))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
+plot 'nodes.tsv' using (x(1)):(column(7)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
+     'nodes.tsv' using (x(1)):(column(8)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
+     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(8)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(7), column(8))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label; unset key
 set xrange [1795258800:1795258812]
 set xtics time format '%H:%M:%S' (1795258800, 1795258805, 1795258810)
@@ -121,9 +122,10 @@ set label 9001 '' at screen 0.2883, screen 0.2976 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y
 set ytics ('' 1, '' 2, '' 5, '' 10, '' 20, '' 50, '' 100, '' 200)
-plot 'nodes.tsv' using (x(1)):(column(8)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
-     'nodes.tsv' using (x(1)):(column(9)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
-     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(9)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(8), column(9))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
+plot 'nodes.tsv' using (x(1)):(column(9)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
+     'nodes.tsv' using (x(1)):(column(10)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
+     'nodes.tsv' using (x(1)):(column(11)) with lines lc rgb faint lw 0.8 dt solid title 'slowest operation', \
+     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(11)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g\nslowest operation %.5g', column(9), column(10), column(11))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label; unset key
 
 # Node 3.
@@ -143,9 +145,9 @@ set label 9001 '' at screen 0.5633, screen 0.6902 center rotate tc rgb ink
 unset logscale y
 set yrange [0:350]
 set ytics ('' 0, '' 50, '' 100, '' 150, '' 200, '' 250, '' 300, '' 350)
-plot 'nodes.tsv' using (x(1)):(column(10)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
-     'nodes.tsv' using (x(1)):(column(11)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
-     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(11)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(10), column(11))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
+plot 'nodes.tsv' using (x(1)):(column(12)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
+     'nodes.tsv' using (x(1)):(column(13)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
+     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(13)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(12), column(13))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label; unset key
 set xrange [1795258800:1795258812]
 set xtics time format '%H:%M:%S' (1795258800, 1795258805, 1795258810)
@@ -156,9 +158,10 @@ set label 9001 '' at screen 0.5633, screen 0.2976 center rotate tc rgb ink
 set yrange [1:200]
 set logscale y
 set ytics ('' 1, '' 2, '' 5, '' 10, '' 20, '' 50, '' 100, '' 200)
-plot 'nodes.tsv' using (x(1)):(column(12)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
-     'nodes.tsv' using (x(1)):(column(13)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
-     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(13)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g', column(12), column(13))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
+plot 'nodes.tsv' using (x(1)):(column(14)) with linespoints lc rgb reads lw 1.3 dt solid pt 7 ps 0.8*dot pi 1 title 'reads', \
+     'nodes.tsv' using (x(1)):(column(15)) with linespoints lc rgb writes lw 1.3 dt solid pt 9 ps 0.8*dot pi 1 title 'writes', \
+     'nodes.tsv' using (x(1)):(column(16)) with lines lc rgb faint lw 0.8 dt solid title 'slowest operation', \
+     for [i=1:hover] 'nodes.tsv' every 1 using (x(1)):(column(16)):(clock(0).sprintf('\nreads %.5g\nwrites %.5g\nslowest operation %.5g', column(14), column(15), column(16))) with labels hypertext point pt 7 ps 1 lc rgb '#FF000000' notitle
 unset label; unset key
 unset multiplot
 unset output

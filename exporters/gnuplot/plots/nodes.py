@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Columns, Values, present, series, thinned
+from exporters.gnuplot.data_files import Columns, Values, present, series, slowest, thinned
 from exporters.gnuplot.label_lanes import LANE_PX
 from exporters.gnuplot.missing_nodes import gaps_of
+from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
 from exporters.gnuplot.plot_data import Run
 from exporters.gnuplot.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.gnuplot.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
@@ -22,12 +23,14 @@ _ROW_PX = 300
 _BETWEEN_PX = 36
 _NAME_PX = 20
 _READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
+SLOWEST = "slowest_ms"
 # Each node's columns in the data file, with their titles and styles.
 _COLUMNS = (
     ("reads_per_s", "reads", _READS),
     ("writes_per_s", "writes", _WRITES),
     ("read_p99_ms", "reads", _READS),
     ("write_p99_ms", "writes", _WRITES),
+    (SLOWEST, "slowest operation", LineStyle(*PERCENTILE_STYLES["max"], width=0.8)),
 )
 
 
@@ -72,7 +75,7 @@ def draw(page: Page) -> Drawing:
 
 def _subtitle(run: Run) -> str:
     shaded = "; grey: warm-up" if any(phase.warm_up for phase in run.phases) else ""
-    return f"{span_text(run)}{shaded}; red: no data from the node"
+    return f"{span_text(run)}{shaded}; red: no data from the node; thin: slowest operation"
 
 
 def _grid(nodes: int) -> tuple[int, int]:
@@ -101,12 +104,13 @@ def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     for number, node in enumerate(run.nodes, 1):
         for name, _, _ in _COLUMNS:
-            columns[f"{number} {heading(node)} {name}"] = series(run, node, name)
+            values = slowest(run, node) if name == SLOWEST else series(run, node, name)
+            columns[f"{number} {heading(node)} {name}"] = values
     return thinned(columns, limit)
 
 
 def _lines(data: Columns, index: int) -> list[Line]:
-    """Return a node's lines: reads, writes, and the p99 latency of each."""
+    """Return a node's lines: reads, writes, the p99 latency of each, and the slowest operation."""
     first = 1 + index * len(_COLUMNS)
     values = list(data.values())[first:]
     return [

@@ -4,17 +4,28 @@ from exporters.gnuplot.data_files import present
 from exporters.gnuplot.missing_nodes import gaps_of
 from exporters.gnuplot.plot_data import Run
 from exporters.report.charts.chart import Chart
-from exporters.report.charts.time_chart import MS, Annotations, TimeLine, TimePanel, node_lines, scale_of, time_chart
+from exporters.report.charts.time_chart import (
+    MS,
+    NAMES,
+    Annotations,
+    TimeLine,
+    TimePanel,
+    node_lines,
+    scale_of,
+    slowest_line,
+    time_chart,
+)
 from exporters.report.report_texts import shown
 
 HEIGHT_PX = 80
+P99 = (NAMES["read_p99_ms"], NAMES["write_p99_ms"])
 MAX_CHARTS = 40
 """With more nodes, only those with the highest p99 get a chart."""
 
 
 def node_charts(run: Run) -> list[Chart]:
     """Return a chart for each node that has values, but at most MAX_CHARTS."""
-    lines = {node: node_lines(run, node) for node in run.nodes}
+    lines = {node: [*node_lines(run, node), slowest_line(run, node)] for node in run.nodes}
     kept = sorted(lines, key=lambda node: _highest_p99(lines[node]), reverse=True)[:MAX_CHARTS]
     all_lines = [line for node in kept for line in lines[node]]
     if not all_lines:
@@ -28,7 +39,7 @@ def node_charts(run: Run) -> list[Chart]:
             run,
             [
                 TimePanel("operations/s", lines[node][:2], scale=rates, height=HEIGHT_PX),
-                TimePanel("p99, ms", lines[node][2:], log=True, scale=tails, height=HEIGHT_PX),
+                TimePanel("p99, ms", [lines[node][-1], *lines[node][2:-1]], log=True, scale=tails, height=HEIGHT_PX),
             ],
             Annotations(gaps_of(run, node), [mark for mark in run.marks if mark.node == node]),
         )
@@ -39,4 +50,4 @@ def node_charts(run: Run) -> list[Chart]:
 
 
 def _highest_p99(lines: list[TimeLine]) -> float:
-    return max((value for line in lines if line.unit == MS for value in present(line.values)), default=0.0)
+    return max((value for line in lines if line.name in P99 for value in present(line.values)), default=0.0)

@@ -6,7 +6,7 @@ from math import ceil, floor
 
 from collector.cassandra.requests import OPERATIONS
 from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Values, present, series
+from exporters.gnuplot.data_files import Values, present, series, slowest
 from exporters.gnuplot.event_marks import groups
 from exporters.gnuplot.missing_nodes import Gap
 from exporters.gnuplot.plot_colours import OPERATION_STYLES
@@ -94,14 +94,9 @@ def node_lines(run: Run, node: str) -> list[TimeLine]:
     ]
 
 
-def slowest_line(run: Run) -> TimeLine:
-    """Return the line of the cluster's slowest operation.
-
-    The points of a long run cover longer intervals, whose percentiles hide short peaks; the maximum does not.
-    """
-    columns = [series(run, CLUSTER, f"{operation.word}_max_ms") for operation in OPERATIONS]
-    values = [max(present(row), default=None) for row in zip(*columns, strict=True)]
-    return TimeLine("slowest operation", MS, "max", _begins(run), run.times, values)
+def slowest_line(run: Run, node: str) -> TimeLine:
+    """Return the line of the slowest operation of a node, or of the cluster."""
+    return TimeLine("slowest operation", MS, "max", _begins(run), run.times, slowest(run, node))
 
 
 def resource_panels(run: Run) -> list[TimePanel]:

@@ -34,7 +34,7 @@ def over_time(data: ReportData) -> Section:
         TimePanel("client throughput, operations/s", client[:1]),
         TimePanel("client p99, ms", client[1:], log=True),
         TimePanel("server throughput, operations/s", [*server[:2], *other_rates]),
-        TimePanel("server p99, ms", [slowest_line(run), *server[2:], *other_tails], log=True),
+        TimePanel("server p99, ms", [slowest_line(run, CLUSTER), *server[2:], *other_tails], log=True),
         *resource_panels(run),
     ]
     texts = [

@@ -13,9 +13,11 @@ from collector.runs.run import Run as RecordedRun
 from exporters.comparison.run_settings import RunSettings
 from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
 from exporters.gnuplot.plot_data import CLUSTER, Phase, Run
+from exporters.gnuplot.plots import nodes
 from exporters.gnuplot.plots.overview import _LATENCY as OVERVIEW
 from exporters.gnuplot.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
 from exporters.report.charts.chart import Chart
+from exporters.report.charts.node_charts import node_charts
 from exporters.report.charts.scatter_chart import scatter_chart
 from exporters.report.html_report import html_report
 from exporters.report.markdown_report import markdown_report
@@ -121,6 +123,20 @@ def test_a_short_peak_that_percentiles_of_long_intervals_hide_is_visible() -> No
     values = next(points.values["slowest operation"] for points in chart.points if "slowest operation" in points.values)
     assert values[7] == 8888.0
     assert panel.scale.high >= 8888.0
+
+
+def test_a_short_peak_of_a_node_is_visible_in_its_charts() -> None:
+    merged = synthetic(["n1", "n2"], RUN_S, values=10)
+    rows = [dict(row or {}) for row in merged.rows["n2"]]
+    rows[7] |= {"read_max_ms": 8888.0}
+    merged = replace(merged, rows={**merged.rows, "n2": rows})
+    charts = node_charts(merged)
+    peaks = [
+        [max(map(float, filter(None, p.values["slowest operation"])), default=0) for p in c.points] for c in charts
+    ]
+    assert [8888.0] in peaks
+    assert all(chart.panels[1].scale.high >= 8888.0 for chart in charts)
+    assert any(8888.0 in column for column in nodes._data(merged, 1000).values())
 
 
 def test_the_frame_of_a_panel_does_not_cover_lines_at_its_edge() -> None:
