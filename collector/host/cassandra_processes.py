@@ -107,7 +107,9 @@ class LocalNode:
 
         A wildcard in the class path stands for the jars in its folder.
         """
-        path = [entry.parent if entry.name == "*" else entry for entry in _class_path(self.command)]
+        path = _class_path(self.command)
+        for folder in [entry.parent for entry in path if entry.name == "*"]:
+            path += [folder, *folder.glob("*.jar")]
         scripts = [entry / name for entry in path for name in _INCLUDED if entry.suffix != ".jar"]
         if self.nodetool:
             scripts.append(self.nodetool.with_name("cassandra.in.sh"))

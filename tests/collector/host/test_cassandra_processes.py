@@ -175,7 +175,7 @@ def test_what_nodetool_loads_is_known(tmp_path: Path) -> None:
     node = node_with("-cp", f"{tmp_path}/conf:{tmp_path}/lib/*:{tmp_path}/nosuch.jar")
     assert node.nodetool == tool
     loaded = {path.relative_to(tmp_path).as_posix() for path in node.nodetool_files()}
-    assert loaded == {"conf", "conf/cassandra-env.sh", "lib", "bin/cassandra.in.sh"}
+    assert loaded == {"conf", "conf/cassandra-env.sh", "lib", "lib/a.jar", "bin/cassandra.in.sh"}
 
 
 def test_a_file_that_is_not_executable_is_not_nodetool(tmp_path: Path) -> None:
