@@ -253,10 +253,13 @@ class StressRun:
     @property
     def exact_length_s(self) -> float:
         """The run's duration; if it ends after the last row, as exactly as the rate states it."""
-        has_rest = self.length_s > self._last.time_s or (self.is_sparse and self._attempted > self.completed)
-        if not has_rest or not self._rate:
+        if not self._rate:
             return self.length_s
-        return round(min(max(self._attempted / self._rate, self.length_s), self.length_s + 1), 1)
+        exact_s = round(min(max(self._attempted / self._rate, self.length_s), self.length_s + 1), 1)
+        # Rates are rounded.
+        precision_s = 2 * RESOLUTION_S + self.length_s / self._rate
+        has_rest = self.is_sparse and self._attempted > self.completed
+        return exact_s if has_rest or exact_s > self._last.time_s + precision_s else self.length_s
 
     def _total(self, name: str, operations: int, begin_s: float, is_response: bool) -> ClientInterval | None:
         errors = self._result("total errors", name)
