@@ -416,3 +416,19 @@ def test_transaction_controllers_that_cannot_be_recognised_are_noted(tmp_path: P
     assert note.startswith("2 samples counted that contain the one before of their thread")
     # Without a response code, it is not known why they failed.
     assert {kind for each in result.operations if each.summary for kind in each.summary.errors} == {""}
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels"),
+    [
+        # A sub-result that takes no time ends its sample: its label is known from others.
+        ([(0, 60, "page"), (0, 60, "/a"), (60, 40, "page"), (60, 40, "/a"), (100, 0, "/a")], {"page": 2}),
+        # The next sample begins where the previous one ended; its label ends with a number, as those of sub-results do.
+        ([(0, 60, "page"), (0, 60, "page-0"), (60, 0, "item-1"), (60, 5, "page")], {"page": 2, "item-1": 1}),
+        ([(0, 60, "page"), (0, 60, "page-0"), (60, 0, "page-1"), (60, 5, "page")], {"page": 2}),
+    ],
+)
+def test_rows_at_the_end_of_a_sample(tmp_path: Path, rows: list[tuple[int, int, str]], labels: dict[str, int]) -> None:
+    lines = "".join(f"{1_700_000_000_000 + begin},{elapsed},{label},OK,t,true\n" for begin, elapsed, label in rows)
+    result = result_of(tmp_path / "file", f"timeStamp,elapsed,label,responseMessage,threadName,success\n{lines}")
+    assert {each.name: each.summary.completed for each in result.operations if each.summary} == labels
