@@ -252,6 +252,7 @@ def _given(settings: RecordSettings) -> Iterator[str]:
         *(("--client", client) for client in settings.clients),
         *(("--redact", pattern.pattern) for pattern in settings.redact),
         ("--serve", settings.serve),
+        ("--cool-down", f"{settings.cool_down:g}s" if settings.cool_down else None),
         ("--mark-regex", None if settings.mark_regex is None else os.fsdecode(settings.mark_regex.pattern)),
     ]
     for access, prefix in ((settings.agent, "agent"), (settings.jolokia, "jolokia")):

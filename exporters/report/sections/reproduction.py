@@ -54,8 +54,8 @@ def _options(run: Run) -> list[str]:
     if run.warm_up_s:
         options += ["--warm-up", f"{run.warm_up_s:g}s"]
     cool_down_s = sum(phase.end_s - phase.begin_s for phase in run.phases if phase.name == COOL_DOWN)
-    # Without a cool-down, a run ends a moment after its command.
-    if round(cool_down_s) >= 1:
+    # Without a cool-down, a run ends a moment after its command. Earlier versions do not state which it was.
+    if run.options is None and round(cool_down_s) >= 1:
         options += ["--cool-down", f"{round(cool_down_s)}s"]
     options += [word for host in run.client_hosts if host.address for word in ("--client-host", host.address)]
     options += [word for condition in run.conditions for word in ("--fail-if", condition.text)]

@@ -37,7 +37,7 @@ WORDS = (
         "--redact",
         "x y",
     ),
-    *("--serve", "0.0.0.0:9100", "--require-all", "--trusted-user", "me", "--jolokia-user", "u"),
+    *("--serve", "0.0.0.0:9100", "--require-all", "--cool-down", "90s", "--trusted-user", "me", "--jolokia-user", "u"),
     *("--jolokia-password-file", "/etc/jolokia", "--agent-ca", "ca.pem", "http://10.0.0.1:8778/jolokia", "10.0.0.2"),
 )
 

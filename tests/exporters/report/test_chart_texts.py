@@ -162,8 +162,7 @@ def test_the_command_that_repeats_a_run_names_its_nodes_cool_down_and_client_hos
     blocks = reproduction(replace(without_values(), settings=RunSettings(replace(run, options=options)))).blocks
     (command,) = [block.text for block in blocks if isinstance(block, Command)]
     assert command == (
-        "casstat record --name load --cool-down 10s --client-host me@client --client 'a b.csv' --redact REDACTED"
-        " 10.0.0.1 -- a b"
+        "casstat record --name load --client-host me@client --client 'a b.csv' --redact REDACTED 10.0.0.1 -- a b"
     )
     assert any("REDACTED stands for a secret." in str(block) for block in blocks)
     assert not any("NODE..." in str(block) for block in blocks)
