@@ -61,6 +61,7 @@ class _Rows:
     """The rows of a file by type and name of requests; those of all requests are in `aggregated`."""
 
     def __init__(self) -> None:
+        self._header = ""
         self._columns: list[str] = []
         self._count, self._failure_count = COUNTS[0]
         self._aggregated = _Series()
@@ -70,12 +71,14 @@ class _Rows:
     def add(self, line: str) -> None:
         """Add a line. Raises ValueError."""
         if not self._columns:
-            self._columns = list(columns_of(line))
+            self._header, self._columns = line, list(columns_of(line))
             known = [names for names in COUNTS if set(names) <= set(self._columns)]
             if not known:
                 raise ValueError("the columns with the counts of requests are missing")
             self._count, self._failure_count = known[0]
             return
+        if line == self._header:
+            raise ValueError("another run begins (hint: write each run to a file of its own)")
         row = row_of(line, self._columns)
         time_s = int(unix_time_s(row.values["timestamp"]))
         if time_s < self._time_s:

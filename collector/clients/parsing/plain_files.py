@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ def head_of(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
         require_no_other_compression(head)
+        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise ClientFormatError("text in UTF-16 (hint: convert it to UTF-8 with iconv -f UTF-16 -t UTF-8)")
         if head.startswith(MAGIC):
             file.seek(0)
             head = b""

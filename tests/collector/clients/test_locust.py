@@ -164,6 +164,11 @@ def test_impossible_histories_are_errors(tmp_path: Path, rows: tuple[tuple[int, 
         counts_of(tmp_path / "file", rows)
 
 
+def test_two_histories_in_a_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ClientFormatError, match="line 14: another run begins"):
+        read_content(tmp_path / "file", content_of(HISTORY) * 2)
+
+
 @pytest.mark.parametrize("name", [HISTORY, FULL])
 def test_an_incomplete_last_row_is_ignored(tmp_path: Path, name: str) -> None:
     result = read_content(tmp_path / "file", content_of(name)[:-40])

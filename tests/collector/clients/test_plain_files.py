@@ -116,6 +116,11 @@ def test_a_truncated_gzip_file_has_the_operations_before_its_end_and_a_note(tmp_
     assert 8_000 < result.operations[0].summary.completed < 12_000
 
 
+def test_text_in_utf_16_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ClientFormatError, match=r"^text in UTF-16 \(hint: "):
+        result_of(tmp_path / "file", WRK.read_text().encode("utf-16"))
+
+
 def test_a_damaged_gzip_file_is_an_error(tmp_path: Path) -> None:
     compressed = bytearray(gzip.compress(JMETER.read_bytes()))
     compressed[-6] ^= 1
