@@ -29,8 +29,8 @@ from dashboards.signals.signal import Unit
 
 TOLERANCE, OF_TAILS = 0.1, 0.35
 # Window and step, in seconds, of a line in a Prometheus panel, keyed by the scrape interval of its slowest metric. If
-# Prometheus scrapes every second, $__rate_interval is 4 s; it contains four samples, which span 3 s.
-WINDOWS_S = {ScrapeInterval.TICK: (3.0, 1.0), ScrapeInterval.OFTEN: (120.0, 30.0), ScrapeInterval.SLOW: (240.0, 60.0)}
+# Prometheus scrapes every second, a window of two steps contains two samples, which span 1 s.
+WINDOWS_S = {ScrapeInterval.TICK: (1.0, 1.0), ScrapeInterval.OFTEN: (120.0, 60.0), ScrapeInterval.SLOW: (240.0, 120.0)}
 # In InfluxDB panels, a percentile covers a single reading; these are the times between readings, in seconds.
 READINGS_S = {ScrapeInterval.TICK: 1.0, ScrapeInterval.OFTEN: 10.0, ScrapeInterval.SLOW: 60.0}
 # All other values in InfluxDB panels are means over a step; these are the steps, in seconds.

@@ -14,10 +14,10 @@ from exporters.recent_ticks import RecentTick, RecentTicks
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-# A request waits for a tick that is expected within SOON_S, or within NEXT_S if its client already has the last tick;
-# both are at most this share of the interval. It gives up when the tick is late by more than LATE_S.
-SOON_S, NEXT_S, LATE_S = 0.1, 0.3, 0.4
-SOON_SHARE, NEXT_SHARE = 0.1, 0.3
+# A request waits for a tick that is expected within SOON_S. If its client already has the last tick, it waits for up to
+# NEXT_S, and if it had the one before, only within IMMINENT_S: otherwise, jitter could make it skip the last one. These
+# times are for intervals of a second or longer. A request gives up when the tick is late by more than LATE_S.
+IMMINENT_S, SOON_S, NEXT_S, LATE_S = 0.1, 0.15, 0.3, 0.4
 # A connection that has not had one of the last KEPT ticks is forgotten.
 KEPT = 100
 
@@ -55,8 +55,7 @@ class Turns:
 
     Without a delay, the scrapes of a Prometheus server whose scrapes coincide with the ticks would return some ticks
     twice and miss others. A client whose requests come just before a tick waits for it. The client's state prevents
-    that jitter at the beginning of this short time has the same effect: a client that has the last tick waits for
-    longer, and one that got the tick before it does not wait.
+    that jitter at the beginning of this short time has the same effect.
     """
 
     def __init__(self, recent: RecentTicks, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -85,10 +84,8 @@ class Turns:
             del self._served[other]
 
     def _limit_s(self, client: object, arrival: _Arrival) -> float:
-        served = self._served.get(client)
-        if served == arrival.number:
-            return min(NEXT_S, NEXT_SHARE * arrival.interval_s)
-        return -LATE_S - 1 if served == arrival.number - 1 else min(SOON_S, SOON_SHARE * arrival.interval_s)
+        limits_s = {arrival.number: NEXT_S, arrival.number - 1: IMMINENT_S}
+        return limits_s.get(self._served.get(client, -1), SOON_S) * min(arrival.interval_s, 1.0)
 
     async def _next(self, number: int, timeout_s: float) -> None:
         loop, arrived = asyncio.get_running_loop(), asyncio.Event()

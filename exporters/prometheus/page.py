@@ -108,7 +108,11 @@ class Page:
                 others = _series_count(self_text)
                 self._parts = self._rendering.parts(current, tick.identity.labels(), others)
                 self.series = sum(part.body.series for part in self._parts) + others
-                self._part_times = self._forward(times)
+                # A histogram's sum is a metric of its own, which may be read more often.
+                sums = {name: times.get(self._catalogue[name].total, 0.0) for name in times if name in self._catalogue}
+                self._part_times = self._forward(
+                    {name: max(time_s, sums.get(name, 0.0)) for name, time_s in times.items()}
+                )
             return self._page(tick, openmetrics, compressed)
 
     def _forward(self, times: Mapping[str, float]) -> dict[str, float]:

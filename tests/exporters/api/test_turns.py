@@ -96,6 +96,26 @@ def test_a_request_does_not_wait_for_a_tick_that_is_not_due() -> None:
     assert asyncio.run(scenario()) == [0, 1, 2, 2, 2, 2, 2, 2, 2]
 
 
+def test_a_client_waits_again_after_a_late_tick() -> None:
+    async def scenario() -> list[int]:
+        agent, numbers = Agent(), list[int]()
+        for time_s in (BEGIN_S, BEGIN_S + 1):
+            agent.now_s = time_s
+            agent.tick(time_s)
+        # The third tick is so late that the request before it is answered without it.
+        agent.now_s = BEGIN_S + 2.5
+        await agent.scrape("a", numbers)
+        agent.tick(BEGIN_S + 2)
+        agent.now_s = BEGIN_S + 3.48
+        waiting = asyncio.create_task(agent.scrape("a", numbers))
+        await settled()
+        agent.tick(BEGIN_S + 3)
+        await waiting
+        return numbers
+
+    assert asyncio.run(scenario()) == [2, 4]
+
+
 def test_a_request_gives_up_waiting_for_a_late_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     async def expire(awaitable: Any, _: float) -> Any:
         awaitable.close()

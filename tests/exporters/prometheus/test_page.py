@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
+from collector.catalogue import CATALOGUE
 from collector.model.identity import Identity
 from collector.model.metric import Values
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick
@@ -311,6 +312,15 @@ def test_a_tick_that_arrives_while_the_page_is_rendered_is_not_on_it(monkeypatch
     text = agent.text()
     assert (parsed(text).of("cassandra_hints_total", **NODE), "} 1 1000\n" in text) == (1, True)
     assert (agent.value("cassandra_hints_total"), times(agent)["cassandra_hints_total"]) == (2, 2.0)
+
+
+def test_a_histogram_has_the_time_of_its_sum_if_that_is_later() -> None:
+    agent = Agent()
+    durations = ("cassandra_client_request_duration_seconds", "Read")
+    total = CATALOGUE[durations[0]].total
+    agent.tick({durations: (1,) * 128, (total, "Read"): 10})
+    agent.tick({(total, "Read"): 20})
+    assert {times(agent)[f"{durations[0]}_{suffix}"] for suffix in ("bucket", "count", "sum")} == {2.0}
 
 
 def test_samples_have_no_times_while_there_is_no_tick() -> None:
