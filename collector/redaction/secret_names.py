@@ -18,7 +18,7 @@ _ORDINARY = re.compile(
 # `--password-file` names a file, and `token-ttl` is a time. casstat reads passwords from files for this reason.
 _ABOUT_A_SECRET = re.compile(
     r"(?:file|name|path|dir|directory|folder|url|uri|endpoint|provider|policy|type|length|len|size|prompt|stdin|ttl|timeout"
-    r"|expiry|validity|interval|entries|enabled|count|algorithm|authenticator|application_credentials|jar|java|py|go|js)$"
+    r"|expiry|validity|interval|entries|enabled|count|algorithm|authenticator|application_credentials|askpass|jar|java|py|go|js)$"
 )
 _TAKES_NO_VALUE = re.compile(r"^-*(?:ask|no|without|prompt|require|disable|enable|skip|show|hide|print|has|is)[-_]")
 _IN_URLS = re.compile(r"(?:^|[-_.])(?:sig|signature|sid|code|otp|ticket|assertion|nonce)$")

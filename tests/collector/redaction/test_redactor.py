@@ -278,12 +278,19 @@ def test_patterns_name_other_secrets() -> None:
 def test_secret_variables_of_the_environment_are_known() -> None:
     environ = {
         "K6_TOKEN": "abcdefg",
+        "AWS_SECRET_ACCESS_KEY": "/abC+defGH1234",
         "HOME": "/root",
+        "PWD": "/root/work",
+        "SSH_ASKPASS": "/usr/bin/ssh-askpass",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/etc/key.json",
         "PASSWORD_STORE_DIR": "folder",
         "SSH_AUTH_SOCK": "/run/s",
         "N": "12345678",
     }
-    assert Redactor().knowing_environment(environ).values == {"abcdefg": "REDACTED"}
+    assert Redactor().knowing_environment(environ).values == {
+        "abcdefg": "REDACTED",
+        "/abC+defGH1234": "REDACTED",
+    }
 
 
 def test_values_of_a_parameter_are_numbered() -> None:
