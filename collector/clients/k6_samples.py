@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientResult, Operation
 from collector.clients.operation_times import OperationTimes
-from collector.clients.parsing.field_values import latency_ns, rfc3339_s, unix_time_s
+from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, latency_ns, rfc3339_s, unix_time_s
 from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
@@ -23,7 +23,6 @@ METRICS = frozenset((HTTP, GRPC, *TOTALS))
 """The metrics that are read."""
 MS_NS = 1_000_000
 MAX_COUNT = 10**9
-FIRST_STATUS_OF_ERRORS = 400
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*(?P<path>[^?#]*)")
 
 
@@ -65,7 +64,7 @@ class K6Samples:
         status, code, expected = (tags.get(tag, "") for tag in ("status", "error_code", "expected_response"))
         if expected not in ("true", "false", ""):
             raise ValueError(f"expected_response is neither true nor false: {expected}")
-        is_error_status = status.isdecimal() and int(status) >= FIRST_STATUS_OF_ERRORS
+        is_error_status = status.isdecimal() and int(status) >= FIRST_ERROR_STATUS
         # Some versions of k6 expect a response whose body timed out.
         has_failed = status == "0" or (expected == "false" if expected else bool(code) or is_error_status)
         self._http_requests += 1

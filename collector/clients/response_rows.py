@@ -9,8 +9,7 @@ from collector.clients.client_latency import NS_PER_S
 from collector.clients.client_result import ClientResult
 from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
 from collector.clients.parsing.command_output import last_line_s, plain_text
-from collector.clients.parsing.field_values import latency_ns
-from collector.clients.parsing.http_status import FIRST_ERROR
+from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, latency_ns
 from collector.clients.parsing.text_lines import csv_fields, read_lines
 
 MAX_ROWS = 20_000_000
@@ -48,7 +47,7 @@ class ResponseFile:
         begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
         operation_times = OperationTimes()
         for end_s, duration_ns, status in rows.ends:
-            if status >= FIRST_ERROR:
+            if status >= FIRST_ERROR_STATUS:
                 operation_times.add_error("", begin_s + end_s, f"status {status}")
             else:
                 operation_times.add("", begin_s + end_s, duration_ns)

@@ -25,10 +25,9 @@ from collector.clients.hdr_tags import (
     ycsb_tag,
 )
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
-from collector.clients.parsing.growing_lines import GrowingLines
 from collector.clients.parsing.hdr_histogram import decoded
 from collector.clients.parsing.labels import label_of
-from collector.clients.parsing.text_lines import MAX_LINE_BYTES, read_lines
+from collector.clients.parsing.text_lines import GrowingLines, read_lines
 from collector.printable import count_text
 
 NAME = "hdr-log"
@@ -74,7 +73,7 @@ def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = No
 def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingResult:
     del head  # Only totals are taken, so the time at which the log starts is not needed.
     log = _Log(CommandTimes(0.0, 0.0), options or {})
-    return GrowingLines(log.add, log.take, MAX_LINE_BYTES)
+    return GrowingLines(log.add, log.take)
 
 
 class _Log:

@@ -11,8 +11,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
 from collector.clients.parsing.command_output import last_run, only_total, plain_text
-from collector.clients.parsing.field_values import checked_length_s, stated_latency
-from collector.clients.parsing.http_status import status_errors
+from collector.clients.parsing.field_values import checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.labels import Labels
 from collector.printable import count_text
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from collector.clients.client_format import CommandTimes, GrowingResult
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import HTTP, METRICS, K6Samples
-from collector.clients.parsing.growing_lines import GrowingLines
-from collector.clients.parsing.text_lines import MAX_LINE_BYTES, read_lines
+from collector.clients.parsing.text_lines import GrowingLines, read_lines
 
 NAME = "k6-json"
 _METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
@@ -29,7 +28,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
 def growing(head: bytes) -> GrowingResult:
     del head  # Each line is complete in itself.
     lines = _Lines()
-    return GrowingLines(lines.add, lines.samples.take, MAX_LINE_BYTES)
+    return GrowingLines(lines.add, lines.samples.take)
 
 
 class _Lines:

@@ -14,8 +14,7 @@ from typing import Any
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
 from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
-from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency
-from collector.clients.parsing.http_status import status_errors
+from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.json_objects import json_objects
 from collector.clients.parsing.labels import Labels
 from collector.printable import count_text, one_line

@@ -1,4 +1,4 @@
-"""Reads times, counts and latencies from the fields of results. All functions raise ValueError."""
+"""Reads times, counts and latencies from the fields of results. Functions that read a field raise ValueError."""
 
 import re
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ MAX_LATENCY_NS = 86_400 * NS_PER_S
 # The year 10000.
 MAX_TIME_S = 253_402_300_800
 MAX_COUNT = 10**15
+FIRST_ERROR_STATUS = 400
 MAX_LENGTH_S = 14 * 86_400
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})"
@@ -78,3 +79,10 @@ def checked_length_s(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_LENGTH_S:
         raise ValueError(f"not a duration of up to 14 days: {one_line(value)[:40]}")
     return float(value)
+
+
+def status_errors(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of failed responses by kind of error, given the number of responses by status code."""
+    return {
+        f"status {status}": count for status, count in counts.items() if int(status) >= FIRST_ERROR_STATUS and count
+    }

@@ -1,10 +1,12 @@
-"""Reads text files line by line, so that memory does not grow with the file."""
+"""Reads text files line by line, whole ones and growing ones, so that memory does not grow with the file."""
 
 import csv
 from collections.abc import Callable
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError
+from collector.clients.client_result import Operation
+from collector.log.line_splitter import LineSplitter
 from collector.printable import one_line
 
 MAX_LINE_BYTES = 1 << 20
@@ -41,3 +43,28 @@ def csv_fields(line: str, delimiter: str = ",") -> list[str]:
         return next(csv.reader([line], delimiter=delimiter, strict=True))
     except (csv.Error, StopIteration) as error:
         raise ValueError(f"not CSV: {error}") from None
+
+
+class GrowingLines:
+    """A growing result (see `GrowingResult`) whose lines are read by `add_line`, which raises ValueError."""
+
+    def __init__(self, add_line: Callable[[str], None], take: Callable[[], tuple[Operation, ...]]) -> None:
+        self.problem = ""
+        self._add_line = add_line
+        self._take = take
+        self._lines = LineSplitter(MAX_LINE_BYTES)
+
+    def add(self, data: bytes) -> int:
+        malformed = 0
+        for line in self._lines.complete(data):
+            if not line.strip():
+                continue
+            try:
+                self._add_line(line.decode(errors="replace").strip())
+            except (ValueError, OverflowError) as error:
+                self.problem = self.problem or one_line(error)
+                malformed += 1
+        return malformed
+
+    def take(self) -> tuple[Operation, ...]:
+        return self._take()
