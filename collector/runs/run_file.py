@@ -67,6 +67,9 @@ def is_run(folder: Path) -> bool:
 
 def read_run(folder: Path) -> Run:
     """Return the run in a directory. Raises RunFileError, and OSError if the file cannot be read."""
+    if (folder / FILE).is_fifo():
+        # Opening it would wait for a writer.
+        raise RunFileError("a named pipe")
     with (folder / FILE).open("rb") as file:
         raw = file.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:

@@ -1,6 +1,7 @@
 """A run's metadata is read back as written; a malformed file is a one-line error."""
 
 import json
+import os
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
@@ -114,3 +115,9 @@ def test_a_field_of_another_type_is_either_accepted_or_a_one_line_error(data: st
     except RunFileError as error:
         message = str(error)
     assert message == one_line(message)
+
+
+def test_a_named_pipe_is_no_run(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(RunFileError, match="a named pipe"):
+        read_run(tmp_path)
