@@ -1,6 +1,8 @@
 # Every target installs its dependencies, even on a new machine.
 PYTHON ?= python3
 export PYTHON
+# Tests start hundreds of processes, each of which would compile all modules.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
