@@ -70,8 +70,8 @@ def test_marks_begin_phases(node: Node, tmp_path: Path, capfd: pytest.CaptureFix
     assert [mark.text for mark in run.marks] == ["steady", "7"]
     assert [phase.name for phase in run.phases] == ["warm-up", "main", "steady", "7", "cool-down"]
     assert [mark["text"] for mark in node.agent.known["1"]["marks"]] == ["steady", "7"]
-    # The phase between the marks is shorter than an interval, so it contains no whole interval.
-    assert list(summaries(folder)) == ["main", "7", "total"]
+    # Unless the machine is slow, the phase between the marks is too short for a whole interval.
+    assert [name for name in summaries(folder) if name != "steady"] == ["main", "7", "total"]
     assert main(["merge", str(folder), "--phase", "7", "-i", "1", "-o", str(tmp_path / "merged")]) == 0
     phase = run.phase("7")
     times_s = {float(line.split("\t")[0]) for line in (tmp_path / "merged/rows.tsv").read_text().splitlines()[1:]}
