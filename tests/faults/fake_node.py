@@ -145,6 +145,9 @@ class FakeNode:
     def _answer(self, request: Json) -> Json:
         if request["type"] == "search":
             return {"value": self._search(request["mbean"]), "status": 200}
+        if request["mbean"].endswith(",*"):
+            # No MBean of this node is read with others.
+            return error(404, "javax.management.InstanceNotFoundException", request["mbean"])
         attributes = self._beans.get(canonical(request["mbean"]))
         if attributes is None:
             return error(404, "javax.management.InstanceNotFoundException", request["mbean"])
