@@ -23,8 +23,9 @@ _SPECIAL = re.compile(r"[\\^$.*+?()[\]{}|/]")
 class Query:
     """The query of a panel or an annotation.
 
-    form  "series" over time, a "table" of values at one time, or the "buckets" of a heat map.
-    by    the choices of the dashboard's variable $by, and the query text that each inserts.
+    form            "series" over time, a "table" of values at one time, or the "buckets" of a heat map.
+    by              the choices of the dashboard's variable $by, and the query text that each inserts.
+    min_interval_s  the minimum step of the query, in seconds.
     """
 
     dashboard: str
@@ -32,6 +33,7 @@ class Query:
     text: str
     form: str = "series"
     by: Mapping[str, str] = field(default_factory=dict)
+    min_interval_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def prometheus(dashboard: Json) -> Iterator[Query]:
     for panel in panels(dashboard):
         for target in panel.get("targets", ()):
             form = forms.get(target["format"], "series")
-            yield Query(dashboard["title"], panel["title"], target["expr"], form, _by(dashboard))
+            min_interval_s = 60 * int(target.get("interval", "0m").removesuffix("m"))
+            yield Query(dashboard["title"], panel["title"], target["expr"], form, _by(dashboard), min_interval_s)
 
 
 def influxdb(dashboard: Json) -> Iterator[Query]:
@@ -112,14 +115,15 @@ def variables(query: Query) -> set[str]:
 def _values(query: Query, choice: Choice) -> dict[str, str]:
     influx = query.text.startswith("SELECT")
     selectable = ("job", "cluster", "dc", "rack", "node", "keyspace", "table")
+    interval_s = max(choice.interval_s, query.min_interval_s)
     span_ms = (round(1000 * choice.from_s), round(1000 * choice.to_s))
     return {
         **{name: _any_of(getattr(choice, name), influx=influx) for name in selectable},
         "by": query.by.get(choice.by, ""),
         "topn": str(choice.topn),
         "__rate_interval": f"{choice.rate_interval_s}s",
-        "__interval": f"{choice.interval_s}s",
-        "__interval_ms": str(1000 * choice.interval_s),
+        "__interval": f"{interval_s}s",
+        "__interval_ms": str(1000 * interval_s),
         "__range": f"{round(choice.to_s - choice.from_s)}s",
         "__from": str(span_ms[0]),
         "__to": str(span_ms[1]),

@@ -262,9 +262,10 @@ def test_remote_write_stores_what_a_scrape_stores(stores: FilledStores) -> None:
     scrapes: dict[tuple[str, int], dict[Labels, float]] = defaultdict(dict)
     counters = 0
     for labels, values in scraped.items():
-        name, node = labels_of(labels)["__name__"], labels_of(labels)["node"]
+        name = labels_of(labels)["__name__"]
         if name.startswith(MOMENTARY):
             continue
+        node = labels_of(labels)["node"]
         in_range = {ms: value for ms, value in values.items() if MS * stores.from_s < ms <= MS * stores.to_s}
         if name.endswith(CUMULATIVE):
             sorted_ticks = sorted(ticks[node])
