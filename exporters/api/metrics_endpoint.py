@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
@@ -20,6 +21,8 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 IMMINENT_S, SOON_S, NEXT_S, LATE_S = 0.1, 0.15, 0.3, 0.4
 # A connection that has not had one of the last KEPT ticks is forgotten.
 KEPT = 100
+# The number of ticks whose delays are compared.
+RECENT = 10
 
 
 def prefers_openmetrics(accept: str) -> bool:
@@ -42,10 +45,9 @@ class Page(Protocol):
 
 
 class _Arrival(NamedTuple):
-    """The number of a tick, the monotonic time at which it arrived, and when the next one is expected."""
+    """The number of a tick, and the monotonic time at which the next one is expected."""
 
     number: int
-    at_s: float
     next_s: float
     interval_s: float
 
@@ -62,6 +64,8 @@ class Turns:
         self._recent = recent
         self._now_s = now_s
         self._previous_s: float | None = None
+        # By how much the last ticks arrived after their time, up to a constant.
+        self._delays_s: deque[float] = deque(maxlen=RECENT)
         self._arrival: _Arrival | None = None
         self._served: dict[object, int] = {}
         recent.subscribe(self._arrived)
@@ -103,12 +107,18 @@ class Turns:
             unsubscribe()
 
     def _arrived(self, recent: RecentTick) -> None:
-        """Take a tick; the sampling thread calls this."""
+        """Take a tick; the sampling thread calls this.
+
+        A late tick does not delay the next one, so that is expected after the smallest delay of the last ticks.
+        """
         time_s, now_s, previous_s = recent.tick.time_s, self._now_s(), self._previous_s
         self._previous_s = time_s
+        if previous_s is None or time_s <= previous_s:
+            self._delays_s.clear()
+        self._delays_s.append(now_s - time_s)
         if previous_s is not None and time_s > previous_s:
             interval_s = (time_s - previous_s) / (recent.tick.missed + 1)
-            self._arrival = _Arrival(recent.number, now_s, now_s + interval_s, interval_s)
+            self._arrival = _Arrival(recent.number, time_s + min(self._delays_s) + interval_s, interval_s)
 
 
 def exposition(page: Page, request: Request) -> Response:

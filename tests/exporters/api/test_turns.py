@@ -16,7 +16,7 @@ from exporters.recent_ticks import RecentTicks
 
 TICKS, BEGIN_S = 60, 1000
 # A tick arrives this long after its time, and a scrape may begin this much earlier or later than planned.
-READ_S, JITTER_S = (0.005, 0.06), 0.02
+READ_S, JITTER_S, LATE_SHARE = (0.005, 0.06), 0.02, 0.1
 
 
 class Agent:
@@ -40,13 +40,17 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def scraped(phases_s: dict[str, float], interval_s: float, seed: int) -> dict[str, list[int]]:
-    """Return the numbers of the ticks that each scraper got; its scrapes begin `phases_s` after a tick's time."""
+async def scraped(phases_s: dict[str, float], interval_s: float, late_s: float, seed: int) -> dict[str, list[int]]:
+    """Return the numbers of the ticks that each scraper got; its scrapes begin `phases_s` after a tick's time.
+
+    A tenth of the ticks arrive later than the others by `late_s`.
+    """
     agent, chance = Agent(), random.Random(seed)  # noqa: S311 - not for cryptography
     events: list[tuple[float, str, float]] = []
     for number in range(TICKS):
         time_s = BEGIN_S + number * interval_s
-        events.append((time_s + chance.uniform(*READ_S), "", time_s))
+        delay_s = chance.uniform(*READ_S) + (late_s if chance.random() < LATE_SHARE else 0.0)
+        events.append((time_s + delay_s, "", time_s))
         for client, phase_s in phases_s.items():
             events.append((time_s + phase_s + chance.uniform(-JITTER_S, JITTER_S), client, time_s))
     numbers: dict[str, list[int]] = {client: [] for client in phases_s}
@@ -71,10 +75,11 @@ def _no_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio, "wait_for", wait_for)
 
 
+@pytest.mark.parametrize("late_s", [0.0, 0.3])
 @pytest.mark.parametrize("interval_s", [1.0, 10.0])
-def test_every_tick_is_scraped_once(interval_s: float) -> None:
+def test_every_tick_is_scraped_once(interval_s: float, late_s: float) -> None:
     phases_s = {str(percent): percent / 100 for percent in range(-50, 50)}
-    for numbers in asyncio.run(scraped(phases_s, interval_s, seed=1)).values():
+    for numbers in asyncio.run(scraped(phases_s, interval_s, late_s, seed=1)).values():
         # Before the second tick, it is unknown when the next one will arrive.
         later = numbers[3:]
         assert later == list(range(later[0], later[0] + len(later)))
@@ -106,7 +111,8 @@ def test_a_client_waits_again_after_a_late_tick() -> None:
         agent.now_s = BEGIN_S + 2.5
         await agent.scrape("a", numbers)
         agent.tick(BEGIN_S + 2)
-        agent.now_s = BEGIN_S + 3.48
+        # The next one is not late.
+        agent.now_s = BEGIN_S + 2.98
         waiting = asyncio.create_task(agent.scrape("a", numbers))
         await settled()
         agent.tick(BEGIN_S + 3)
