@@ -24,7 +24,7 @@ _TAKES_NO_VALUE = re.compile(r"^-*(?:ask|no|without|prompt|require|disable|enabl
 _IN_URLS = re.compile(r"(?:^|[-_.])(?:sig|signature|sid|code|otp|ticket|assertion|nonce)$")
 # What is no secret although its name is one's: the number of tokens or cookies, a token of Cassandra, and a folder.
 _COUNT = re.compile(r"\[?-?\d{1,9}|\[[-\d, ]+\]?")
-_CASSANDRA_TOKEN = re.compile(r"[\[(]?-?\d{15,20}")
+_CASSANDRA_TOKEN = re.compile(r"[\[(]?-?\d{15,20}(?!\w)")
 _HEADER = re.compile(r"(?:^|[-_.])(?:authorization|cookie2?)$|^x-|phrase$")
 
 

@@ -109,6 +109,7 @@ Settings{{user=joe, password={SECRET}, port=9042}}
 + cassandra-stress write 'password={SECRET} y' -rate threads=4
 connecting to cql://joe:{SECRET}@h and cql://ann:{SECRET}@g/?sig={SECRET}
 load --db-pass {SECRET} --n 3
+token=123456789012345678{SECRET}
 curl -u joe:{SECRET} http://h:80/
 <password>{SECRET}</password>
 GET /a;jsessionid={SECRET}?x=1
