@@ -76,6 +76,8 @@ def test_an_invalid_bucket_is_logged_once_and_sampling_continues(
     with RunningAgent(tmp_path / "journal", "--jolokia", fake.url, "--node", "n1", "--to", "s3://missing/x") as agent:
         agent.wait_until_serving()
         agent.wait_for_line("s3://missing/x: ")
+        agent.until(lambda: agent.value("casstat_sink_failures_total") >= 2)
         agent.until(lambda: agent.value("casstat_ticks_total") >= 3)
         assert agent.value("casstat_sink_up") == 0.0
-    assert sum("s3://missing/x" in line for line in agent.stderr_lines) == 1
+        # The last upload, when the agent stops, may not end in time on a busy machine.
+        assert sum("s3://missing/x" in line for line in agent.stderr_lines) == 1
