@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.examples import examples
 
-# A test run in the background ignores SIGINT, and one under nohup SIGHUP; tests send these to themselves and to programs.
+# A test run in the background ignores SIGINT, and one under nohup SIGHUP; tests send these to themselves and programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)

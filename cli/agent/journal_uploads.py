@@ -109,7 +109,7 @@ class JournalUploads:
                     self._log(line)
             self._notes = ended.notes if problem else ()
             self._lost_ticks = max(lost_ticks(self._checkpoint) - self._lost_before, self._lost_ticks)
-            if problem and problem != self._reason:
+            if problem and _cause(problem) != _cause(self._reason):
                 self._log(f"{self.name}: {problem}")
             elif self._reason and not problem:
                 self._log(f"{self.name}: uploading again")
@@ -121,6 +121,12 @@ class JournalUploads:
             if is_last:
                 return
             self._wake.wait(self._backoff.next_s(None) if problem else EVERY_S)
+
+
+def _cause(problem: str) -> str:
+    """Return a problem without the object that it begins with, which may differ from one attempt to the next."""
+    _, separator, cause = problem.partition(": ")
+    return cause if separator else problem
 
 
 def run_upload(arguments: Sequence[str], limit_s: float) -> Ended:
