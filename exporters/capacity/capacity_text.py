@@ -46,7 +46,8 @@ def conclusions(result: SearchResult) -> Iterator[str]:
         yield _other_limit(result, failing)
     elif known.capacity is None:
         lowest = rate_text(failing.step.rate)
-        yield f"The lowest rate, {lowest}/s, does not meet the objectives: {failing.verdict.text}."
+        hint = "(hint: begin at a lower rate, or after the nodes have warmed up)"
+        yield f"The lowest rate, {lowest}/s, does not meet the objectives: {failing.verdict.text} {hint}."
     else:
         # If the search ended early, the rates between the two were not tried.
         ends = f"between {rate_text(known.capacity)} and {rate_text(failing.step.rate)}"

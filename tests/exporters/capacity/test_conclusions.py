@@ -85,7 +85,9 @@ def test_each_conclusion_follows_from_the_verdict(
         unknown = "The capacity is unknown: nothing shows that the cluster limited the lowest rate."
         assert alone == [unknown, reason]
     else:
-        assert alone == [reason.replace("At 591/s:", "The lowest rate, 591/s, does not meet the objectives:")]
+        hint = "(hint: begin at a lower rate, or after the nodes have warmed up)"
+        reason = reason.replace("At 591/s:", "The lowest rate, 591/s, does not meet the objectives:")
+        assert alone == [f"{reason.removesuffix('.')} {hint}."]
 
 
 def test_without_a_failure_the_capacity_is_at_least_the_highest_rate() -> None:
