@@ -188,8 +188,8 @@ def different(
             values = f"{kind} {truth[worst]}, panel {shown.get(worst)}"
             print(f"  {text} ({values}), median {median(differences.values()):.2%}, {len(wrong)} seconds differ")
             if wrong:
-                each = ", ".join(f"{second}: {truth[second]} {shown.get(second)}" for second in wrong)
-                yield f"{phase}, {uid} {title}, {kind}: {each}"
+                seconds = ", ".join(f"{second}: {truth[second]} {shown.get(second)}" for second in wrong)
+                yield f"{phase}, {uid} {title}, {kind}: {seconds}"
 
 
 def ends_s(store: Prometheus, text: str, stopped_s: float) -> float:
@@ -285,9 +285,9 @@ def measured(folder: Path, jolokia: str) -> Iterator[str]:
 
 def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    found = list(problems(folder))
-    print("\n".join(found) or "no differences")
-    return 1 if found else 0
+    differences = list(problems(folder))
+    print("\n".join(differences) or "no differences")
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

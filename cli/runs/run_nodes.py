@@ -94,8 +94,8 @@ def agents_of(
     machine get the additional options `more`; they stop when `stack` is closed. Raises CasstatError if there is only
     one node and its agent cannot be started, and click.UsageError if the credentials for Jolokia are incomplete.
     """
-    if not addresses and (found := _local_agent(jolokia, clients)) is not None:
-        return found
+    if not addresses and (local := _local_agent(jolokia, clients)) is not None:
+        return local
     variables: dict[str, str] = {}
     if any(isinstance(address, SshAddress) for address in addresses):
         variables = _remote_variables(jolokia)
@@ -172,8 +172,8 @@ def _local_agent(jolokia: JolokiaSettings, clients: AgentClients) -> RunAgents |
     if not listening or foreign:
         return None
     # Another user could take the address later, when the agent has ended.
-    found = RunAgents({LOCAL_AGENT: ""}, detected={LOCAL_AGENT: partial(listener_problem, users=users)})
-    return found if _has_agent(found.clients(clients).client(LOCAL_AGENT)) else None
+    local = RunAgents({LOCAL_AGENT: ""}, detected={LOCAL_AGENT: partial(listener_problem, users=users)})
+    return local if _has_agent(local.clients(clients).client(LOCAL_AGENT)) else None
 
 
 def _has_agent(client: AgentClient) -> bool:

@@ -54,15 +54,15 @@ class Part:
 
 def ycsb_tag(name: str) -> str:
     """Return a tag for the histograms of the YCSB log that a comment names. Raises ValueError if it is not counted."""
-    what = measured_by([name], is_intended=False).get(name)
-    if what is None:
+    measured = measured_by([name], is_intended=False).get(name)
+    if measured is None:
         raise ValueError(
             f"{one_line(name)} is not counted: it is no operation, or is made of operations with other logs"
         )
-    if what.failure is not None and what.repeats:
+    if measured.failure is not None and measured.repeats:
         raise ValueError(f"{one_line(name)} has the operations of the log without {INTENDED}, which count once")
-    kind = SERVICE if what.failure is None else FAILED
-    return f"{what.operation}-{RESPONSE if what.repeats else kind}"
+    kind = SERVICE if measured.failure is None else FAILED
+    return f"{measured.operation}-{RESPONSE if measured.repeats else kind}"
 
 
 def chosen(totals: Mapping[str, int], metric: str, form: str = "hdr-log") -> tuple[dict[str, Part], list[str]]:

@@ -90,7 +90,7 @@ class _Run:
         return PrintedRow(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
 
     def by_kind(self, stated_s: Mapping[float, float]) -> tuple[Mapping[float, float], Mapping[float, float]]:
-        """Return percentiles as those of response and of service times, one of which is empty."""
+        """Return the percentiles of response times and those of service times; one of the two is empty."""
         return (stated_s, {}) if self.is_fixed else ({}, stated_s)
 
 

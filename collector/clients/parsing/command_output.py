@@ -68,7 +68,7 @@ def placed(total: ClientInterval, path: Path, times: CommandTimes) -> ClientInte
 
 
 def last_run(path: Path, tool: str, begins: Callable[[str], object], new: Callable[[], Run]) -> tuple[Run, list[str]]:
-    """Return the last run in a file, each of which begins with a line that `begins` accepts, and notes.
+    """Return the last run in a file, and notes. A run begins with a line that `begins` accepts.
 
     Raises ClientFormatError and OSError.
     """
@@ -99,7 +99,7 @@ def only_total(
     notes: Sequence[str],
     *stated: StatedTotals,
 ) -> ClientResult:
-    """Return the result of a run of which only a total is known; see `placed`.
+    """Return the result of a run with only a total; see `placed`.
 
     names  those of the format and of the load generator.
     total  returns the total, and raises ValueError if it is impossible.
