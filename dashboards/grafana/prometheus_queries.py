@@ -178,10 +178,10 @@ def _line_query(panel: Panel, line: Line, tables: bool) -> Query:
     step = _min_step(line)
     text = _promql(line, _scope(line, tables, _labels(panel, line)))
     if isinstance(panel, WorstTable):
-        return Query(_worst(line, text), form="table", min_interval=step)
+        return Query(_worst(line, text, step), form="table", min_interval=step)
     if isinstance(panel, TimeSeries) and panel.top:
         # Select the series once for the whole time range: a selection per step would turn lines into dots.
-        text = f"({text}) and {_worst(line, text, ' @ end()')}"
+        text = f"({text}) and {_worst(line, text, step, ' @ end()')}"
     if isinstance(panel, StateTimeline):
         text = f'{text} or on () label_replace(vector({NO_STATE}), "node", "-", "", "")'
     return Query(text, _legend(panel, line), min_interval=step)
@@ -195,10 +195,12 @@ def _promql(line: Line, scope: Scope) -> str:
     return f"({text}) >= 0" if descriptions.may_be_undefined(line) else text
 
 
-def _worst(line: Line, text: str, at: str = "") -> str:
+def _worst(line: Line, text: str, min_step: str, at: str = "") -> str:
     """Return the query for the $topn series with the worst values in the time range."""
     select, worst = ("bottomk", "min") if line.signal.low_is_worse else ("topk", "max")
-    return f"{select}($topn, {worst}_over_time(({text})[$__range:$__interval]{at}))"
+    # Subqueries are evaluated at multiples of the step. A range shorter than a minimum step may contain none.
+    time_range = "${__range}${__interval_ms}ms" if min_step else "$__range"
+    return f"{select}($topn, {worst}_over_time(({text})[{time_range}:$__interval]{at}))"
 
 
 def _scope(line: Line, tables: bool, by: Sequence[str]) -> Scope:

@@ -218,6 +218,7 @@ def test_a_prometheus_query_uses_existing_metrics_and_functions_that_fit_them(qu
         TWO_STEPS,
         "$__rate_interval",
         "$__range:$__interval",
+        "${__range}${__interval_ms}ms:$__interval",
         "$__interval:$__interval",
     }
     assert not re.search(r"\b(avg|quantile_over_time)\(", text)
@@ -326,8 +327,19 @@ def test_the_worst_series_are_selected_once_for_the_whole_time_range() -> None:
     for query in top:
         shown, _, chosen = query.text.rpartition(" and ")
         assert re.match(r"(topk|bottomk)\(\$topn, (max|min)_over_time\(\(", chosen)
-        assert chosen.endswith("[$__range:$__interval] @ end()))")
+        assert chosen.endswith(":$__interval] @ end()))")
         assert shown[1:-1] in chosen
+
+
+def test_the_worst_series_are_found_in_a_range_that_is_shorter_than_the_step() -> None:
+    worst = [query for query in PROMETHEUS if "$topn" in query.text]
+    for query in worst:
+        # The multiples of the step at which a store evaluates the subquery are at most one step apart.
+        spans_s = r"\[(?P<range>\d+)s((?P<more>\d+)ms)?:(?P<step>\d+)s\]( @ end\(\))?\)\)$"
+        found = re.search(spans_s, queries.interpolated(query, Choice(from_s=60.0, to_s=120.0, interval_s=5)))
+        assert found, query.text
+        assert int(found["range"]) + int(found["more"] or 0) / 1000 >= int(found["step"]), query.text
+    assert any(query.min_interval_s > 60 for query in worst)
 
 
 def test_the_axis_of_a_panel_with_only_zeros_ends_near_zero() -> None:
