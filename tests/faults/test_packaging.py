@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from cli.agent.journal_uploads import LAST_S
 from cli.commands.agent import command
 from dashboards.rules.alert import JOB
 from tests.faults.api import HOST, running
@@ -36,6 +37,11 @@ def test_systemd_reports_no_problem_in_the_unit(tmp_path: Path) -> None:
     unit.write_text(UNIT.read_text().replace("/opt/casstat/bin/casstat", str(PROGRAMS / "casstat")))
     messages = output_of("systemd-analyze", "verify", "--man=no", unit)
     assert [line for line in messages.splitlines() if UNIT.name in line] == []
+
+
+def test_systemd_waits_for_the_last_upload_of_an_agent_that_stops() -> None:
+    (limit_s,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(), re.MULTILINE)
+    assert int(limit_s) >= LAST_S + 5
 
 
 def test_the_services_exposure_is_below_the_threshold() -> None:
