@@ -5,7 +5,10 @@ import os
 import re
 import shlex
 import shutil
+from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +22,20 @@ from cli.commands.agent import command as agent_command
 from cli.commands.line import command as line_command
 from cli.main import main
 from cli.parameters.renamed_options import Renamed
+from cli.runs.run_list import HEADERS as RUN_HEADERS
+from cli.simulate.figure_rows import header as simulate_header
 from collector.catalogue import CATALOGUE
 from collector.journal.format_version import FULL_EVERY
 from collector.runs.run_schema import run_schema
+from exporters.capacity.capacity_files import markdown_text
+from exporters.capacity.step_result import SearchResult
 from exporters.catalogue_page import page
+from exporters.comparison.comparison_text import HEADERS as COMPARISON_HEADERS
+from exporters.line.text_row import header as line_header
 from exporters.line.view import View
 from exporters.sinks.parts.registry import sink_urls
+from exporters.summary.phase_summary import PhaseSummary
+from exporters.summary.summary_text import summary_lines
 from tests.every import every
 
 ROOT = Path(__file__).parent.parent
@@ -47,10 +58,14 @@ def needs_no_server(line: str) -> bool:
 
 def arguments(line: str) -> list[str]:
     """Return the arguments of a command line, without redirections or `&`."""
-    return shlex.split(line.partition(">")[0].partition("&")[0])[1:]
+    return list(takewhile(lambda word: word not in (">", "&"), shlex.split(line)[1:]))
 
 
-COMMAND_LINES = sorted({line for page in TUTORIALS for line in command_lines(page)})
+# A comment may follow, and a command may continue on the next line.
+QUOTED_COMMAND = re.compile(r"^\$ (casstat\b(?:.*\\\n)*.*?)(?:\s+# .*)?$", re.MULTILINE)
+COMMAND_LINES = sorted(
+    {re.sub(r"\\\n\s*", "", line) for path in PAGES for line in QUOTED_COMMAND.findall(path.read_text())}
+)
 
 
 def test_the_metrics_page_is_current() -> None:
@@ -204,6 +219,63 @@ def test_every_column_of_the_text_output_is_explained_in_the_readme() -> None:
     for column in View(disk="vda", interface="eth0", percentiles=True).text_columns:
         in_a_range = re.fullmatch(r"%(system|idle|iowait)|Rd95th|Wrt99th", column.header)
         assert column.header in explained or in_a_range, column.header
+
+
+def printed_headers() -> list[list[str]]:
+    """Return the words of the headers of tables that casstat prints, and those of the last line of `casstat top`."""
+    phase = PhaseSummary("main", 0.0, 60.0, {"client_ops_per_s": 1}, {})
+    summaries = [phase, replace(phase, values={"nodes": 1, "nodes_missing": 1})]
+    lines = [line for summary in summaries for line in summary_lines([summary]) if line.startswith("phase")]
+    lines += [line for line in markdown_text(SearchResult((), ()), ()).splitlines() if line.startswith("| step")]
+    lines += [" ".join(RUN_HEADERS), " ".join(COMPARISON_HEADERS), *simulate_header([""], serves=False)]
+    views = [View(disk="vda", interface="lo", percentiles=True, compactions=shown) for shown in (False, True)]
+    lines += [line_header(view, view.text_columns) for view in views]
+    for name in ("sweep.txt", "sweep_items.txt"):
+        _, first, rest = (ROOT / "tests/golden" / name).read_text().splitlines()[0].partition("ops/s")
+        lines.append(first + rest)
+    last_lines = [line for line in (ROOT / "tests/golden/top.200x60.txt").read_text().splitlines() if "F1" in line]
+    keys = words_of(last_lines[0])
+    # The screen's width cuts the last line off.
+    return [*map(words_of, lines), *(keys[:count] for count in range(len(keys) // 2, len(keys) + 1))]
+
+
+def words_of(line: str) -> list[str]:
+    return line.replace("|", " ").split()
+
+
+def is_outdated(line: str, headers: list[list[str]]) -> bool:
+    """Return whether most words of a header are in the line, but neither the whole header nor its beginning and `…`.
+
+    Other columns, such as the parameters of a sweep, may come first.
+    """
+    words = words_of(line)
+    similar = [header for header in headers if (Counter(words) & Counter(header)).total() > len(header) / 2]
+    shown, is_cut = (words[:-1], True) if words[-1:] == ["…"] else (words, False)
+    ends = [shown[shown.index(header[0]) :] if header[0] in shown else shown for header in similar]
+    return bool(similar) and not any(
+        end == (header[: len(end)] if is_cut else header) for end, header in zip(ends, similar, strict=True)
+    )
+
+
+def test_quoted_tables_have_the_headers_of_the_code() -> None:
+    headers = printed_headers()
+    lines = [(path.name, line) for path in PAGES for line in path.read_text().splitlines()]
+    assert [(page, line) for page, line in lines if is_outdated(line, headers)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "outdated"),
+    [
+        ("c  d  ops/s  errors/s  p99 ms", False),
+        ("c  d  ops/s  errors/s  mean ms  p99 ms", True),
+        ("ops/s  p99 ms  errors/s", True),
+        ("ops/s  errors/s  …", False),
+        ("ops/s  mean ms  errors/s  …", True),
+        ("operations (ops/s) and errors", False),
+    ],
+)
+def test_a_quoted_header_that_is_not_the_codes_would_be_found(line: str, outdated: bool) -> None:
+    assert is_outdated(line, [["ops/s", "errors/s", "p99", "ms"]]) == outdated
 
 
 def test_every_agent_setting_is_on_its_page() -> None:
