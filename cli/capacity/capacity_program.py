@@ -36,6 +36,7 @@ from collector.cluster.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.runs.run_texts import accepted_name, command_name
 from exporters.capacity.capacity_text import HEADER, conclusions, step_line, step_text
+from exporters.capacity.evidence import StepData
 from exporters.capacity.number_text import rate_text
 from exporters.capacity.objective_verdict import Failure, Verdict
 from exporters.capacity.search import SearchPlan, Step, search
@@ -158,7 +159,7 @@ class _Search:
         self._state = state
         self._settling = Settling(options.settle_s)
         self._begin_s = time.monotonic()
-        self._by_rate: dict[float, list[RecordedStep]] = {}
+        self._by_rate: dict[float, list[StepData]] = {}
         self._results: list[StepResult] = []
         self._has_header = False
 
@@ -257,20 +258,22 @@ class _Search:
         )
 
     def _judged(self, step: Step, name: str) -> Verdict:
-        """Return the verdict on all steps at a rate, and print its line. Raises CasstatError and click.UsageError."""
+        """Return the verdict on all steps at a rate that have a result, and print the line of the last one.
+
+        If the last step has no result, there is no verdict. Raises CasstatError and click.UsageError.
+        """
         recorded = self._recording.read(self._folder / name)
         if not self._results:
             if recorded.problem:
                 raise CasstatError(f"the first step cannot be judged: {recorded.problem}")
             self._require_columns(recorded)
-        steps = self._by_rate.setdefault(step.rate, [])
-        steps.append(recorded)
-        verdict = step_verdict(self._options.objectives, [part.data for part in steps], step.rate)
-        if recorded.problem:
-            verdict = Verdict(False, reason=recorded.problem, failure=Failure.NO_RESULT)
-        if recorded.exit_code:
-            reason = f"the command failed with exit status {recorded.exit_code}"
+        reason = f"the command failed with exit status {recorded.exit_code}" if recorded.exit_code else recorded.problem
+        if reason:
             verdict = Verdict(False, reason=reason, failure=Failure.NO_RESULT)
+        else:
+            steps = self._by_rate.setdefault(step.rate, [])
+            steps.append(recorded.data)
+            verdict = step_verdict(self._options.objectives, steps, step.rate)
         not_settled = self._settling.problem and f"not settled: {self._settling.problem}"
         result = StepResult(
             step,

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -201,6 +202,24 @@ def test_a_command_that_fails_at_a_higher_rate_does_not_meet_the_objectives(tmp_
     assert capacity(options(tmp_path / "search", OPEN), Laboratory(open_loop, highest=100).recording) == 0
     content = result(tmp_path / "search")
     assert content["failing_rate"] == pytest.approx(100, rel=0.05)
+
+
+@pytest.mark.parametrize("failed", [{"problem": "no result"}, {"exit_code": 3}])
+def test_a_step_without_a_result_is_not_judged_together_with_a_later_one(
+    tmp_path: Path, failed: dict[str, Any]
+) -> None:
+    """The confirmation of the lowest rate that failed decides, if it was only the load generator that failed there."""
+    laboratory = Laboratory(open_loop)
+
+    def read(folder: Path) -> RecordedStep:
+        step = laboratory.recording.read(folder)
+        return replace(step, data=StepData({}, {}), **failed) if folder.name.startswith("02-") else step
+
+    wanted = options(tmp_path / "search", OPEN, plan=SearchPlan(50.0, 100.0))
+    assert capacity(wanted, replace(laboratory.recording, read=read)) == 0
+    content = result(tmp_path / "search")
+    assert content["capacity"] == 100
+    assert content["conclusions"] == ["Capacity: at least 100 operations per second, the highest rate tested."]
 
 
 def test_if_no_rate_meets_the_objectives_the_exit_status_is_1(
