@@ -62,7 +62,7 @@ def read_state(folder: Path) -> SearchState:
         )
     except OSError as error:
         raise CasstatError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         raise CasstatError(f"{path}: not the state of a search (hint: start a new one with another -o)") from None
 
 

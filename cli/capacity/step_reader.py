@@ -1,6 +1,6 @@
 """Reads what a step's run recorded: its columns, its intervals, and what was saturated first."""
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from exporters.comparison.client_amounts import ALL
 from exporters.saturation.resources import GENERATOR
 from exporters.saturation.saturation import Saturation
 from exporters.summary.phase_coverage import coverage_texts, time_of_day
+from exporters.summary.phase_summary import PhaseSummary
 
 DEFAULT_INTERVAL_S = 1.0
 
@@ -69,28 +70,34 @@ def recorded_step(folder: Path) -> RecordedStep:
     if run.end_s is None or run.command is None or run.command.exit_code is None:
         raise CasstatError(f"{folder}: the run has not ended")
     saturation = attempt(lambda: saturation_of(folder, run))
-    data = _data(folder, run)
-    incomplete = [
-        text for summary in read_summaries(folder)[-1:] for text in coverage_texts(summary.incomplete, time_of_day)
-    ]
-    problem = "" if ALL in data.client else _problem(folder, run)
+    phases, summaries = measured_phases(run), read_summaries(folder)[-1:]
+    data = _data(folder, run, phases, summaries)
+    incomplete = [text for summary in summaries for text in coverage_texts(summary.incomplete, time_of_day)]
+    problem = ""
+    if not phases:
+        problem = "the command ended within the warm-up"
+    elif not summaries:
+        problem = f"{folder / SUMMARY_FILE} has no summary of the measured phase"
+    elif ALL not in data.client:
+        problem = _problem(folder, phases)
     return RecordedStep(data, run.command.exit_code, saturation, problem, "; ".join(incomplete))
 
 
-def _problem(folder: Path, run: Run) -> str:
+def _problem(folder: Path, phases: Sequence[RunPhase]) -> str:
     """Return why a run has no client results in its measured phases. Raises CasstatError."""
     results = results_in(folder)
-    if not results:
+    spans = [span_s for result in results if (span_s := result.span_s) is not None]
+    if not spans:
         return (
             "no result of the load generator was recognised, so what it achieved is unknown"
             f" (hint: name its result with --client FILE; its output is in {folder / LOG_FILE})"
         )
-    spans = [span_s for result in results if (span_s := result.span_s) is not None]
-    times = [min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)]
-    times += [phase_s for phase in measured_phases(run) for phase_s in (phase.begin_s, phase.end_s)]
     result, phase = (
         f"{local_time(begin_s, '%H:%M:%S')} to {local_time(end_s, '%H:%M:%S')}"
-        for begin_s, end_s in ((times[0], times[1]), (times[2], times[-1]))
+        for begin_s, end_s in (
+            (min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)),
+            (phases[0].begin_s, phases[-1].end_s),
+        )
     )
     sources = ", ".join(result.source for result in results)
     return one_line(
@@ -99,19 +106,12 @@ def _problem(folder: Path, run: Run) -> str:
     )
 
 
-def _data(folder: Path, run: Run) -> StepData:
+def _data(folder: Path, run: Run, phases: Sequence[RunPhase], summaries: Sequence[PhaseSummary]) -> StepData:
     """Return the data of the measured phases together. Raises CasstatError and click.UsageError."""
-    phases = measured_phases(run)
-    try:
-        summaries = json.loads((folder / SUMMARY_FILE).read_bytes())
-    except OSError as error:
-        raise CasstatError(f"{error.filename}: {error.strerror}") from None
-    except ValueError:
-        raise CasstatError(f"{folder / SUMMARY_FILE}: not a summary") from None
     if not phases or not summaries:
         return StepData({}, {})
     whole = RunPhase(TOTAL, phases[0].begin_s, phases[-1].end_s)
     interval_s = max((node.interval_s for node in run.nodes if node.interval_s), default=DEFAULT_INTERVAL_S)
     data = phase_data(folder, [whole], interval_s, has_stated=False)[0][TOTAL]
     kind = next(iter(data.client), "")
-    return StepData(summaries[-1]["values"], data.bins(kind), data.server)
+    return StepData(summaries[-1].values, data.bins(kind), data.server)

@@ -91,7 +91,7 @@ class LocalCluster:
         try:
             plan = Plan(**json.loads((self.folder / PLAN_FILE).read_text()))
             return replace(plan, jmx_ports=tuple(plan.jmx_ports))
-        except (OSError, TypeError, ValueError):
+        except (OSError, TypeError, ValueError, RecursionError):
             return None
 
     def _write(self, plan: Plan) -> None:

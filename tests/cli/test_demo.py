@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from cli.commands.demo import command
 from cli.demo.background_process import command_line, end, write_pid_file
-from cli.demo.demo_cluster import LocalCluster, Plan, first_jmx_port, shown_name, state_folder
+from cli.demo.demo_cluster import PLAN_FILE, LocalCluster, Plan, first_jmx_port, shown_name, state_folder
 from cli.demo.demo_prometheus import check, write_configuration
 from cli.demo.java_runtime import DemoError, downloaded, fetch_jolokia
 from cli.demo.load_metrics import LoadMetrics
@@ -96,6 +96,14 @@ def test_a_plan_written_by_an_earlier_version_without_ports_is_accepted(tmp_path
 
 
 @pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000])
+def test_a_damaged_plan_is_that_of_no_cluster(tmp_path: Path, text: str) -> None:
+    cluster = LocalCluster(tmp_path / "demo", tmp_path)
+    cluster.folder.mkdir()
+    (cluster.folder / PLAN_FILE).write_text(text)
+    assert cluster.plan() is None
+
+
 def test_nodes_without_jolokia_have_no_agent(tmp_path: Path) -> None:
     (node,) = LocalCluster(tmp_path, tmp_path).up(replace(PLAN, nodes=1, jolokia=False), {}, lambda _: None)
     assert node.spec.jolokia is None

@@ -270,6 +270,15 @@ def test_a_search_with_other_settings_is_not_resumed(tmp_path: Path) -> None:
         capacity(options(tmp_path / "none", OPEN, resume=True), Laboratory(open_loop).recording)
 
 
+@pytest.mark.parametrize("text", ["", "[1]", '{"schema_version": 2}', "[" * 100_000])
+def test_a_damaged_search_is_not_resumed(tmp_path: Path, text: str) -> None:
+    folder = tmp_path / "search"
+    capacity(options(folder, OPEN), Laboratory(open_loop).recording)
+    (folder / "capacity.json").write_text(text)
+    with pytest.raises(CasstatError, match="not the state of a search"):
+        capacity(options(folder, OPEN, resume=True), Laboratory(open_loop).recording)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
