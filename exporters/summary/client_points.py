@@ -52,10 +52,7 @@ def client_points(results: Iterable[ClientResult], begin_s: float, end_s: float,
     operation has an interval that lies only partly inside the time range, or if only its total is known.
     """
     known = [operation for result in results for operation in result.operations]
-    operations = [
-        [part for part in operation.intervals if lies_inside(part, begin_s, end_s) and part.begin_s < part.end_s]
-        for operation in known
-    ]
+    operations = [[part for part in operation.intervals if lies_inside(part, begin_s, end_s)] for operation in known]
     unknown = [
         *(interval for operation in known for interval in operation.intervals if crosses(interval, begin_s, end_s)),
         *(operation.total for operation in known if operation.total and not operation.intervals),

@@ -15,7 +15,7 @@ Of an interval that crosses the span's begin or end, operations count in proport
 they are those of all intervals that lie completely inside the phase.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
@@ -93,10 +93,14 @@ def _first_s(edges: Sequence[tuple[float, bool]], begin_s: float, stagger_s: flo
 
 
 def amounts_within(intervals: Intervals, begin_s: float, end_s: float) -> tuple[float, float]:
-    """Return the numbers of operations of consecutive intervals that succeeded and that failed in a time range."""
+    """Return the numbers of operations of consecutive intervals that succeeded and that failed in a time range.
+
+    An interval without length counts in the range that begins before it and ends at its time or later.
+    """
     completed = failed = 0.0
     for interval in touching(intervals, begin_s, end_s):
-        share = shared_s(interval, begin_s, end_s) / (interval.end_s - interval.begin_s)
+        length_s = interval.end_s - interval.begin_s
+        share = shared_s(interval, begin_s, end_s) / length_s if length_s else 1.0
         completed += interval.completed * share
         failed += interval.failed * share
     return completed, failed
@@ -108,9 +112,9 @@ def shared_s(interval: ClientInterval, begin_s: float, end_s: float) -> float:
 
 
 def touching(intervals: Intervals, begin_s: float, end_s: float) -> Intervals:
-    """Return the intervals that overlap a time range."""
+    """Return the intervals that end after a time range begins, and begin before it ends or when it does."""
     first = bisect_right(intervals, begin_s, key=lambda interval: interval.end_s)
-    return intervals[first : bisect_left(intervals, end_s, key=lambda interval: interval.begin_s)]
+    return intervals[first : bisect_right(intervals, end_s, key=lambda interval: interval.begin_s)]
 
 
 def middle_s(interval: ClientInterval) -> float:
@@ -120,8 +124,8 @@ def middle_s(interval: ClientInterval) -> float:
 def time_axis(operations: Iterable[Intervals]) -> list[TimeRange]:
     """Return the time ranges of intervals, in order: all of the operation with the longest, and others between them.
 
-    With shorter intervals, most ranges would lack the latencies of the operation with the longest. Every interval's
-    midpoint lies in a time range.
+    With shorter intervals, most ranges would lack the latencies of the operation with the longest. The midpoint of
+    every interval with a length lies in a time range.
     """
     axis: list[TimeRange] = []
     for intervals in sorted(operations, key=lambda intervals: (-_typical_length_s(intervals), -len(intervals))):
@@ -138,14 +142,12 @@ def _typical_length_s(intervals: Intervals) -> float:
 def _uncovered(interval: ClientInterval, axis: Sequence[TimeRange], ends_s: Sequence[float]) -> TimeRange | None:
     """Return the part of an interval between the ranges of `axis`, which end at `ends_s`.
 
-    Returns None if a range contains the interval's midpoint.
+    Returns None if a range contains the interval's midpoint, or if the interval has no length.
     """
     index = bisect_right(ends_s, middle_s(interval))
     before_s = ends_s[index - 1] if index else interval.begin_s
-    after_s = axis[index][0] if index < len(axis) else interval.end_s
-    if after_s <= middle_s(interval):
-        return None
-    return max(interval.begin_s, before_s), min(interval.end_s, after_s)
+    last_s = min(interval.end_s, axis[index][0]) if index < len(axis) else interval.end_s
+    return (max(interval.begin_s, before_s), last_s) if last_s > middle_s(interval) else None
 
 
 def in_steps(axis: Sequence[TimeRange], step_s: float) -> Iterator[TimeRange]:

@@ -13,6 +13,7 @@ from collector.clients.format_registry import read_file
 from collector.clients.load_span import LoadTimes, with_stall, with_true_edges
 from collector.clients.operation_times import OperationTimes
 from exporters.comparison.client_amounts import ALL, client_bins
+from exporters.summary.client_points import client_points
 from exporters.summary.client_span import client_span
 from exporters.summary.client_values import client_values
 from exporters.sweep.run_values import client_run_values
@@ -175,3 +176,21 @@ def test_a_csv_file_of_seconds_is_read_with_its_true_edges(tmp_path: Path, fract
     path.write_text("time_s,duration_s,operations\n" + "".join(f"{T_S + i:.3f},1,{n}\n" for i, n in enumerate(counts)))
     load = read_file(path, FormatChoice(), CommandTimes(T_S, T_S + 20))
     assert rate_in([load], T_S, T_S + 20) == pytest.approx(200, rel=0.001)
+
+
+@pytest.mark.parametrize("at_s", [0.0, 3.0, 3.5, 6.0, 6.5])
+def test_operations_at_one_moment_count_in_exactly_one_range(at_s: float) -> None:
+    moment = Operation("cleanup", (ClientInterval(at_s, at_s, 60),))
+    load = result(*rows(0.0, 1.0, 6, 10).operations, moment)
+    # Those at the begin of the span, or after its end, do not belong to it.
+    expected = 20.0 if 0 < at_s <= 6 else 10.0
+    assert rate_in([load], 0.0, 7.0) == expected
+    points = client_points([load], 0.0, 7.0, 1.0)
+    assert sum((point.ops_per_s or 0.0) * (point.end_s - point.begin_s) for point in points) == expected * 6
+
+
+def test_an_operation_at_one_moment_alone_has_no_rate() -> None:
+    load = result(Operation("", (ClientInterval(1.0, 1.0, 5),)))
+    values = client_values([load], 0.0, 7.0)
+    assert "client_ops_per_s" not in values
+    assert client_points([load], 0.0, 7.0, 1.0) == []
