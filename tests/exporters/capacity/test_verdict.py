@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.cassandra.requests import OPERATIONS, Operation
 from collector.model.histogram import Buckets, upper_bounds_of
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
@@ -233,6 +234,13 @@ def test_with_service_times_no_request_may_be_refused() -> None:
     refused: dict[str, Cell] = {"read_timeouts": 2.0, "write_timeouts": 0.0, "requests_discarded": None}
     assert refused_verdict({**refused, "client_latency": "service"}) == Verdict(False, reason="read_timeouts is 2")
     assert refused_verdict({**refused, "client_latency": "response"}).is_met
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.word)
+def test_an_operation_of_any_kind_may_be_refused(operation: Operation) -> None:
+    column = f"{operation.word}_timeouts"
+    verdict = refused_verdict({column: 300, "client_latency": "service"})
+    assert verdict == Verdict(False, reason=f"{column} is 300")
 
 
 def test_steps_at_a_rate_are_judged_together() -> None:
