@@ -78,7 +78,9 @@ def _band(result: SearchResult) -> list[str]:
 
 
 def _subtitle(result: SearchResult) -> str:
-    parts = ["dashed: objective; shaded: 95% interval of the capacity"]
+    parts = ["dashed: objective"]
+    if result.bracket.low is not None and result.bracket.high is not None:
+        parts.append("shaded: 95% interval of the capacity")
     if result.knee is not None:
         parts.append(f"dotted: knee, {rate_text(result.knee)}/s")
     return "; ".join(parts)

@@ -38,7 +38,7 @@ def conclusions(result: SearchResult) -> Iterator[str]:
     if failing is None:
         if known.capacity is not None:
             yield f"Capacity: at least {rate_text(known.capacity)} operations per second, the highest rate tested."
-    elif failing.by_client or failing.verdict.failure is Failure.NO_RESULT:
+    elif failing.is_no_limit:
         if known.capacity is None:
             yield "The capacity is unknown: nothing shows that the cluster limited the lowest rate."
         else:

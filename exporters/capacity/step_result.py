@@ -1,10 +1,10 @@
 """The results of steps and of a search, as rows and as text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exporters.capacity.knee import knee_of
-from exporters.capacity.objective_verdict import Verdict
+from exporters.capacity.objective_verdict import Failure, Verdict
 from exporters.capacity.search import Bracket, Step, bracket
 from exporters.line.formulas import Cell
 from exporters.summary.conditions import Condition
@@ -31,6 +31,11 @@ class StepResult:
     by_client: bool = False
     note: str = ""
 
+    @property
+    def is_no_limit(self) -> bool:
+        """Whether the step failed without showing that the cluster limited its rate."""
+        return self.by_client or (not self.verdict.is_met and self.verdict.failure is Failure.NO_RESULT)
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -47,7 +52,13 @@ class SearchResult:
 
     @property
     def bracket(self) -> Bracket:
-        return bracket({result.step.rate: result.verdict for result in self.steps})
+        """What the last step at each rate shows; one that failed for another reason is no upper end of the interval."""
+        return bracket(
+            {
+                result.step.rate: replace(result.verdict, is_certain=False) if result.is_no_limit else result.verdict
+                for result in self.steps
+            }
+        )
 
     @property
     def failing(self) -> StepResult | None:

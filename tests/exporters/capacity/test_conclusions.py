@@ -1,9 +1,11 @@
 """What a search states about its result follows from the verdict on the step that failed."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
 
+from exporters.capacity.capacity_files import json_text
 from exporters.capacity.capacity_text import conclusions, step_line
 from exporters.capacity.objective_verdict import Failure, Verdict
 from exporters.capacity.search import RAMP, Step
@@ -16,7 +18,7 @@ NOT_ACHIEVED = Verdict(False, reason="400 of 591 were achieved", failure=Failure
 NO_RESULT = Verdict(False, reason="the command failed with exit status 3", failure=Failure.NO_RESULT)
 
 
-def stated(*steps: tuple[float, Verdict], by_client: bool = False, problem: str = "") -> Sequence[str]:
+def found(*steps: tuple[float, Verdict], by_client: bool = False, problem: str = "") -> SearchResult:
     results = [
         StepResult(
             Step(rate, 30.0, RAMP),
@@ -28,7 +30,11 @@ def stated(*steps: tuple[float, Verdict], by_client: bool = False, problem: str 
         for rate, verdict in steps
     ]
     objectives = (condition_of("client_p99_ms < 50"),)
-    return list(conclusions(SearchResult(objectives, results, problem, "casstat demo load")))
+    return SearchResult(objectives, results, problem, "casstat demo load")
+
+
+def stated(*steps: tuple[float, Verdict], by_client: bool = False, problem: str = "") -> Sequence[str]:
+    return list(conclusions(found(*steps, by_client=by_client, problem=problem)))
 
 
 OK = (400.0, Verdict(True))
@@ -105,3 +111,26 @@ def test_a_search_that_ended_early_states_the_range_that_it_reached() -> None:
 def test_the_line_of_a_step_has_its_verdict() -> None:
     result = StepResult(Step(591.0, 30.0, RAMP), "", {"client_p99_ms": 50.4}, UNSURE, note="not settled")
     assert step_line(1, result, "client_p99_ms").endswith("50.4  client_p99_ms is 50.4 (uncertain); not settled")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "by_client", "high"),
+    [
+        (MISSED, False, 591.0),
+        (UNSURE, False, None),
+        (MISSED, True, None),
+        (NOT_ACHIEVED, True, None),
+        (NO_RESULT, False, None),
+    ],
+)
+def test_only_a_limit_of_the_cluster_is_an_upper_end_of_the_capacity(
+    verdict: Verdict, by_client: bool, high: float | None
+) -> None:
+    content = json.loads(json_text(found(OK, (591.0, verdict), by_client=by_client), ["load"]))
+    assert (content["capacity"], content["capacity_low"]) == (400, 400)
+    assert (content["capacity_high"], content["failing_rate"]) == (high, 591)
+
+
+def test_a_limit_of_the_cluster_above_one_of_the_load_generator_is_an_upper_end() -> None:
+    steps = found(OK, (591.0, NO_RESULT), (620.0, MISSED))
+    assert (steps.bracket.failing, steps.bracket.high) == (591, 620)
