@@ -19,8 +19,8 @@ from exporters.line.view import logged
 
 # Only these columns are kept for each node, because a run may have hundreds of nodes.
 SHOWN = (
-    *("time", "interval_s", "nodes", "reads_per_s", "writes_per_s"),
-    *("read_p99_ms", "write_p99_ms", "read_max_ms", "write_max_ms"),
+    *("time", "interval_s", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms"),
+    *(f"{operation.word}_max_ms" for operation in OPERATIONS),
 )
 _SCOPES = {operation.word: operation.scope for operation in OPERATIONS}
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
@@ -29,7 +29,7 @@ MARKED = {"restart", "suspended"}
 
 @dataclass(frozen=True)
 class NodeRows:
-    """One node's data for plotting: rows keyed by interval index, marks, and the node's settings."""
+    """One node's data for plotting: rows without absent values, keyed by interval index, marks, and its settings."""
 
     rows: dict[int, Row]
     marks: tuple[Mark, ...]
@@ -39,7 +39,8 @@ class NodeRows:
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     """Return a node's rows, marks and settings."""
     rows: dict[int, Row] = {
-        index: {name: row[name] for name in SHOWN} for index, row in table_of(choice).node_rows(node)
+        index: {name: row[name] for name in SHOWN if row[name] is not None}
+        for index, row in table_of(choice).node_rows(node)
     }
     marks = tuple(
         _mark(node.node, event, interval.sample.tick.time_s)

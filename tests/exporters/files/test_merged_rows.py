@@ -2,12 +2,14 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.cassandra.requests import OPERATIONS, Operation
 from collector.cluster.grid import Grid
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, Merged
@@ -16,9 +18,11 @@ from collector.cluster.reference_merge import reference_merge
 from collector.cluster.sessions import sessions
 from exporters.files.merged_rows import Choice, table_of
 from exporters.files.tsv_csv import header_text, rows_text
+from exporters.gnuplot.data_files import slowest
 from exporters.gnuplot.merged_run import NodeRows, node_rows, run_of
 from exporters.gnuplot.plot_data import CLUSTER
 from exporters.line.formulas import Cell
+from tests.collector.cluster import recorded_nodes
 from tests.collector.cluster.generated_runs import BEGIN_S, GeneratedNode, record, record_three_nodes
 
 CHOICE = Choice()
@@ -73,7 +77,7 @@ def test_the_networks_of_containers_on_one_machine_are_added_up(tmp_path: Path) 
 def test_plots_have_gaps_marks_and_a_footer(folder: Path) -> None:
     plot_run = run_of(run(folder), CHOICE, "x", 10.0)
     assert plot_run.nodes == ["a", "b", "c"]
-    has_reads = [row is not None and row["reads_per_s"] is not None for row in plot_run.rows["c"]]
+    has_reads = [row is not None and row.get("reads_per_s") is not None for row in plot_run.rows["c"]]
     assert has_reads == [True, True, False, False, True, True]
     # The node's first rate after the interruption is averaged over the 15 s since its last reading.
     rates = [row["reads_per_s"] for row in plot_run.rows[CLUSTER] if row]
@@ -89,6 +93,21 @@ def test_plots_have_gaps_marks_and_a_footer(folder: Path) -> None:
         "90 samples, 0 lost",
         "clock error at most 2.0 ms",
     ]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.word)
+def test_the_slowest_operation_of_a_node_may_be_of_any_kind(tmp_path: Path, operation: Operation) -> None:
+    ticks = [
+        replace(
+            tick, scrapes=(replace(scrape, values={(name, operation.scope): n for (name, _), n in values.items()}),)
+        )
+        for tick in recorded_nodes.busy("n1", 12)
+        for scrape in tick.scrapes
+        for values in [scrape.values]
+    ]
+    recorded_nodes.record(tmp_path / "n1", ticks)
+    plot_run = run_of(run(tmp_path), CHOICE, "x")
+    assert slowest(plot_run, "n1") == slowest(plot_run, CLUSTER) != [None] * len(plot_run.times)
 
 
 CELLS = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
