@@ -80,7 +80,7 @@ class Guard:
         if scope["method"] in READS:
             kind = "read"
             reason = read_refusal(
-                scope["path"], peer, has_credentials=has_credentials, anonymous_reads=self._anonymous_reads
+                scope["path"], peer, headers, has_credentials=has_credentials, anonymous_reads=self._anonymous_reads
             )
         else:
             kind = "write"

@@ -27,20 +27,29 @@ def write_refusal(
         return "a write needs a Content-Type: application/json header (hint: use curl --json)"
     if requires_credentials:
         return "" if has_credentials else "a write needs credentials"
-    if not is_loopback(peer) or any(name in headers for name in _FORWARDED):
+    if not _is_on_this_machine(peer, headers):
         return "a write from another machine or a proxy needs credentials (hint: configure them in web_config_file)"
     if not known_host:
         return "the Host header does not name this agent (hint: use localhost or 127.0.0.1)"
     return ""
 
 
-def read_refusal(path: str, peer: str, *, has_credentials: bool, anonymous_reads: bool) -> str:
+def read_refusal(
+    path: str, peer: str, headers: Mapping[bytes, bytes], *, has_credentials: bool, anonymous_reads: bool
+) -> str:
     """Return the reason why a request may not read what is at a path; "" if it may.
 
     Anyone who can reach the agent may read its metrics and whether it is healthy; only programs on the same machine
     and clients with credentials may read samples, recordings and runs, unless `anonymous_reads` is set.
     """
-    if has_credentials or anonymous_reads or is_loopback(peer) or path in _PUBLIC or not path.startswith(_API):
+    if has_credentials or anonymous_reads or path in _PUBLIC or not path.startswith(_API):
+        return ""
+    if _is_on_this_machine(peer, headers):
         return ""
     hint = "configure passwords in web_config_file, or set allow_anonymous_reads"
-    return f"from another machine, only /metrics may be read without credentials (hint: {hint})"
+    return f"recordings, samples and runs need credentials if the client is another machine or a proxy (hint: {hint})"
+
+
+def _is_on_this_machine(peer: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a program on this machine sent a request, as far as its headers tell."""
+    return is_loopback(peer) and not any(name in headers for name in _FORWARDED)

@@ -294,6 +294,17 @@ def test_without_credentials_other_machines_may_read_only_metrics(path: str, met
     client.passwords.close()
 
 
+@pytest.mark.parametrize("header", ["forwarded", "x_forwarded_for", "via"])
+def test_clients_of_a_proxy_on_this_machine_are_not_programs_on_it(header: str) -> None:
+    of_proxy = {header: "203.0.113.9"}
+    client = GuardClient(WebConfig())
+    for path in DATA:
+        assert client(peer="127.0.0.1", path=path, **of_proxy)[0] == 403, path
+    assert client(peer="127.0.0.1", path="/metrics", **of_proxy)[0] == 200
+    assert client.log_lines[0].startswith("127.0.0.1: read refused: recordings, samples and runs need credentials")
+    assert GuardClient(WebConfig(), anonymous_reads=True)(peer="127.0.0.1", path=DATA[0], **of_proxy)[0] == 200
+
+
 def test_anonymous_reads_are_not_writes() -> None:
     client = GuardClient(WebConfig(), anonymous_reads=True)
     assert client("POST", path="/api/v1/runs", content_type="application/json", host="localhost")[0] == 403
