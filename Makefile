@@ -15,7 +15,7 @@ help:
 	@echo "make demo       run a Cassandra node under load and print casstat's rows for it"
 	@echo "make grafana    run Grafana with casstat's dashboards and a demo cluster (requires GRAFANA_HOME)"
 	@echo "make test       run all tests, including those on real servers"
-	@echo "make check      check lint, types and layers, and run unit tests (about three minutes)"
+	@echo "make check      check lint, types and layers, and run unit tests"
 	@echo "make soak       run an agent for an hour with one fault per minute"
 	@echo "make bench      measure CPU, memory and latency on real nodes (two hours)"
 	@echo "make acceptance-NAME   run a script in acceptance/"

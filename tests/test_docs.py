@@ -1,7 +1,6 @@
 """The documentation agrees with the code, and its commands work."""
 
 import importlib
-import os
 import re
 import shlex
 import shutil
@@ -37,6 +36,7 @@ from exporters.sinks.parts.registry import sink_urls
 from exporters.summary.phase_summary import PhaseSummary
 from exporters.summary.summary_text import summary_lines
 from tests.every import every
+from tests.exporters import golden
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("collector", "exporters", "dashboards", "cli")
@@ -279,7 +279,6 @@ def test_a_quoted_header_that_is_not_the_codes_would_be_found(line: str, outdate
 
 
 def test_every_agent_setting_is_on_its_page() -> None:
-    """With UPDATE_GOLDEN=1, the page is updated first."""
     path = ROOT / "docs" / "agent.md"
     before, _, rest = path.read_text().partition("<!-- settings -->\n")
     _, _, after = rest.partition("<!-- /settings -->\n")
@@ -287,9 +286,7 @@ def test_every_agent_setting_is_on_its_page() -> None:
     wanted = "\n".join(
         [before + "<!-- settings -->", "| setting | description |", "|---|---|", *rows, "<!-- /settings -->", after]
     )
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(wanted)
-    assert path.read_text() == wanted, "run UPDATE_GOLDEN=1 make check"
+    golden.check(path, wanted)
 
 
 def setting_row(name: str, option: click.Option) -> str:

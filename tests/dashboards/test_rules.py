@@ -1,7 +1,6 @@
 """The rules: their metrics, thresholds, labels and runbooks, and the page docs/rules.md."""
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.dashboards.absence_checks import ABSENCE
 from tests.dashboards.alert_cases import CASES
 from tests.dashboards.rule_checks import checks_of, min_ratio
 from tests.every import every
+from tests.exporters import golden
 from tests.exporters.prometheus.complete_page import complete_page
 from tests.exporters.prometheus.parsed import parsed
 
@@ -319,9 +319,7 @@ def test_the_page_lists_every_alert() -> None:
     before, _, rest = PAGE.read_text().partition("<!-- alerts -->\n")
     _, _, after = rest.partition("<!-- /alerts -->\n")
     expected = "\n".join([before + "<!-- alerts -->", *_table(), "<!-- /alerts -->", after])
-    if os.environ.get("UPDATE_GOLDEN"):
-        PAGE.write_text(expected)
-    assert PAGE.read_text() == expected, "run UPDATE_GOLDEN=1 make check"
+    golden.check(PAGE, expected)
 
 
 def _table() -> list[str]:

@@ -11,13 +11,14 @@ from collector.runs.run import Run
 from collector.runs.run_file import content_of
 from collector.runs.run_schema import run_schema, schema_text
 from tests.collector.runs.generated_runs import RUN, RUNS
+from tests.exporters import golden
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "run.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(run_schema())
 
 
 def test_the_documented_schema_is_current() -> None:
-    assert DOCUMENTED.read_text() == schema_text(run_schema())
+    golden.check(DOCUMENTED, schema_text(run_schema()))
 
 
 @given(RUNS)

@@ -14,6 +14,7 @@ from collector.redaction.secret_names import is_secret_name
 from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.run_schema import schema_text, sweep_schema
 from collector.runs.sweep_file import FILE, SweepFileError, read_sweep, sweep_content, sweep_of, write_sweep
+from tests.exporters import golden
 
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "sweep.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(sweep_schema())
@@ -52,7 +53,7 @@ SWEEP = Sweep("s", 0.0, "1", (SweptParameter("a", ("1",)),), SweepSettings(("tru
 
 
 def test_the_documented_schema_is_current() -> None:
-    assert DOCUMENTED.read_text() == schema_text(sweep_schema())
+    golden.check(DOCUMENTED, schema_text(sweep_schema()))
 
 
 @given(SWEEPS)
