@@ -79,7 +79,8 @@ def _program() -> str:
     if program is None:
         raise DemoError(
             "prometheus: not found in PATH"
-            " (hint: run 'apt-get install prometheus', or download it from https://prometheus.io/download)"
+            " (hint: run 'apt-get install prometheus' and 'systemctl disable --now prometheus', because its service"
+            f" uses port {PORT}, or download it from https://prometheus.io/download)"
         )
     return program
 
