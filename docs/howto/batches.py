@@ -22,7 +22,7 @@ def generate(folder: Path, nodes: Sequence[Node]) -> None:
     page.heading("Sweep")
     page.text(
         "The first 10 of 30 seconds are cut off as warm-up. `--items-per-op batch` states that an operation writes as"
-        " many rows as the parameter `batch` says, so the results have rows per second (`items/s`):"
+        " many rows as the value of the parameter `batch`, so the results have rows per second (`items/s`):"
     )
     load = f"latte run {WORKLOAD} {NODES[0]} -f batch -p {{concurrency}} -P batch={{batch}} -d 30s --quiet"
     page.run(
