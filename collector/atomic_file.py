@@ -3,6 +3,14 @@
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from collector.printable import indented_json
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write content to a file as indented JSON. Raises OSError; the previous file then remains unchanged."""
+    replace_file(path, indented_json(content).encode())
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -5,9 +5,11 @@ control the terminal (escape sequences such as OSC 52, which sets the clipboard)
 (bidirectional overrides).
 """
 
+import json
 import re
 from datetime import datetime
 from itertools import takewhile
+from typing import Any
 
 MAX_LINE_CHARS = 200
 # In compact JSON, characters other than printable ASCII occur only in strings, where they may be escaped.
@@ -71,6 +73,12 @@ def local_time(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 def printable_json(text: str) -> str:
     """Return JSON text with each character that is not printable escaped."""
     return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
+
+
+def indented_json(content: Any) -> str:
+    """Return content as indented JSON with each character that is not printable escaped. Raises ValueError for NaN."""
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    return "".join(printable_json(line) + "\n" for line in text.split("\n"))
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from collector.atomic_file import replace_file
-from collector.printable import printable_json
+from collector.atomic_file import write_json
 from collector.runs.run_file import is_finite
+from collector.whole_file import read_whole
 from exporters.line.formulas import Cell
 from exporters.summary.phase_coverage import coverage_of_content
 from exporters.summary.phase_summary import Peak, PhaseSummary
@@ -19,16 +19,13 @@ MAX_SUMMARY_BYTES = 16 << 20
 
 def write_summaries(folder: Path, summaries: Sequence[PhaseSummary]) -> None:
     """Write the summaries of a run's phases to its directory. Raises OSError."""
-    text = json.dumps([asdict(summary) for summary in summaries], indent=1, allow_nan=False)
-    lines = (printable_json(line) + "\n" for line in text.split("\n"))
-    replace_file(folder / SUMMARY_FILE, "".join(lines).encode())
+    write_json(folder / SUMMARY_FILE, [asdict(summary) for summary in summaries])
 
 
 def read_summaries(folder: Path) -> list[PhaseSummary]:
     """Return the summaries of a run's phases; none if they are missing or malformed."""
     try:
-        with (folder / SUMMARY_FILE).open("rb") as file:
-            content = json.loads(file.read(MAX_SUMMARY_BYTES))
+        content = json.loads(read_whole(folder / SUMMARY_FILE, MAX_SUMMARY_BYTES))
         return [
             PhaseSummary(
                 str(phase["name"]),

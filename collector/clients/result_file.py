@@ -15,9 +15,9 @@ from collector.atomic_file import replace_file
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.field_values import MAX_TIME_S
-from collector.clients.parsing.whole_file import TooLargeError, read_whole
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line
+from collector.whole_file import UnsuitableFileError, read_whole
 
 FOLDER = "clients"
 SCHEMA_VERSION = 1
@@ -80,7 +80,7 @@ def read_result(path: Path) -> ClientResult:
     """Return the result in a file. Raises ResultFileError and OSError."""
     try:
         content = json.loads(read_whole(path, MAX_BYTES))
-    except TooLargeError as error:
+    except UnsuitableFileError as error:
         raise ResultFileError(str(error)) from None
     except (ValueError, RecursionError):
         raise ResultFileError("not JSON") from None

@@ -125,10 +125,6 @@ class Redactor:
         """Return the words of a command line with all secrets replaced."""
         return self._words(words)
 
-    def mentions_secret(self, text: str) -> bool:
-        """Return whether a text contains a secret."""
-        return self.text(text) != text
-
     def _words(self, words: Sequence[str], raw: Sequence[str] = ()) -> tuple[str, ...]:
         changed = list(words)
         for index, spans in self._pattern_spans(words).items():
@@ -321,15 +317,3 @@ class RedactedStream:
         """Return where a very long line can be divided: before a space or, if there is none, near its end."""
         limit = len(pending) - _LOOK_BACK_BYTES
         return max(pending.rfind(b" ", 0, limit), 0) or limit
-
-
-def redactor_of(
-    commands: Iterable[Sequence[str]] = (),
-    patterns: Iterable[re.Pattern[str]] = (),
-    environ: Mapping[str, str] | None = None,
-) -> Redactor:
-    """Return a redactor that knows the secrets in command lines, and in environment variables."""
-    redactor = Redactor(tuple(patterns)).knowing_environment(environ or {})
-    for words in commands:
-        redactor = redactor.knowing_command(words)
-    return redactor

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from sys import float_info
 from typing import Any, TypeGuard
 
-from collector.atomic_file import replace_file
-from collector.printable import one_line, printable_json
+from collector.atomic_file import write_json
+from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.clock_offset import MAX_OFFSET_S
 from collector.runs.redacted_run import redacted_run
@@ -29,6 +29,7 @@ from collector.runs.run import (
     RunNode,
     RunPhase,
 )
+from collector.whole_file import UnsuitableFileError, read_whole
 
 FILE = "run.json"
 SCHEMA_VERSION = 1
@@ -47,9 +48,7 @@ def content_of(run: Run) -> dict[str, Any]:
 
 def write_run(folder: Path, run: Run) -> None:
     """Write the run's file to its directory. Raises OSError; the previous file then remains unchanged."""
-    text = json.dumps(content_of(run), indent=1, ensure_ascii=False, allow_nan=False)
-    lines = (printable_json(line) + "\n" for line in text.split("\n"))
-    replace_file(folder / FILE, "".join(lines).encode())
+    write_json(folder / FILE, content_of(run))
 
 
 def is_finite(value: Any) -> TypeGuard[float]:
@@ -67,15 +66,10 @@ def is_run(folder: Path) -> bool:
 
 def read_run(folder: Path) -> Run:
     """Return the run in a directory. Raises RunFileError, and OSError if the file cannot be read."""
-    if (folder / FILE).is_fifo():
-        # Opening it would wait for a writer.
-        raise RunFileError("a named pipe")
-    with (folder / FILE).open("rb") as file:
-        raw = file.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise RunFileError(f"larger than {MAX_BYTES >> 20} MiB")
     try:
-        content = json.loads(raw)
+        content = json.loads(read_whole(folder / FILE, MAX_BYTES))
+    except UnsuitableFileError as error:
+        raise RunFileError(str(error)) from None
     except (ValueError, RecursionError):
         raise RunFileError("not JSON") from None
     return run_of(content)
@@ -93,22 +87,22 @@ def run_of(content: Any) -> Run:
         raise RunFileError(f"schema version {version} is not supported (hint: update casstat)")
     try:
         run = Run(
-            _text(content["name"]),
-            _number(content["begin_s"]),
+            text_of(content["name"]),
+            number_of(content["begin_s"]),
             _optional_number(content, "end_s"),
-            _text(content["casstat"]),
-            {_text(key): _text(value) for key, value in content.get("tags", {}).items()},
+            text_of(content["casstat"]),
+            {text_of(key): text_of(value) for key, value in content.get("tags", {}).items()},
             tuple(map(_node, content["nodes"])),
             None if content.get("command") is None else _command(content["command"]),
             tuple(map(_phase, content.get("phases", ()))),
-            tuple(RunMark(_number(mark["time_s"]), _text(mark["text"])) for mark in content.get("marks", ())),
-            tuple(map(_text, content.get("other_runs", ()))),
-            _number(content.get("warm_up_s", 0.0)),
+            tuple(RunMark(number_of(mark["time_s"]), text_of(mark["text"])) for mark in content.get("marks", ())),
+            tuple(map(text_of, content.get("other_runs", ()))),
+            number_of(content.get("warm_up_s", 0.0)),
             tuple(map(_client_host, content.get("client_hosts", ()))),
             tuple(map(_condition, content.get("conditions", ()))),
             tuple(map(_cluster, content.get("clusters", ()))),
-            tuple(ClockStep(_number(s["time_s"]), _number(s["step_s"])) for s in content.get("clock_steps", ())),
-            None if content.get("options") is None else tuple(map(_text, content["options"])),
+            tuple(ClockStep(number_of(s["time_s"]), number_of(s["step_s"])) for s in content.get("clock_steps", ())),
+            None if content.get("options") is None else tuple(map(text_of, content["options"])),
         )
         return redacted_run(run, Redactor())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -117,18 +111,18 @@ def run_of(content: Any) -> Run:
 
 def _node(content: Mapping[str, Any]) -> RunNode:
     return RunNode(
-        _text(content["name"]),
-        _text(content["address"]),
+        text_of(content["name"]),
+        text_of(content["address"]),
         _folder(content.get("folder", "")),
-        int(_number(content.get("ticks", 0))),
+        int(number_of(content.get("ticks", 0))),
         _optional_number(content, "begin_s"),
         _optional_number(content, "end_s"),
         _optional_number(content, "interval_s"),
-        _text(content.get("casstat", "")),
+        text_of(content.get("casstat", "")),
         tuple(map(_clock, content.get("clocks", ()))),
-        _text(content.get("problem", "")),
+        text_of(content.get("problem", "")),
         _folder(content.get("journal", "")),
-        _text(content.get("spool", "")),
+        text_of(content.get("spool", "")),
     )
 
 
@@ -139,30 +133,30 @@ def _client_host(content: Mapping[str, Any]) -> ClientHost:
 
 
 def _command(content: Mapping[str, Any]) -> RunCommand:
-    words = tuple(map(_text, content["words"]))
+    words = tuple(map(text_of, content["words"]))
     code = _optional_number(content, "exit_code")
-    begin_s, end_s = _number(content["begin_s"]), _optional_number(content, "end_s")
+    begin_s, end_s = number_of(content["begin_s"]), _optional_number(content, "end_s")
     duration_s, is_ended = _optional_number(content, "duration_s"), _truth(content.get("ended_by_duration", False))
     return RunCommand(words, begin_s, end_s, None if code is None else int(code), duration_s, is_ended)
 
 
 def _phase(content: Mapping[str, Any]) -> RunPhase:
     measured = _truth(content.get("measured", True))
-    return RunPhase(_text(content["name"]), _number(content["begin_s"]), _number(content["end_s"]), measured)
+    return RunPhase(text_of(content["name"]), number_of(content["begin_s"]), number_of(content["end_s"]), measured)
 
 
 def _condition(content: Mapping[str, Any]) -> RunCondition:
     met = None if content.get("met") is None else _truth(content["met"])
-    return RunCondition(_text(content["text"]), met, tuple(map(_text, content.get("reasons", ()))))
+    return RunCondition(text_of(content["text"]), met, tuple(map(text_of, content.get("reasons", ()))))
 
 
 def _cluster(content: Mapping[str, Any]) -> RunCluster:
-    nodes, unrecorded = (tuple(map(_text, content[name])) for name in ("nodes", "unrecorded"))
-    return RunCluster(_text(content["name"]), nodes, unrecorded)
+    nodes, unrecorded = (tuple(map(text_of, content[name])) for name in ("nodes", "unrecorded"))
+    return RunCluster(text_of(content["name"]), nodes, unrecorded)
 
 
 def _clock(content: Mapping[str, Any]) -> NodeClock:
-    clock = NodeClock(_number(content["at_s"]), _number(content["offset_s"]), _number(content["error_s"]))
+    clock = NodeClock(number_of(content["at_s"]), number_of(content["offset_s"]), number_of(content["error_s"]))
     if abs(clock.offset_s) > MAX_OFFSET_S:
         raise ValueError(f"clock offset {clock.offset_s:g} s is out of range")
     return clock
@@ -170,13 +164,13 @@ def _clock(content: Mapping[str, Any]) -> NodeClock:
 
 def _folder(value: Any) -> str:
     """Return `value` if it is empty or a path inside the run's directory. Raises TypeError or ValueError otherwise."""
-    path = PurePosixPath(_text(value))
+    path = PurePosixPath(text_of(value))
     if value and (not path.parts or path.is_absolute() or ".." in path.parts or not value.isprintable()):
         raise ValueError(f"'{value[:40]}' is not a path inside the run's directory")
     return str(value)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{str(value)[:40]} is not a string")
     return value
@@ -189,10 +183,10 @@ def _truth(value: Any) -> bool:
 
 
 def _optional_number(content: Mapping[str, Any], key: str) -> float | None:
-    return None if content.get(key) is None else _number(content[key])
+    return None if content.get(key) is None else number_of(content[key])
 
 
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
     if not is_finite(value):
         raise TypeError(f"{str(value)[:40]} is not a number")
     return float(value)

@@ -10,12 +10,13 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from collector.atomic_file import replace_file
-from collector.printable import one_line, printable_json
+from collector.atomic_file import write_json
+from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import GIVEN, RANDOM, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.redacted_sweep import redacted_sweep
-from collector.runs.run_file import is_finite
+from collector.runs.run_file import number_of, text_of
+from collector.whole_file import UnsuitableFileError, read_whole
 
 FILE = "sweep.json"
 SCHEMA_VERSION = 1
@@ -34,18 +35,15 @@ def sweep_content(sweep: Sweep) -> dict[str, Any]:
 
 def write_sweep(folder: Path, sweep: Sweep) -> None:
     """Write the sweep's file to its directory. Raises OSError; the previous file then remains unchanged."""
-    text = json.dumps(sweep_content(sweep), indent=1, ensure_ascii=False, allow_nan=False)
-    replace_file(folder / FILE, "".join(printable_json(line) + "\n" for line in text.split("\n")).encode())
+    write_json(folder / FILE, sweep_content(sweep))
 
 
 def read_sweep(folder: Path) -> Sweep:
     """Return the sweep in a directory. Raises SweepFileError, and OSError if the file cannot be read."""
-    with (folder / FILE).open("rb") as file:
-        raw = file.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise SweepFileError(f"larger than {MAX_BYTES >> 20} MiB")
     try:
-        content = json.loads(raw)
+        content = json.loads(read_whole(folder / FILE, MAX_BYTES))
+    except UnsuitableFileError as error:
+        raise SweepFileError(str(error)) from None
     except (ValueError, RecursionError):
         raise SweepFileError("not JSON") from None
     return sweep_of(content)
@@ -60,16 +58,16 @@ def sweep_of(content: Any) -> Sweep:
         raise SweepFileError(f"schema version {version} is not supported (hint: update casstat)")
     try:
         sweep = Sweep(
-            _text(content["name"]),
-            _number(content["begin_s"]),
-            _text(content["casstat"]),
+            text_of(content["name"]),
+            number_of(content["begin_s"]),
+            text_of(content["casstat"]),
             tuple(map(_parameter, _sequence(content["parameters"]))),
             settings_of_content(content["settings"]),
             _order(content["order"]),
             _count(content["order_seed"], 0),
             _count(content.get("repeats", 1), 1),
-            _number(content.get("pause_s", 0.0)),
-            _text(content.get("items_per_op", "")),
+            number_of(content.get("pause_s", 0.0)),
+            text_of(content.get("items_per_op", "")),
             tuple(map(_run, _sequence(content.get("runs", ())))),
         )
         return redacted_sweep(sweep, Redactor())
@@ -78,10 +76,10 @@ def sweep_of(content: Any) -> Sweep:
 
 
 def _parameter(content: Mapping[str, Any]) -> SweptParameter:
-    values = tuple(map(_text, _sequence(content["values"])))
+    values = tuple(map(text_of, _sequence(content["values"])))
     if not values or len(set(values)) < len(values):
         raise ValueError("a parameter has no values, or the same value twice")
-    return SweptParameter(_text(content["name"]), values)
+    return SweptParameter(text_of(content["name"]), values)
 
 
 def settings_of_content(content: Mapping[str, Any]) -> SweepSettings:
@@ -89,26 +87,26 @@ def settings_of_content(content: Mapping[str, Any]) -> SweepSettings:
 
     Raises KeyError, TypeError and ValueError.
     """
-    texts = {name: tuple(map(_text, _sequence(content.get(name, ())))) for name in _TEXT_LISTS}
+    texts = {name: tuple(map(text_of, _sequence(content.get(name, ())))) for name in _TEXT_LISTS}
     if not texts["command"]:
         raise ValueError("the command has no words")
     duration_s = content.get("duration_s")
     return SweepSettings(
         **texts,
-        duration_s=None if duration_s is None else _number(duration_s),
-        warm_up_s=_number(content.get("warm_up_s", 0.0)),
-        cool_down_s=_number(content.get("cool_down_s", 0.0)),
-        mark_regex=_text(content.get("mark_regex", "")),
+        duration_s=None if duration_s is None else number_of(duration_s),
+        warm_up_s=number_of(content.get("warm_up_s", 0.0)),
+        cool_down_s=number_of(content.get("cool_down_s", 0.0)),
+        mark_regex=text_of(content.get("mark_regex", "")),
     )
 
 
 def _run(content: Mapping[str, Any]) -> SweepRun:
-    folder = _text(content["folder"])
+    folder = text_of(content["folder"])
     path = PurePosixPath(folder)
     if not path.parts or path.is_absolute() or ".." in path.parts or not folder.isprintable():
         raise ValueError(f"'{one_line(folder[:40])}' is not a path inside the sweep's directory")
-    problem = _text(content.get("problem", ""))
-    return SweepRun(folder, _number(content["begin_s"]), _number(content["end_s"]), problem)
+    problem = text_of(content.get("problem", ""))
+    return SweepRun(folder, number_of(content["begin_s"]), number_of(content["end_s"]), problem)
 
 
 def _order(value: Any) -> str:
@@ -123,19 +121,7 @@ def _sequence(value: Any) -> Sequence[Any]:
     return value
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{one_line(str(value)[:40])} is not a string")
-    return value
-
-
 def _count(value: Any, least: int) -> int:
     if type(value) is not int or value < least:
         raise TypeError(f"{one_line(str(value)[:40])} is not a count")
     return value
-
-
-def _number(value: Any) -> float:
-    if not is_finite(value):
-        raise TypeError(f"{one_line(str(value)[:40])} is not a number")
-    return float(value)

@@ -2,11 +2,10 @@
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from shlex import join
 
-from collector.printable import printable, printable_json
+from collector.printable import indented_json, printable
 from exporters.capacity.capacity_text import conclusions
 from exporters.capacity.number_text import rate_text
 from exporters.capacity.step_result import SearchResult, StepResult
@@ -52,8 +51,7 @@ def json_text(result: SearchResult, command: Sequence[str]) -> str:
         "conclusions": list(conclusions(result)),
         "steps": rows_of(result),
     }
-    lines = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).split("\n")
-    return "".join(printable_json(line) + "\n" for line in lines)
+    return indented_json(content)
 
 
 def csv_text(result: SearchResult) -> str:

@@ -2,10 +2,9 @@
 
 import csv
 import io
-import json
 from typing import Any
 
-from collector.printable import printable_json
+from collector.printable import indented_json
 from exporters.line.cells import rounded
 from exporters.line.formulas import Cell
 from exporters.sweep.sweep_rows import SweepRow, SweepTable
@@ -93,8 +92,7 @@ def json_text(table: SweepTable) -> str:
         **({"items_per_op": table.items_per_op} if table.items_per_op else {}),
         "rows": [{"parameters": dict(row.parameters), **cells_of(table, row)} for row in table.rows],
     }
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    return "".join(printable_json(line) + "\n" for line in text.split("\n"))
+    return indented_json(content)
 
 
 def _csv_cell(cell: Cell | bool) -> str:

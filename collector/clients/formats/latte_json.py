@@ -15,8 +15,8 @@ from collector.clients.client_result import ClientInterval, ClientResult, Operat
 from collector.clients.parsing.field_values import rfc3339_s
 from collector.clients.parsing.hdr_histogram import HdrError, decoded
 from collector.clients.parsing.labels import MAX_LABELS, label_of
-from collector.clients.parsing.whole_file import TooLargeError, read_whole
 from collector.printable import count_text, one_line
+from collector.whole_file import UnsuitableFileError, read_whole
 
 NAME = "latte"
 MAX_BYTES = 1 << 30
@@ -31,7 +31,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     try:
         content = json.loads(read_whole(path, MAX_BYTES))
         return _result(content["result"], path.name)
-    except TooLargeError as error:
+    except UnsuitableFileError as error:
         raise ClientFormatError(str(error)) from None
     except HdrError as error:
         raise ClientFormatError(f"malformed histogram: {error}") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from collector.clients.client_format import ClientFormatError
-from collector.clients.parsing.whole_file import TooLargeError, read_whole
+from collector.whole_file import UnsuitableFileError, read_whole
 
 MAX_BYTES = 64 << 20
 # Without a limit, a file of many brackets would take quadratic time.
@@ -20,7 +20,7 @@ def json_objects(path: Path) -> list[Mapping[str, Any]]:
     """Return the objects in a file; each begins at the beginning of a line. Raises ClientFormatError and OSError."""
     try:
         text = read_whole(path, MAX_BYTES).decode(errors="replace").removeprefix("\ufeff")
-    except TooLargeError as error:
+    except UnsuitableFileError as error:
         raise ClientFormatError(str(error)) from None
     decoder = json.JSONDecoder(parse_constant=_refuse)
     objects: list[Mapping[str, Any]] = []

@@ -1,5 +1,6 @@
 """The summary of a phase covers exactly the ticks inside the phase."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.runs.run_summary import RunSummary, summary_of
+from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.catalogue import CATALOGUE
 from collector.model.snapshot import Snapshot
 from collector.runs.run import Run, RunNode, RunPhase
@@ -142,6 +144,11 @@ def test_an_error_other_than_missing_data_is_reported(tmp_path: Path) -> None:
     write_run(tmp_path, run)
     with pytest.raises(CasstatError, match="no recordings found"):
         summary_of(tmp_path, run)
+
+
+def test_a_named_pipe_is_no_summary(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / SUMMARY_FILE)
+    assert read_summaries(tmp_path) == []
 
 
 def test_a_run_of_many_machines_has_a_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Sweeps survive their file, which is valid according to the documented JSON Schema; other content is refused."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,12 @@ def test_a_sweep_is_read_from_its_directory(tmp_path: Path) -> None:
     assert read_sweep(tmp_path) == SWEEP
     (tmp_path / FILE).write_text("[" * 100_000)
     with pytest.raises(SweepFileError, match="not JSON"):
+        read_sweep(tmp_path)
+
+
+def test_a_named_pipe_is_no_sweep(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(SweepFileError, match="a named pipe"):
         read_sweep(tmp_path)
 
 
