@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.errors import CasstatError
 from cli.runs.common_settings import differences
+from cli.runs.redacted_files import STATE_FILE
 from cli.runs.run_folder import RUNS_SUBFOLDER
 from collector.atomic_file import replace_file
 from collector.printable import one_line
@@ -14,7 +15,6 @@ from collector.runs.parameter_sweep import SweepSettings
 from collector.runs.sweep_file import settings_of_content
 from exporters.capacity.search import SearchPlan, Step
 
-STATE_FILE = "capacity.json"
 SCHEMA_VERSION = 2
 
 

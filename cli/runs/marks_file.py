@@ -63,19 +63,17 @@ class MarksReader:
         self._position += len(data) - len(rest)
         if not complete:
             return []
-        lines = map(self._redactor.data, complete.split(b"\n"))
-        marks = [mark for line in lines if (mark := _mark_in(line)) is not None]
+        marks = [mark for line in complete.split(b"\n") if (mark := self._mark_in(line)) is not None]
         marks = marks[: MAX_MARKS - len(self.marks)]
         self.marks += marks
         return marks
 
-
-def _mark_in(line: bytes) -> RunMark | None:
-    if len(line) > MAX_LINE_BYTES:
-        return None
-    try:
-        content = json.loads(line)
-        time_s, text = content["time_s"], mark_text(content["text"])
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return None
-    return RunMark(float(time_s), text) if is_finite(time_s) and text else None
+    def _mark_in(self, line: bytes) -> RunMark | None:
+        if len(line) > MAX_LINE_BYTES:
+            return None
+        try:
+            content = json.loads(line)
+            time_s, text = content["time_s"], mark_text(self._redactor.text(content["text"]))
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return None
+        return RunMark(float(time_s), text) if is_finite(time_s) and text else None

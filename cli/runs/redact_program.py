@@ -3,34 +3,39 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from re import Pattern
 from typing import Any
 
-from cli.capacity.capacity_folder import STATE_FILE
 from cli.errors import CasstatError, note
 from cli.runs import run_folder
 from cli.runs.file_lock import try_lock
-from cli.runs.redacted_files import JOURNAL_FOLDERS, NotTextError, redact_file, text_files
+from cli.runs.redacted_files import (
+    JOURNAL_FOLDERS,
+    STATE_FILE,
+    NotTextError,
+    is_document,
+    redact_document,
+    redact_file,
+    text_files,
+)
 from cli.runs.run_folder import RUNS_SUBFOLDER
 from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
 from cli.safe_echo import echo
 from cli.sweep.sweep_settings import run_folder_name
-from collector.atomic_file import replace_file
+from collector.atomic_file import write_json
 from collector.clients import result_file
 from collector.clients.redacted_result import redacted_result
 from collector.clients.result_file import ResultFileError, read_result, write_result
-from collector.printable import count_text, one_line, printable_json
+from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
-from collector.redaction.secret_forms import REDACTED
 from collector.runs.parameter_sweep import Sweep, SweptParameter
-from collector.runs.redacted_run import redacted_run
-from collector.runs.redacted_sweep import knowing_parameters, redacted_settings, redacted_sweep
+from collector.runs.redacted_sweep import knowing_parameters, redacted_sweep
 from collector.runs.run_file import FILE as RUN_FILE
-from collector.runs.run_file import RunFileError, content_of, is_run, run_of
+from collector.runs.run_file import is_run
 from collector.runs.sweep_file import FILE as SWEEP_FILE
-from collector.runs.sweep_file import SweepFileError, settings_of_content, sweep_content, sweep_of
+from collector.runs.sweep_file import SweepFileError, sweep_of
 from exporters.gnuplot.gnuplot_process import KINDS, GnuplotError, draw
 
 METADATA_FILES = (RUN_FILE, SWEEP_FILE, STATE_FILE)
@@ -68,8 +73,6 @@ class _Redaction:
     def __init__(self, folder: Path, patterns: Sequence[Pattern[str]]) -> None:
         self._folder = folder
         self._total = self._left = 0
-        # The files whose texts have been redacted one by one, rather than as a whole.
-        self._structured: set[Path] = set()
         self._redactor = Redactor(tuple(patterns))
         self._metadata = {
             path: content
@@ -81,19 +84,17 @@ class _Redaction:
 
     def run(self) -> int:
         """Return how many files still contain a secret. Raises OSError."""
-        for path, content in self._metadata.items():
-            self._replace_metadata(path, content)
         if (sweep := self._metadata.get(self._folder / SWEEP_FILE)) is not None:
             self._rename_runs(sweep)
         scripts: list[Path] = []
         runs = _runs(self._folder)
-        for part in (self._folder, *runs):
+        # What contains the command lines, from which secrets are known, comes last: the work can be interrupted.
+        for part in (*runs, self._folder):
             omitted = (RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER) if part == self._folder and runs else ()
             self._replace_results(part)
-            for path in list(text_files(part, (*JOURNAL_FOLDERS, *omitted))):
-                if path in self._structured:
-                    continue
-                if self._replace_in(path) and path.suffix == ".gp":
+            files = text_files(part, (*JOURNAL_FOLDERS, *omitted))
+            for path in sorted(files, key=lambda path: path in self._metadata):
+                if self._replace_in(path, part) and path.suffix == ".gp":
                     scripts.append(path)
             self._rename_files(part, (*JOURNAL_FOLDERS, *omitted))
         self._draw(scripts)
@@ -108,22 +109,8 @@ class _Redaction:
         name = self._redactor.text(str(path.relative_to(self._folder)))
         echo(f"{one_line(name)}: {count_text(number, 'secret')} replaced")
 
-    def _replace_metadata(self, path: Path, content: Mapping[str, Any]) -> None:
-        before = json.dumps(content, ensure_ascii=False)
-        new = _redacted_content(path.name, content, self._redactor)
-        if new is None:
-            # A file of another version is redacted as text.
-            return
-        self._structured.add(path)
-        after = json.dumps({**content, **json.loads(json.dumps(new))}, ensure_ascii=False)
-        if after != before:
-            text = json.dumps(json.loads(after), indent=1, ensure_ascii=False)
-            replace_file(path, "".join(printable_json(line) + "\n" for line in text.split("\n")).encode())
-            self._count(path, max(after.count(REDACTED) - before.count(REDACTED), 1))
-
     def _rename_runs(self, content: Mapping[str, Any]) -> None:
         """Rename the runs of a sweep whose directories contain values of secret parameters. Raises OSError."""
-        file = self._folder / SWEEP_FILE
         try:
             sweep = redacted_sweep(sweep_of(content), self._redactor)
             raw = _raw_parameters(content)
@@ -133,11 +120,10 @@ class _Redaction:
         moved = {old: new for old, new in names.items() if old != new and (self._folder / old).is_dir()}
         for old, new in moved.items():
             (self._folder / old).rename(self._folder / new)
-            self._structured |= {self._folder / new / name for name in METADATA_FILES}
+        runs = [{**run, "folder": names.get(run["folder"], run["folder"])} for run in content.get("runs", ())]
+        if runs != content.get("runs", []):
+            write_json(self._folder / SWEEP_FILE, {**content, "runs": runs})
         if moved:
-            runs = tuple(replace(run, folder=names.get(run.folder, run.folder)) for run in sweep.runs)
-            text = json.dumps(sweep_content(replace(sweep, runs=runs)), indent=1, ensure_ascii=False)
-            replace_file(file, "".join(printable_json(line) + "\n" for line in text.split("\n")).encode())
             echo(f"{RUNS_SUBFOLDER}: {count_text(len(moved), 'directory', 'directories')} renamed")
 
     def _replace_results(self, run: Path) -> None:
@@ -152,17 +138,25 @@ class _Redaction:
                 write_result(path, redacted)
                 self._count(path, 1)
 
-    def _replace_in(self, path: Path) -> bool:
-        """Replace the secrets in a file; return whether there were any. Raises OSError."""
+    def _replace_in(self, path: Path, part: Path) -> bool:
+        """Replace the secrets in a file of a run's directory `part`; return whether there were any. Raises OSError."""
+        number = 0
         try:
-            number = redact_file(path, self._redactor)
+            if is_document(path, part):
+                number, remains = redact_document(path, self._redactor)
+                if remains:
+                    self._note_left(path, "a secret is part of an address or of a directory's name, and remains")
+            else:
+                number = redact_file(path, self._redactor)
         except NotTextError as error:
-            note(one_line(f"{self._redactor.text(str(path))}: {error}"))
-            self._left += 1
-            return False
+            self._note_left(path, error)
         if number:
             self._count(path, number)
         return bool(number)
+
+    def _note_left(self, path: Path, problem: object) -> None:
+        note(one_line(f"{self._redactor.text(str(path))}: {problem}"))
+        self._left += 1
 
     def _rename_files(self, part: Path, omitted: tuple[str, ...]) -> None:
         for path in list(text_files(part, omitted)):
@@ -221,21 +215,6 @@ def _raw_parameters(content: Mapping[str, Any]) -> tuple[SweptParameter, ...]:
     return tuple(
         SweptParameter(str(parameter["name"]), tuple(map(str, parameter["values"]))) for parameter in parameters
     )
-
-
-def _redacted_content(name: str, content: Mapping[str, Any], redactor: Redactor) -> Mapping[str, Any] | None:
-    """Return the fields of a file with metadata without secrets; None if the file is of another version."""
-    try:
-        if name == RUN_FILE:
-            return content_of(redacted_run(run_of(content), redactor))
-        if name == SWEEP_FILE:
-            return sweep_content(redacted_sweep(sweep_of(content), redactor))
-        if "command" in content:
-            # Searches of earlier versions have no settings.
-            return {"command": redactor.words(list(map(str, content["command"])))}
-        return {"settings": asdict(redacted_settings(settings_of_content(content["settings"]), redactor))}
-    except (RunFileError, SweepFileError, KeyError, TypeError):
-        return None
 
 
 def _renamed_runs(new: Sweep, old: Sweep) -> Iterator[tuple[str, str]]:

@@ -1,18 +1,27 @@
-"""Replaces secrets in the files of a run's directory: text, also if it is compressed with gzip."""
+"""Replaces secrets in the files of a run's directory: casstat's own, and text, also if it is compressed with gzip."""
 
 import gzip
+import json
 import os
 import shutil
 import stat
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from cli.runs.command.command_log import LOG_FILE
+from cli.runs.marks_file import FILE as MARKS_FILE
+from cli.runs.summary_file import SUMMARY_FILE
+from collector.printable import indented_json, printable_json
+from collector.redaction.redacted_json import redacted_json
 from collector.redaction.redactor import RedactedStream, Redactor
+from collector.redaction.secret_forms import REDACTED
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER
 from collector.runs.run_file import FILE as RUN_FILE
+from collector.runs.sweep_file import FILE as SWEEP_FILE
+from collector.whole_file import UnsuitableFileError, read_whole
 
 CHUNK_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
@@ -22,8 +31,20 @@ JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
 """The directories with recordings, which contain neither command lines nor output."""
 
 
+STATE_FILE = "capacity.json"
+"""The file of a search."""
+DOCUMENTS = (RUN_FILE, SWEEP_FILE, STATE_FILE, SUMMARY_FILE, MARKS_FILE)
+"""casstat's own files, in which each text is redacted by itself, so that they remain JSON."""
+MAX_DOCUMENT_BYTES = 64 << 20
+
+
 class NotTextError(Exception):
-    """A file is not text, but contains a secret; the message is one line without the path."""
+    """A secret in a file cannot be replaced; the message is one line without the path."""
+
+
+def is_document(path: Path, folder: Path) -> bool:
+    """Return whether a file in the directory of a run, a sweep or a search is one of casstat's own."""
+    return path.parent == folder and path.name in DOCUMENTS
 
 
 def text_files(folder: Path, omitted: tuple[str, ...] = JOURNAL_FOLDERS) -> Iterator[Path]:
@@ -49,7 +70,7 @@ def redact_file(path: Path, redactor: Redactor) -> int:
     is_compressed = begin.startswith(_GZIP)
     try:
         count, is_text = _copied(path, redactor, is_compressed, None)
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
+    except (EOFError, zlib.error, OSError) as error:
         if is_compressed and not isinstance(error, PermissionError):
             raise NotTextError("cannot be decompressed, so secrets in it are not replaced") from None
         raise
@@ -57,24 +78,54 @@ def redact_file(path: Path, redactor: Redactor) -> int:
         return 0
     if not is_text:
         raise NotTextError("not text, but contains a secret")
+    _replace(path, lambda target: _copied(path, redactor, is_compressed, target))
+    return count
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Replace a file's content atomically, keeping its times and permissions. Raises OSError."""
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as target:
             os.fchmod(target.fileno(), 0o600)
-            _copied(path, redactor, is_compressed, target)
+            write(target)
             target.flush()
             os.fsync(target.fileno())
         shutil.copystat(path, temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    return count
+
+
+def redact_document(path: Path, redactor: Redactor) -> tuple[int, bool]:
+    """Replace the secrets in one of casstat's own files, or as in other text if it is malformed.
+
+    Return how many there were, and whether others remain because they are part of an address or a directory's name.
+    Raises OSError and NotTextError.
+    """
+    try:
+        text = read_whole(path, MAX_DOCUMENT_BYTES).decode()
+        is_marks = path.name == MARKS_FILE
+        before = [json.loads(line) for line in text.splitlines()] if is_marks else json.loads(text)
+        after = redacted_json(before, redactor)
+        remains = redacted_json(before, redactor, kept=()) != after
+        text, new = map(_lines if is_marks else indented_json, (before, after))
+    except (UnsuitableFileError, ValueError, RecursionError):
+        return redact_file(path, redactor), False
+    if new == text:
+        return 0, remains
+    _replace(path, lambda target: target.write(new.encode()))
+    return max(new.count(REDACTED) - text.count(REDACTED), 1), remains
+
+
+def _lines(content: list[Any]) -> str:
+    return "".join(printable_json(json.dumps(line, ensure_ascii=False, allow_nan=False)) + "\n" for line in content)
 
 
 def _copied(path: Path, redactor: Redactor, is_compressed: bool, target: BinaryIO | None) -> tuple[int, bool]:
     """Copy a file without its secrets to `target`, unless that is None.
 
-    Return the number of secrets, and whether the file is text. Raises OSError and EOFError.
+    Return the number of secrets, and whether the file is text. Raises OSError, EOFError and zlib.error.
     """
     stream = RedactedStream(redactor)
     is_text = True
@@ -111,6 +162,9 @@ def redact_written(folder: Path, redactor: Redactor, report: Callable[[str], Non
             # These have been redacted as they were written.
             continue
         try:
-            redact_file(path, redactor)
+            if is_document(path, folder):
+                redact_document(path, redactor)
+            else:
+                redact_file(path, redactor)
         except (NotTextError, OSError) as error:
             report(f"{path}: {error.strerror if isinstance(error, OSError) else error}")

@@ -1,9 +1,9 @@
 """A run's metadata without secrets."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
+from collector.redaction.redacted_json import redacted_field
 from collector.redaction.redactor import Redactor
 from collector.runs.run import Run, RunNode
 
@@ -16,7 +16,7 @@ def redacted_run(run: Run, redactor: Redactor) -> Run:
     return replace(
         run,
         name=text(run.name),
-        tags=redacted_tags(run.tags.items(), redactor),
+        tags=dict(redacted_field(key, value, redactor) for key, value in run.tags.items()),
         nodes=tuple(_node(node, redactor) for node in run.nodes),
         command=None if run.command is None else replace(run.command, words=redactor.words(run.command.words)),
         options=None if run.options is None else redactor.words(run.options),
@@ -28,20 +28,6 @@ def redacted_run(run: Run, redactor: Redactor) -> Run:
             replace(condition, reasons=tuple(map(text, condition.reasons))) for condition in run.conditions
         ),
     )
-
-
-def redacted_tags(tags: Iterable[tuple[str, str]], redactor: Redactor) -> dict[str, str]:
-    """Return tags with the secrets in them replaced; a tag such as `token=x` is one."""
-    return dict(_tag(key, value, redactor) for key, value in tags)
-
-
-def _tag(key: str, value: str, redactor: Redactor) -> tuple[str, str]:
-    word = f"{key}={value}"
-    (redacted,) = redactor.words([word])
-    if redacted == word:
-        return key, value
-    key, _, value = redacted.partition("=")
-    return key, value
 
 
 def _node(node: Node, redactor: Redactor) -> Node:

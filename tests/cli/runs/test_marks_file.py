@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,12 @@ def test_malformed_lines_are_ignored(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"\n".join(bad) + b"\n")
     append_mark(tmp_path, "good", lambda: 1.0)
     assert MarksReader(tmp_path, Redactor()).new_marks() == [RunMark(1.0, "good")]
+
+
+def test_a_pattern_that_matches_the_rest_of_a_text_keeps_the_mark(tmp_path: Path) -> None:
+    append_mark(tmp_path, "phase pin=1234", lambda: 1.0)
+    reader = MarksReader(tmp_path, Redactor((re.compile(r"pin=(\S+)"),)))
+    assert reader.new_marks() == [RunMark(1.0, "phase pin=REDACTED")]
 
 
 @given(st.text())

@@ -105,10 +105,14 @@ def test_what_cannot_be_replaced_is_named(tmp_path: Path, capfd: pytest.CaptureF
     old_run(folder)
     (folder / "data.bin").write_bytes(b"\0\1" + SECRET.encode())
     (folder / "broken.gz").write_bytes(b"\x1f\x8bxx")
+    damaged = bytearray(gzip.compress(bytes(range(256)) * 100))
+    damaged[20:40] = b"\xff" * 20
+    (folder / "damaged.gz").write_bytes(damaged)
     assert main(["runs", "redact", str(folder)]) == 1
     errors = capfd.readouterr().err
     assert "data.bin: not text, but contains a secret" in errors
     assert "broken.gz: cannot be decompressed" in errors
+    assert "damaged.gz: cannot be decompressed" in errors
     assert "the name of the directory contains a secret" in errors
     assert SECRET not in errors
 
@@ -145,3 +149,62 @@ def test_a_search_is_redacted(tmp_path: Path, version: int) -> None:
     content = json.loads((tmp_path / "capacity.json").read_text())
     assert content.get("settings", content)["command"] == ["load", "-pw", "REDACTED", "{rate}"]
     assert SECRET not in contents(tmp_path)
+
+
+RUN = {"schema_version": 1, "name": "r", "begin_s": 1, "end_s": 2, "casstat": "0.1.0", "nodes": []}
+
+
+@pytest.mark.parametrize("file", ["run.json", "sweep.json", "capacity.json", "summary.json"])
+def test_no_field_is_omitted(tmp_path: Path, file: str) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(RUN))
+    unknown = {"note": f"curl -u joe:{SECRET}", "words": ["load", "--password", SECRET], "deep": [{"token": SECRET}]}
+    (tmp_path / file).write_text(json.dumps({**RUN, **unknown, "nodes": [{"name": "n", "address": "n:1", **unknown}]}))
+    assert main(["runs", "redact", str(tmp_path)]) == 0
+    words = ["load", "--password", "REDACTED"]
+    redacted = {"note": "curl -u joe:REDACTED", "words": words, "deep": [{"token": "REDACTED"}]}
+    content = json.loads((tmp_path / file).read_text())
+    assert content == {**RUN, **redacted, "nodes": [{"name": "n", "address": "n:1", **redacted}]}
+
+
+def test_a_run_of_an_earlier_version_without_secrets_remains_as_it_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(RUN))
+    assert main(["runs", "redact", str(tmp_path)]) == 0
+    assert capfd.readouterr().out == "0 secrets replaced\n"
+    assert (tmp_path / "run.json").read_text() == json.dumps(RUN)
+
+
+def test_a_pattern_replaces_no_syntax_in_files_of_casstat(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({**RUN, "phases": [{"name": "pin=1", "begin_s": 1, "end_s": 2}]}))
+    (tmp_path / "summary.json").write_text(json.dumps([{"name": "pin=1"}], indent=1))
+    (tmp_path / "marks.jsonl").write_text(json.dumps({"time_s": 1.0, "text": "pin=1"}) + "\n")
+    assert main(["runs", "redact", str(tmp_path), "--redact", "pin=.*"]) == 0
+    assert read_run(tmp_path).phases[0].name == "REDACTED"
+    assert json.loads((tmp_path / "summary.json").read_text()) == [{"name": "REDACTED"}]
+    assert json.loads((tmp_path / "marks.jsonl").read_text()) == {"time_s": 1.0, "text": "REDACTED"}
+
+
+def test_an_address_with_a_secret_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    node = {"name": "customer-42", "address": "customer-42:7000"}
+    (tmp_path / "run.json").write_text(json.dumps({**RUN, "nodes": [node]}))
+    assert main(["runs", "redact", str(tmp_path), "--redact", r"customer-\d+"]) == 1
+    assert "run.json: a secret is part of an address" in capfd.readouterr().err
+    assert [(node.name, node.address) for node in read_run(tmp_path).nodes] == [("REDACTED", "customer-42:7000")]
+
+
+def test_what_is_known_from_the_command_is_replaced_after_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_run(tmp_path)
+
+    def interrupted(path: Path, *_: object) -> tuple[int, bool]:
+        assert path.name == "run.json"
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cli.runs.redact_program.redact_document", interrupted)
+        assert main(["runs", "redact", str(tmp_path)]) == 130
+    assert main(["runs", "redact", str(tmp_path)]) == 0
+    assert "geh3im" not in contents(tmp_path)
+    assert "--pass ab1" not in contents(tmp_path)
