@@ -5,7 +5,7 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,15 +31,17 @@ ENDED = "ZXx"
 # later, and the kernel's shifts when the clock is changed.
 START_SLACK_S = 10.0
 
-AGENT = re.compile(r"-javaagent:[^=]*jolokia[^=]*\.jar(?:=(?P<options>.*))?")
+AGENT = re.compile(r"-javaagent:(?=[^=]*jolokia)[^=]*\.jar(?:=(?P<options>.*))?")
 _JMX_PORT = re.compile(r"-D(?:cassandra\.jmx\.(?:local|remote)|com\.sun\.management\.jmxremote)\.port=(\d{1,5})")
 _CONFIG = re.compile(r"-Dcassandra\.config=(?:file:(?://)?)?(/.*)")
 _STORAGE = re.compile(r"-Dcassandra\.storagedir=(.*)")
-# What nodetool includes from the configuration folder.
-_INCLUDED = ("cassandra-env.sh", "jvm-clients.options", "jvm8-clients.options", "jvm11-clients.options")
+# What nodetool includes from the configuration folder: the script, and the options of the Java version that runs it.
+_INCLUDED = (
+    *("cassandra-env.sh", "logback-tools.xml", "jvm-clients.options"),
+    *(f"jvm{java}-clients.options" for java in range(8, 100)),
+)
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
-# The data_file_directories setting in cassandra.yaml, written as a block list or in brackets.
-_DIRECTORIES = re.compile(r"^data_file_directories:\s*(\[[^\]]*\]|(?:\s*\n\s*-\s*\S.*)+)", re.MULTILINE)
+_DIRECTORIES = re.compile(r"^data_file_directories:", re.MULTILINE)
 _LISTED = re.compile(r"[^\s\[\],\"'-][^\n,\]\"']*")
 
 
@@ -235,13 +237,27 @@ def _directories(command: Sequence[str], class_path: Iterable[Path]) -> tuple[Pa
     configured = [match[1] for argument in command if (match := _CONFIG.fullmatch(argument))]
     for path in (*map(Path, configured), *(entry / "cassandra.yaml" for entry in class_path)):
         try:
-            match = _DIRECTORIES.search(_COMMENT.sub("", read_text(path))) if path.is_file() else None
+            listed = _data_directories(read_text(path)) if path.is_file() else ""
         except (OSError, SourceError):
             continue
-        if match:
-            return tuple(Path(entry.strip()) for entry in _LISTED.findall(match[1]) if entry.startswith("/"))
+        if listed:
+            return tuple(Path(entry.strip()) for entry in _LISTED.findall(listed) if entry.startswith("/"))
     storage = next((match[1] for argument in command if (match := _STORAGE.fullmatch(argument))), "")
     return (Path(storage, "data"),) if storage else ()
+
+
+def _data_directories(text: str) -> str:
+    """Return the value of data_file_directories in cassandra.yaml, a block list or one in brackets; "" without one.
+
+    Takes time in proportion to the text, which another user has written.
+    """
+    text = _COMMENT.sub("", text)
+    setting = _DIRECTORIES.search(text)
+    value = text[setting.end() :].lstrip() if setting else ""
+    if value.startswith("["):
+        listed, bracket, _ = value.partition("]")
+        return listed + bracket if bracket else ""
+    return "\n".join(takewhile(lambda line: not line.strip() or line.lstrip().startswith("-"), value.split("\n")))
 
 
 def agent_url(command: Iterable[str]) -> str:

@@ -170,12 +170,13 @@ def test_a_packaged_nodetool_is_found_beside_its_jars(tmp_path: Path) -> None:
 
 def test_what_nodetool_loads_is_known(tmp_path: Path) -> None:
     tool = executable(tmp_path / "bin/nodetool")
-    for name in ("bin/cassandra.in.sh", "conf/cassandra-env.sh", "lib/a.jar"):
+    options = {f"conf/jvm{java}-clients.options" for java in ("", 8, 11, 17, 21, 25)}
+    for name in ("bin/cassandra.in.sh", "conf/cassandra-env.sh", "lib/a.jar", *options):
         executable(tmp_path / name)
     node = node_with("-cp", f"{tmp_path}/conf:{tmp_path}/lib/*:{tmp_path}/nosuch.jar")
     assert node.nodetool == tool
     loaded = {path.relative_to(tmp_path).as_posix() for path in node.nodetool_files()}
-    assert loaded == {"conf", "conf/cassandra-env.sh", "lib", "lib/a.jar", "bin/cassandra.in.sh"}
+    assert loaded == {"conf", "conf/cassandra-env.sh", "lib", "lib/a.jar", "bin/cassandra.in.sh", *options}
 
 
 def test_a_file_that_is_not_executable_is_not_nodetool(tmp_path: Path) -> None:
@@ -204,6 +205,9 @@ YAML = {
     "a relative path": ("data_file_directories:\n    - data\n", []),
     "nothing": ("", []),
     "an empty list": ("data_file_directories: []\n", []),
+    "no list": ("data_file_directories:\nport: 1\n- /x\n", []),
+    "in brackets that do not end": ("data_file_directories: [/data\n" * 100_000, []),
+    "very many empty lines": ("data_file_directories:" + "\n" * 1_000_000 + "port: 1\n", []),
     "not YAML": ("\0\xff data_file_directories", []),
 }
 
