@@ -13,8 +13,10 @@ from cli.attach.launcher import SMALL, TIMEOUT_S, Done, require_jolokia
 from cli.attach.target_process import AT_START, DISABLED, java_for, runner, subject
 from cli.errors import CasstatError
 from cli.parameters.access_advice import JOLOKIA, hint_for
+from cli.user_switch import callers
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_pid
 from collector.host.listeners import listener_problem
+from collector.host.trust import file_problem
 from collector.jolokia.client import Jolokia, UrlError
 from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.node_facts import RELEASE, read_facts
@@ -90,6 +92,10 @@ class Task:
         """Return a function that runs Jolokia's launcher for the node. Raises CasstatError if that is impossible."""
         require_jolokia(self.jar)
         process = subject(self.node)
+        if problem := file_problem(self.jar, callers(self.environ) | {process.owner[0]}):
+            raise CasstatError(
+                f"{self.jar}: not loaded, because {problem} (hint: copy it to a directory such as /usr/share/java)"
+            )
         run = runner(process, self.jar)
         java = java_for(process, run, self.environ)
         command: list[str | Path] = [java, *SMALL, "-jar", self.jar]

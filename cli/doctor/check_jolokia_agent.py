@@ -14,7 +14,9 @@ from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import JOLOKIA, JOLOKIA_1, JOLOKIA_2
 from cli.doctor.examined_node import ExaminedNode
 from cli.jolokia_policy import FILE, PRINT, policy_option
-from collector.host.cassandra_processes import LocalNode
+from cli.user_switch import callers
+from collector.host.cassandra_processes import UNKNOWN_ID, LocalNode
+from collector.host.trust import file_problem
 
 NAME = re.compile(r"jolokia(?:-agent)?-jvm-.*\.jar|jolokia-jvm\.jar")
 FOLDERS = (
@@ -60,12 +62,17 @@ def attach(case: ExaminedNode, node: LocalNode) -> tuple[str, ...]:
 
 
 def _java_without_server(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return the node's java executable if its modules lack the HTTP server that Jolokia uses, else None."""
+    """Return the node's java executable if its modules lack the HTTP server that Jolokia uses, else None.
+
+    Root runs it as the node's user, who has chosen it.
+    """
     try:
         java = (case.root / "proc" / str(node.pid) / "exe").readlink()
     except OSError:
         return None
-    modules = Runner().modules(java, case.environ) if java.name == "java" else frozenset()
+    if java.name != "java" or node.uid == UNKNOWN_ID or file_problem(java, {0, case.uid, node.uid}):
+        return None
+    modules = Runner((node.uid, node.gid) if case.uid == 0 else None).modules(java, case.environ)
     return java if modules and SERVER not in modules else None
 
 
@@ -106,10 +113,15 @@ def free_port(case: ExaminedNode) -> int:
 
 
 def find_jar(case: ExaminedNode, node: LocalNode) -> Path | None:
-    """Return the path of a Jolokia agent jar that the node's user can read, or None if there is none."""
+    """Return the path of a Jolokia agent jar that the node's user can read, or None if there is none.
+
+    A jar that other users could have put there is left out, because the node would run its code.
+    """
     owner = case.owner(node.pid)
     is_root = owner is not None and owner.uid == 0
-    jars = [jar for jar in _jars(case) if is_root or _is_world_readable(jar)]
+    users = callers(case.environ) | ({owner.uid} if owner else set())
+    safe = (jar for jar in _jars(case) if jar.is_absolute() and not file_problem(jar, users))
+    jars = [jar for jar in safe if is_root or _is_world_readable(jar)]
     major = "1" if case.release.startswith("3.") else "2"
     return next((jar for jar in jars if f"-{major}." in jar.name), next(iter(jars), None))
 

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from cli.doctor.examined_node import ExaminedNode
@@ -19,7 +20,9 @@ USUAL = Path("/var/log/cassandra/system.log")
 # Only debug.log contains DEBUG messages.
 SYSTEM, DEBUG = "system.log", "debug.log"
 LOGBACK = "logback.xml"
-_PATTERN = re.compile(r"<pattern>(.*?)</pattern>", re.DOTALL)
+# The limits keep the time for a file that another user has written short.
+_PATTERN = re.compile(r"<pattern>([^<]{0,1000})</pattern>")
+MAX_PATTERNS = 100
 _FOLDER = re.compile(r"-Dcassandra\.logdir=(/.*)")
 
 
@@ -73,9 +76,9 @@ def _configured_patterns(case: ExaminedNode) -> Iterator[LogPattern]:
         text = read_text(Path(case.configuration(LOGBACK)))
     except SourceError:
         return
-    for pattern in _PATTERN.findall(text):
+    for match in islice(_PATTERN.finditer(text), MAX_PATTERNS):
         try:
-            yield parse(html.unescape(pattern.strip()))
+            yield parse(html.unescape(match[1].strip()))
         except ValueError:
             continue
 

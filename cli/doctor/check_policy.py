@@ -33,10 +33,20 @@ WITNESSES = (
 )
 POLICY_SUBJECT = "policy"
 # An operation and an attribute that do not exist, on MBeans through which code can be run.
+_STORAGE = "org.apache.cassandra.db:type=StorageService"
 CHANGES = (
-    {"type": "exec", "mbean": "com.sun.management:type=DiagnosticCommand", "operation": "casstatProbe"},
-    {"type": "exec", "mbean": "org.apache.cassandra.db:type=StorageService", "operation": "casstatProbe"},
-    {"type": "write", "mbean": "java.lang:type=Memory", "attribute": "CasstatProbe", "value": 0},
+    *(
+        {"type": "exec", "mbean": mbean, "operation": "casstatProbe"}
+        for mbean in (
+            "com.sun.management:type=DiagnosticCommand",
+            "com.sun.management:type=HotSpotDiagnostic",
+            _STORAGE,
+        )
+    ),
+    *(
+        {"type": "write", "mbean": mbean, "attribute": "CasstatProbe", "value": 0}
+        for mbean in ("java.lang:type=Memory", _STORAGE)
+    ),
 )
 OPERATION = f"<allow><mbean><name>{METRICS}*</name><operation>values()</operation></mbean></allow>"
 
@@ -108,24 +118,27 @@ def _refusals(case: ExaminedNode, answered: Sequence[AnsweredRequest]) -> list[F
                 "the policy denies the values() operation (exec)",
                 "percentiles come from Cassandra's histograms, which decay over minutes; they are marked ~",
                 f"add {OPERATION} inside <restrict> {where}, and restart the node",
-                f"or: add <command>exec</command> inside <commands> {where}, and restart the node",
             )
         )
         operations = []
     if denied := [item for item in reads + operations if item.is_refused]:
-        findings.append(_denied(case, denied, len(answered)))
+        findings.append(_denied(case, denied, answered))
     return findings
 
 
-def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], total: int) -> Finding:
+def _denied(case: ExaminedNode, denied: Sequence[AnsweredRequest], answered: Sequence[AnsweredRequest]) -> Finding:
     kinds = dict.fromkeys(_kind(item.name) for item in denied)
     metrics = dict.fromkeys(bean.metric.name for item in denied for bean, _ in item.request.parts)
+    with_values = {_kind(item.name) for item in answered if item.request.is_operation}
+    # Without mode="read", clients could also write the attributes.
     allowed = (
-        f"<mbean><name>{kind}</name><attribute>*</attribute><operation>values()</operation></mbean>" for kind in kinds
+        f'<mbean><name>{kind}</name><attribute mode="read">*</attribute>'
+        f"{'<operation>values()</operation>' if kind in with_values else ''}</mbean>"
+        for kind in kinds
     )
     return warning(
         SUBJECT,
-        f"the policy denies {len(denied)} of {total} requests: {', '.join(kinds)}",
+        f"the policy denies {len(denied)} of {len(answered)} requests: {', '.join(kinds)}",
         f"no data for {_some(list(metrics))} ('casstat metrics' describes them)",
         # Jolokia does not report which of the two fixes applies. If <commands> allows `read`, Jolokia ignores <allow>,
         # so only <deny> can be the cause.
@@ -178,7 +191,7 @@ def restriction(case: ExaminedNode, jolokia: Jolokia) -> list[Finding]:
     """
     answers = jolokia.post([json.dumps(request) for request in CHANGES], TIMEOUT_S)
     if all(answer.get("status") == FORBIDDEN for answer in answers):
-        return [ok(POLICY_SUBJECT, "Jolokia's policy allows no changes")]
+        return [ok(POLICY_SUBJECT, "Jolokia's policy denies the changes that were tried")]
     who = "whoever has its password" if jolokia.has_credentials else "every user of this host"
     return [
         warning(

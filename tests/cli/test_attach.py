@@ -103,6 +103,12 @@ def test_the_jar_must_be_jolokias_agent(jar: Path, tmp_path: Path) -> None:
     assert "Is a directory" in error_of(lambda: require_jolokia(tmp_path))
 
 
+def test_a_jar_that_other_users_can_change_is_not_loaded(jar: Path) -> None:
+    jar.chmod(0o666)
+    message = error_of(Task(jar, HERE, [HERE], {}).detach)
+    assert message.startswith(f"{jar}: not loaded, because other users can write to {jar} (hint: ")
+
+
 def test_only_the_nodes_user_and_root_may_attach(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert runner(ME, jar).owner == (OWNER if os.geteuid() == 0 else None)
     monkeypatch.setattr(os, "geteuid", lambda: OWNER[0] + 1)

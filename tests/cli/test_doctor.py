@@ -3,16 +3,18 @@
 import json
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from cli.attach.launcher import Runner
 from cli.commands import attach
-from cli.doctor import check_clock, check_devices, check_node, check_policy, refusals
+from cli.doctor import check_clock, check_devices, check_jolokia_agent, check_log, check_node, check_policy, refusals
 from cli.doctor.command_hints import Advice
 from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
@@ -20,12 +22,14 @@ from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.jolokia_policy import FILE
 from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
-from collector.host.cassandra_processes import DAEMON, LocalNode, NodeFacts
+from cli.user_switch import callers
+from collector.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
 from collector.host.clock_synchronisation import ClockState
 from collector.host.kernel_files import Host
 from collector.http.failures import Reason
 from collector.jolokia.client import HEADERS, ORIGIN, Jolokia, JolokiaError
 from tests.faults.fake_jolokia import FakeJolokia
+from tests.stranger import NOBODY
 
 UNSYNCHRONISED = ClockState(synchronised=False, max_error_s=16.0, estimated_error_s=16.0)
 SYNCHRONISED = ClockState(synchronised=True, max_error_s=0.0035, estimated_error_s=0.00001)
@@ -281,6 +285,74 @@ def test_an_untrusted_listener_is_not_recommended() -> None:
     assert all("if that user runs your node: casstat " in fix for fix in fixes)
 
 
+# Java and Jolokia's agent
+
+
+def java_of(root: Path, mode: int) -> Path:
+    """Return the java of process 7, a file with this mode."""
+    java = root / "java"
+    java.touch()
+    java.chmod(mode)
+    (root / "proc/7").mkdir()
+    (root / "proc/7/exe").symlink_to(java)
+    return java
+
+
+@pytest.mark.parametrize(
+    ("uid", "mode", "runs"), [(NOBODY, 0o755, True), (UNKNOWN_ID, 0o755, False), (NOBODY, 0o757, False)]
+)
+def test_root_runs_a_nodes_java_as_its_user_if_nobody_else_can_change_it(
+    uid: int, mode: int, runs: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners = []
+
+    class RecordedRunner(Runner):
+        def modules(self, java: Path, environ: Mapping[str, str]) -> frozenset[str]:
+            owners.append(self.owner)
+            return frozenset({"java.base"})
+
+    monkeypatch.setattr(check_jolokia_agent, "Runner", RecordedRunner)
+    java = java_of(root, mode)
+    node = LocalNode(7, 1.0, uid=uid, gid=uid)
+    case = ExaminedNode(here=(node,), root=root, uid=os.geteuid())
+    fixes = check_jolokia_agent.attach(case, node)
+    assert owners == [(uid, uid) if os.geteuid() == 0 else None] * runs
+    assert (f"{java} lacks it" in fixes[0]) is runs
+
+
+@pytest.mark.parametrize(("mode", "is_found"), [(0o644, True), (0o666, False)])
+def test_a_jar_that_other_users_can_change_is_not_recommended(
+    mode: int, is_found: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, "proc/7/status", "Uid:\t0\t0\t0\t0\n")
+    put(root, "jolokia-agent-jvm-2.9.9-javaagent.jar")
+    jar = root / "jolokia-agent-jvm-2.9.9-javaagent.jar"
+    jar.chmod(mode)
+    monkeypatch.chdir(root)
+    node = LocalNode(7, 1.0, uid=0, gid=0)
+    case = ExaminedNode(here=(node,), root=root, environ={"XDG_CACHE_HOME": str(root)})
+    assert (check_jolokia_agent.find_jar(case, node) == jar) is is_found
+
+
+def test_the_user_who_called_sudo_is_trusted() -> None:
+    assert callers({}) == {0, os.geteuid()}
+    assert callers({"SUDO_UID": "1234"}) == {0, os.geteuid(), 1234}
+    assert callers({"SUDO_UID": "-1"}) == {0, os.geteuid()}
+
+
+# The node's log
+
+
+def test_the_time_for_a_nodes_logback_configuration_is_limited(root: Path) -> None:
+    own = "<pattern>%level %thread %date - %msg%n</pattern>"
+    put(root, "conf/logback.xml", "<pattern>" * 100_000 + own + "<pattern>%msg</pattern>" * 100_000)
+    put(root, "proc/7/cmdline", "\0".join(["java", "-cp", f"{root}/conf", DAEMON, ""]))
+    put(root, "system.log", "INFO main 2026-01-01 00:00:00,000 - x\n" * 3)
+    settings = LineSettings(log=root / "system.log")
+    (finding,) = check_log.examine(ExaminedNode(settings=settings, here=(LocalNode(7, 1.0),), root=root))
+    assert finding.fixes == ("casstat --log-pattern '%level %thread %date - %msg%n'",)
+
+
 # Jolokia's policy
 
 
@@ -328,6 +400,37 @@ def test_an_attached_jolokia_without_a_policy_is_attached_again(root: Path, monk
     assert detach == "casstat attach --detach --jar /opt/jolokia.jar 7"
     assert attach.startswith("then: ")
     assert "attach" in attach
+
+
+def denied_fixes(is_denied: Callable[[Any], bool]) -> list[str]:
+    """Return the fixes for a Jolokia that denies these requests."""
+    server = FakeJolokia()
+    server.node.override = lambda request, answer: {"status": 403, "error": "denied"} if is_denied(request) else answer
+    with closing(Jolokia(server.url)) as jolokia:
+        findings = check_policy.examine(ExaminedNode(), jolokia)
+    server.close()
+    return [fix for finding in findings for fix in finding.fixes]
+
+
+def test_the_fixes_of_a_policy_allow_neither_changes_nor_all_operations() -> None:
+    without_exec = denied_fixes(lambda request: request["type"] == "exec")
+    assert any("<operation>values()</operation>" in fix for fix in without_exec)
+    assert not any("<command>exec" in fix for fix in without_exec)
+    without_storage = denied_fixes(lambda request: "StorageService" in str(request.get("mbean")))
+    (allowed,) = [fix for fix in without_storage if "<allow>" in fix]
+    assert '<attribute mode="read">*</attribute>' in allowed
+    assert "<operation>" not in allowed
+
+
+def test_each_kind_of_change_that_is_allowed_is_found(root: Path) -> None:
+    for number, change in enumerate(check_policy.CHANGES):
+        server = FakeJolokia()
+        server.node.override = lambda request, _, change=change: {"status": 404 if request == change else 403}
+        case = ExaminedNode(root=root)
+        with closing(Jolokia(server.url)) as jolokia:
+            (finding,) = check_policy.restriction(case, jolokia)
+        server.close()
+        assert finding.state is State.WARNING, number
 
 
 def test_a_policy_that_refuses_casstats_origin_must_allow_it() -> None:
