@@ -126,10 +126,15 @@ def few_values_texts(summaries: Sequence[PhaseSummary]) -> list[str]:
     return texts
 
 
+def unknown_rate_texts(summaries: Sequence[PhaseSummary]) -> list[str]:
+    """Return a line for each phase whose client results do not show a throughput."""
+    return [f"{one_line(part.name)}: {UNKNOWN_RATE}" for part in summaries if UNKNOWN_RATE in part.client_notes]
+
+
 def _client_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     """Return the table of client results; [] if there are none."""
     known = [summary for summary in summaries if "client_ops_per_s" in summary.values]
-    unknown = [f"{one_line(part.name)}: {UNKNOWN_RATE}" for part in summaries if UNKNOWN_RATE in part.client_notes]
+    unknown = unknown_rate_texts(summaries)
     if not known:
         return unknown
     rows = [["phase", "latency", *(header for _, header, _ in CLIENT_COLUMNS)]]

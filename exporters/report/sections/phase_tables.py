@@ -18,6 +18,7 @@ from exporters.summary.summary_text import (
     incomplete_texts,
     number_text,
     operation_rows,
+    unknown_rate_texts,
 )
 
 _SECONDS_PER_HOUR, _MILLION = 3600, 1_000_000
@@ -30,6 +31,7 @@ def phase_tables(data: ReportData) -> Section:
     texts = incomplete_texts(data.phases, partial(clock_text, zone_s=data.zone_s))
     blocks += [Paragraph(f"{shown(text)}.") for text in texts]
     blocks += _client(data.phases)
+    blocks += [Paragraph(f"{shown(text)}.", is_problem=True) for text in unknown_rate_texts(data.phases)]
     blocks += [Paragraph(f"{shown(text)}.", is_problem=True) for text in few_values_texts(data.phases)]
     if data.cost is not None:
         blocks += _costs(data.phases, data.cost)
@@ -68,7 +70,7 @@ def _server(phases: Sequence[PhaseSummary]) -> Table:
 
 
 def _client(phases: Sequence[PhaseSummary]) -> list[Block]:
-    """Return the table of client results; [] if there are none."""
+    """Return the table of client results; [] if no phase has a known throughput."""
     rows = [
         [
             shown(phase.name),
@@ -79,7 +81,7 @@ def _client(phases: Sequence[PhaseSummary]) -> list[Block]:
         if "client_ops_per_s" in phase.values
     ]
     if not rows:
-        return [Paragraph("The run has no client results.")]
+        return [] if unknown_rate_texts(phases) else [Paragraph("The run has no client results.")]
     return [
         Table(
             "As measured by the client; latencies in ms",

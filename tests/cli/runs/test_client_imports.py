@@ -52,7 +52,12 @@ def test_a_phase_that_is_shorter_than_the_intervals_has_no_throughput_and_says_s
     files = [intervals(tmp_path / "A.csv", BEGIN_S - 5, 60, 2), intervals(tmp_path / "B.csv", BEGIN_S, 1, 60)]
     assert main(["import", str(folder), *map(str, files)]) == 0
     assert "client_ops_per_s" not in total(folder)["values"]
-    assert "first: the clients' throughput is unknown, because no time is covered" in capsys.readouterr().err
+    unknown = "the clients' throughput is unknown, because no time is covered"
+    assert f"first: {unknown}" in capsys.readouterr().err
+    assert main(["report", str(folder)]) == 0
+    report = (folder / "report.md").read_text()
+    assert unknown in report.replace("\\", "")
+    assert "The run has no client results" not in report
 
 
 def test_two_load_generators_with_equal_numbers_and_latencies_are_not_taken_for_one(tmp_path: Path) -> None:
