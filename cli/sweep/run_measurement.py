@@ -13,6 +13,7 @@ from cli.runs.client_results import results_in
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.atomic_file import replace_file
+from collector.cassandra.requests import COUNTED
 from collector.cluster.grid import SpanGrid
 from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.runs.phases import WARM_UP
@@ -21,7 +22,7 @@ from collector.runs.run_file import RunFileError, read_run
 from exporters.files.merged_rows import table_of
 from exporters.summary.phase_coverage import coverage_texts, time_of_day
 from exporters.summary.phase_summary import NEEDS, phase_values
-from exporters.sweep.run_values import MERGED, SERVER, RunValues, client_run_values, server_run_values
+from exporters.sweep.run_values import SERVER, RunValues, client_run_values, server_run_values
 from exporters.sweep.run_values_json import content_of_values, values_of_content
 
 VALUES_FILE = "sweep-values.json"
@@ -108,7 +109,7 @@ def _server_values(
     operations = table_of(choice).view.operations
     return server_run_values(
         phase_values(choice, main, nodes),
-        [operations.buckets(main.sample, operation.scope) for operation in MERGED],
+        [operations.buckets(main.sample, operation.scope) for operation in COUNTED],
         None
         if before is None or warm_up is None
         else (phase_values(choice, before, nodes), warm_up[1] - warm_up[0], measured[1] - measured[0]),

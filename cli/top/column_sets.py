@@ -45,7 +45,17 @@ _OTHERS = tuple(
     if not operation.is_usual
     for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")
 )
-BASE = (*_REQUESTS, *_CPU, "cpu_user_pct", "gc_pct", "compactions_pending", *_FAULTS, TOTAL_RATE, *_OTHERS)
+BASE = (
+    *_REQUESTS,
+    *_CPU,
+    "cpu_user_pct",
+    "gc_pct",
+    "compactions_pending",
+    *_FAULTS,
+    "timeouts_per_s",
+    TOTAL_RATE,
+    *_OTHERS,
+)
 """Columns that are always read, because the lines above the table and the node severities need them."""
 
 SETS = (

@@ -112,7 +112,7 @@ def _others(context: RenderContext, frame: Frame) -> Line:
         ("iowait%", value(cells, "cpu_iowait_pct"), 0, "cpu_iowait_pct"),
         ("GC%", value(cells, "gc_pct"), 1, "gc_pct"),
         ("pending", value(cells, "compactions_pending"), 0, "compactions_pending"),
-        ("timeouts/s", _sum(frame, "read_timeouts_per_s", "write_timeouts_per_s"), 1, "read_timeouts_per_s"),
+        ("timeouts/s", value(cells, "timeouts_per_s"), 1, "timeouts_per_s"),
         ("dropped/s", _sum(frame, "dropped_reads_per_s", "dropped_mutations_per_s"), 1, "dropped_reads_per_s"),
     ):
         spans += [Span(f"{gap}{text} ", "dim"), Span(number(cell, digits), LEVEL_STYLES[cluster_level(name, cell)])]

@@ -18,6 +18,7 @@ SIGNALS = {
     "write_p99_ms": ("write_p99", MS),
     "read_timeouts_per_s": ("timeouts", 1),
     "write_timeouts_per_s": ("timeouts", 1),
+    "timeouts_per_s": ("timeouts", 1),
     "unavailables_per_s": ("unavailables", 1),
     "dropped_reads_per_s": ("dropped", 1),
     "dropped_mutations_per_s": ("dropped", 1),

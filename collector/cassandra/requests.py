@@ -60,6 +60,11 @@ OPERATIONS = (
 LEVELS = ("ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE")
 """The consistency levels, except those of conditional operations."""
 CONDITIONAL_WRITE = "CASWrite"
+COUNTED = tuple(operation for operation in OPERATIONS if operation.adds or operation.scope == CONDITIONAL_WRITE)
+"""The operations whose latencies and errors together are those of all: the others are parts of reads and writes.
+
+With Paxos v1, the reads of conditional writes are among the reads.
+"""
 PAXOS_V2 = gauge(
     "cassandra_paxos_v2",
     "1 if Paxos v2 is used, with which reads of conditional writes are no client requests; 0 for v1 (4.1 and later).",

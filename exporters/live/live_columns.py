@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, isnan, nan
 
-from collector.cassandra.requests import ERRORS, OPERATIONS, Operation
+from collector.cassandra.requests import COUNTED, ERRORS, OPERATIONS, Operation
 from collector.catalogue import CATALOGUE
 from collector.cluster.aggregation import WATCHED, is_summed_over_nodes
 from collector.cluster.live.sanitise import OPERATION_MODE
@@ -25,7 +25,6 @@ from exporters.line.view import View, with_last_known
 Cells = Sequence[float]
 
 _UNREACHABLE = "cassandra_endpoints_unreachable"
-_UNAVAILABLES = "cassandra_client_request_unavailables_total"
 _HEAP, _HEAP_MAX = "cassandra_jvm_heap_used_bytes", "cassandra_jvm_heap_max_bytes"
 
 
@@ -34,15 +33,15 @@ def _heap_pct(sample: Sample) -> Cell:
     return 100 * used / most if used is not None and most and most > 0 else None
 
 
+def _errors(name: str, header: str, text: str) -> Column:
+    metric = ERRORS[name]
+    rates = SumOfRates(tuple((metric, operation.scope) for operation in COUNTED))
+    return Column(f"{name}_per_s", header, rates, frozenset((metric,)), keep=4, help=text)
+
+
 _MORE = (
-    Column(
-        "unavailables_per_s",
-        "Unavl",
-        SumOfRates(((_UNAVAILABLES, "Read"), (_UNAVAILABLES, "Write"))),
-        frozenset((_UNAVAILABLES,)),
-        keep=4,
-        help="Reads and writes per second that were rejected because too few replicas were up",
-    ),
+    _errors("timeouts", "Tmo", "Requests per second that timed out on the coordinator"),
+    _errors("unavailables", "Unavl", "Requests per second that were rejected because too few replicas were up"),
     Column(
         "heap_pct",
         "Heap%",

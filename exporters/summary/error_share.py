@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from collector.cassandra.requests import CONDITIONAL_WRITE, ERRORS, OPERATIONS
+from collector.cassandra.requests import COUNTED, ERRORS
 from exporters.files.merged_rows import TOTAL
 from exporters.line.formulas import Cell
 from exporters.summary.phase_summary import PhaseSummary
@@ -27,10 +27,7 @@ def _share(summary: PhaseSummary) -> Cell:
 def failed(values: Mapping[str, Cell]) -> float | None:
     """Return the number of failed operations in a row of a summary, none counted twice; None if it is unknown."""
     total = 0.0
-    for operation in OPERATIONS:
-        # Those of a serial read are also those of a read, and a view write is part of a write.
-        if not operation.adds and operation.scope != CONDITIONAL_WRITE:
-            continue
+    for operation in COUNTED:
         counts = [values.get(f"{operation.word}_{error}") for error in ERRORS]
         numbers = [count for count in counts if isinstance(count, int | float)]
         if operation.is_usual and len(numbers) < len(counts):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.cassandra.requests import CONDITIONAL_WRITE, OPERATIONS
+from collector.cassandra.requests import COUNTED, OPERATIONS
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientResult
 from collector.model import histogram
@@ -17,8 +17,6 @@ from exporters.summary.error_share import failed
 
 CLIENT, SERVER = "client", "server"
 """Where values come from: the results of the load generators, or the servers' operations."""
-MERGED = tuple(operation for operation in OPERATIONS if operation.adds or operation.scope == CONDITIONAL_WRITE)
-"""The operations whose latencies are merged; with Paxos v1, the reads of conditional writes are among the reads."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def server_run_values(
     """Return the values that servers measured.
 
     `measured` has the columns of the cluster for the measured phases (see `phase_values`), and `buckets` the histograms
-    of its operations in MERGED. `warm_up` has the columns for the warm-up, its length and that of the measured phases,
+    of its operations in COUNTED. `warm_up` has the columns for the warm-up, its length and that of the measured phases,
     in seconds. As Cassandra does, this counts failed operations as operations.
     """
     rate = _total(measured, TOTAL_RATE, "_per_s")
@@ -94,10 +92,10 @@ def server_run_values(
     operations = _total(measured, TOTAL)
     means = [
         (count, _number(measured.get(f"{operation.word}_mean_ms")))
-        for operation in MERGED
+        for operation in COUNTED
         if (count := _number(measured.get(operation.plural)))
     ]
-    occurred = [operation.is_usual or bool(measured.get(operation.plural)) for operation in MERGED]
+    occurred = [operation.is_usual or bool(measured.get(operation.plural)) for operation in COUNTED]
     known = [part for part, is_needed in zip(buckets, occurred, strict=True) if part is not None and is_needed]
     return RunValues(
         SERVER,

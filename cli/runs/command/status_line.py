@@ -13,7 +13,7 @@ from exporters.live.frame import Frame
 from exporters.live.history import History
 from exporters.live.live_columns import other_operations, value
 
-ERRORS = ("read_timeouts_per_s", "write_timeouts_per_s", "unavailables_per_s")
+ERRORS = ("timeouts_per_s", "unavailables_per_s")
 COLUMNS = frozenset({"reads_per_s", "read_p99_ms", "writes_per_s", "write_p99_ms", TOTAL_RATE, *ERRORS})
 # Minimum time between redraws: while the line is visible, and after output has erased it.
 REDRAW_S, AFTER_OUTPUT_S = 0.5, 0.1

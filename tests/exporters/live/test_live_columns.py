@@ -4,6 +4,12 @@ import re
 from dataclasses import replace
 from math import isnan
 
+import pytest
+
+from collector.cassandra.requests import ERRORS
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Tick
 from exporters.line.columns import Column
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, NEEDS, cells_of, columns_of, needs, selectors
 from exporters.series_selector import SeriesSelection, parse
@@ -51,3 +57,12 @@ def test_series_that_no_column_reads_are_not_requested() -> None:
     ):
         assert sorted(series[-1] for series in values if series[0] == metric) == labels
         assert len([series for series in FULL.values if series[0] == metric]) > len(labels)
+
+
+@pytest.mark.parametrize("error", ["timeouts", "unavailables"])
+def test_errors_of_all_operations_count_and_none_twice(error: str) -> None:
+    metric = ERRORS[error]
+    # A serial read that fails is also a read, and a view write is a part of a write.
+    failed = {"Read": 1.0, "CASRead": 1.0, "Write": 2.0, "ViewWrite": 2.0, "RangeSlice": 4.0, "CASWrite": 8.0}
+    values: dict[Series, Derived] = {(metric, scope): Rate(per_s, 1.0) for scope, per_s in failed.items()}
+    assert cells_of(Sample("n", Tick(1.0), values, {}))[COLUMN_INDEX[f"{error}_per_s"]] == 15

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.cassandra.requests import COUNTED
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.model.histogram import Buckets
-from exporters.sweep.run_values import CLIENT, MERGED, SERVER, RunValues, client_run_values, server_run_values
+from exporters.sweep.run_values import CLIENT, SERVER, RunValues, client_run_values, server_run_values
 from exporters.sweep.run_values_json import content_of_values, values_of_content
 
 NUMBERS = st.none() | st.floats(0, 1e9)
@@ -48,7 +49,7 @@ COLUMNS = {
 }
 READS, WRITES = Buckets((0.001, inf), (1000.0, 0.0)), Buckets((0.001, inf), (0.0, 500.0))
 # There are no other operations.
-BUCKETS = (READS, WRITES, *[None] * (len(MERGED) - 2))
+BUCKETS = (READS, WRITES, *[None] * (len(COUNTED) - 2))
 
 
 @given(VALUES)
