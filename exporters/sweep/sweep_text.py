@@ -12,7 +12,7 @@ _COMMON_HEADERS = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error sha
 _KINDS = {
     "response": "response time",
     "service": "service time: coordinated omission possible",
-    SERVER: "reads and writes together",
+    SERVER: "all operations together",
     "": "of different or unknown kinds",
 }
 
