@@ -195,10 +195,10 @@ def _judged(outcome: RunOutcome, source: str) -> RunOutcome:
     """Return the outcome; a run whose throughput is unknown has failed."""
     if outcome.values is None:
         return outcome
-    if outcome.values.source != source:
-        return RunOutcome(None, NO_CLIENT_RESULT)
     if outcome.values.ops_per_s is None:
         return RunOutcome(None, NO_INTERVAL)
+    if outcome.values.source != source:
+        return RunOutcome(None, NO_CLIENT_RESULT)
     return outcome
 
 

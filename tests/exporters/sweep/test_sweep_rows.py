@@ -116,6 +116,11 @@ def test_values_of_clients_and_servers_are_not_mixed() -> None:
     assert (table.source, table.latency_kind, table.rows[0].ops_per_s) == (SERVER, SERVER, 5.0)
 
 
+def test_a_run_that_ended_within_its_warm_up_is_not_said_to_have_no_client_result() -> None:
+    row = row_of(client_run(10), RunOutcome(RunValues(SERVER, None)))
+    assert (row.runs, row.failed, row.problem) == (1, 1, NO_INTERVAL)
+
+
 def test_the_best_row_has_the_highest_throughput_without_more_errors() -> None:
     def row(ops_per_s: float | None, share: float | None) -> SweepRow:
         return SweepRow({}, ops_per_s=ops_per_s, error_share=share)
