@@ -167,11 +167,11 @@ class _Sweep:
         problem = self._beside("--before", self._options.before, planned, settings)
         if not problem:
             problem = self._recorded(planned, settings)
-        problem = self._options.redactor.text(problem)
         after = self._beside("--after", self._options.after, planned, settings)
-        for text in filter(None, (problem, after)):
-            note(f"{combination}: {self._options.redactor.text(text)}")
-        return SweepRun(planned.folder, begin_s, clock.now_s(), problem)
+        texts = [self._options.redactor.text(text) for text in (problem, after)]
+        for text in filter(None, texts):
+            note(f"{combination}: {text}")
+        return SweepRun(planned.folder, begin_s, clock.now_s(), texts[0])
 
     def _begin(self) -> None:
         if not self._is_begun:
