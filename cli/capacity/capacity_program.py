@@ -186,7 +186,7 @@ class _Search:
                     name = saved.pop(0)[1]
                 else:
                     saved.clear()
-                    if self._is_out_of_time(step):
+                    if self._results and self._is_out_of_time(step):
                         return f"the time limit of {self._options.max_time_s:g} s"
                     name = self._recorded(step)
                 verdict = self._judged(step, name)

@@ -312,6 +312,12 @@ def test_no_step_begins_that_would_end_after_the_time_limit(tmp_path: Path, caps
     assert "The search ended early: the time limit of 45 s." in capsys.readouterr().out
 
 
+def test_the_shortest_time_limit_that_is_accepted_is_enough_for_a_step(tmp_path: Path) -> None:
+    laboratory = Laboratory(open_loop)
+    assert capacity(options(tmp_path / "search", OPEN, max_time_s=40.0), laboratory.recording) == 0
+    assert len(laboratory.settings) == 1
+
+
 @pytest.mark.parametrize(
     ("command", "objective", "message"),
     [
