@@ -11,7 +11,7 @@ from exporters.summary.conditions import OPERATORS, Condition
 
 
 class Failure(IntEnum):
-    """Why a step does not meet the objectives. Of several failures, the highest one counts.
+    """Why a step does not meet the objectives. Of several failures, the highest certain one counts.
 
     NO_RESULT  it has no values that could be judged.
     OBJECTIVE  it misses an objective.
