@@ -19,8 +19,8 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 # NEXT_S, and if it had the one before, only within IMMINENT_S: otherwise, jitter could make it skip the last one. These
 # times are for intervals of a second or longer. A request gives up when the tick is late by more than LATE_S.
 IMMINENT_S, SOON_S, NEXT_S, LATE_S = 0.1, 0.15, 0.3, 0.4
-# A connection that has not had one of the last KEPT ticks is forgotten.
-KEPT = 100
+# The number of connections whose last tick is known: those with the latest requests.
+KEPT = 1024
 # The number of ticks whose delays are compared.
 RECENT = 10
 
@@ -78,14 +78,11 @@ class Turns:
         remaining_s, limit_s = arrival.next_s - self._now_s(), self._limit_s(client, arrival)
         if -LATE_S <= remaining_s <= limit_s:
             await self._next(arrival.number, remaining_s + LATE_S)
-        number = self._arrival.number if self._arrival else 0
         self._served.pop(client, None)
-        self._served[client] = number
-        for other, served in list(self._served.items()):
+        self._served[client] = self._arrival.number if self._arrival else 0
+        if len(self._served) > KEPT:
             # The clients are in the order of their last requests.
-            if served >= number - KEPT:
-                break
-            del self._served[other]
+            del self._served[next(iter(self._served))]
 
     def _limit_s(self, client: object, arrival: _Arrival) -> float:
         limits_s = {arrival.number: NEXT_S, arrival.number - 1: IMMINENT_S}

@@ -11,7 +11,7 @@ from collector.cluster.aggregation import NOWHERE
 from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.model.snapshot import Snapshot, Tick
-from exporters.api.metrics_endpoint import Turns
+from exporters.api.metrics_endpoint import KEPT, Turns
 from exporters.recent_ticks import RecentTicks
 
 TICKS, BEGIN_S = 60, 1000
@@ -139,3 +139,17 @@ def test_a_request_gives_up_waiting_for_a_late_tick(monkeypatch: pytest.MonkeyPa
         return numbers
 
     assert asyncio.run(scenario()) == [2]
+
+
+@pytest.mark.parametrize("has_ticks", [True, False])
+def test_the_number_of_connections_that_are_remembered_is_limited(has_ticks: bool) -> None:
+    async def scenario() -> int:
+        agent, numbers = Agent(), list[int]()
+        for number in range(2 * KEPT):
+            if has_ticks or number < 2:
+                agent.now_s = BEGIN_S + number
+                agent.tick(agent.now_s)
+            await agent.scrape(number, numbers)
+        return len(agent.turns._served)
+
+    assert asyncio.run(scenario()) <= KEPT
