@@ -30,8 +30,11 @@ MAX_TOKEN_BYTES = 16 << 20
 MAX_DEPTH = 100
 # JMeter writes control characters as character references that XML does not allow.
 _FORBIDDEN = re.compile(rb"&#x(?:[0-8bcef]|1[0-9a-f]|fff[ef]|d[89a-f][0-9a-f]{2});")
-# Processing instructions (JMeter writes that of `jmeter.save.saveservice.xml_pi`) and comments may come first.
-_BEGIN = re.compile(r"\s*(?:(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE\b[^>]*>)\s*)*<testResults\b", re.DOTALL)
+# Processing instructions (JMeter writes that of `jmeter.save.saveservice.xml_pi`) and comments may come first. None may
+# be read beyond its own end, or the ways to divide a text into comments would double with each of them.
+_BEGIN = re.compile(
+    r"\s*(?:(?:<\?(?:(?!\?>).)*\?>|<!--(?:(?!-->).)*-->|<!DOCTYPE\b[^>]*>)\s*)*<testResults\b", re.DOTALL
+)
 _REFERENCE_BYTES = len(b"&#xffff;")
 
 

@@ -15,7 +15,7 @@ from collector.clients.client_format import HEAD_BYTES
 MAX_CONTAINERS = 200
 
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"
-_CONTAINER = rf"{_COLOUR}(?P<container>\[?[\w.@/-]{{1,200}}\]?)\s*{_COLOUR}\|{_COLOUR} ?{_COLOUR}"
+_CONTAINER = rf"{_COLOUR}(?P<container>\[?[\w.@/-]{{1,200}}\]?)\s*{_COLOUR}\|{_COLOUR}(?: {_COLOUR})?"
 _POD = r"(?P<container>\[pod/[^\]\s]{1,500}\])(?: |$)"
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)(?: |$)"
 _JOURNAL = (

@@ -9,6 +9,8 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.format_registry import read_file, recognised_format
+from collector.clients.formats import jmeter_xml
+from collector.clients.parsing.container_logs import log_prefix
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 TIMES = CommandTimes(1_795_000_000.0, 1_795_000_100.0)
@@ -58,3 +60,15 @@ def test_a_hostile_file_is_one_error_or_a_result(tmp_path: Path, name: str, capt
         except ClientFormatError as error:
             messages.append(str(error))
     assert not any("\n" in message or len(message) > 1000 for message in messages)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("text", ["<!---->", "<?a?>", "<!DOCTYPE a>", "<!-- ", "<? "])
+def test_no_beginning_of_an_xml_file_takes_much_longer_than_reading_it(text: str) -> None:
+    assert not jmeter_xml.recognises(text * 5000 + "<x>")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("line", ["a |{}", "{}a |", "a{}|", "a | {}"])
+def test_no_line_of_a_container_log_takes_much_longer_than_reading_it(line: str) -> None:
+    log_prefix(line.format("\x1b[m" * 200_000))
