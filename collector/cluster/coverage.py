@@ -7,7 +7,7 @@ but the times of these operations are unknown, so the intervals count as missing
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import floor, inf
 from typing import NamedTuple
 
@@ -81,7 +81,8 @@ class NodeCoverage:
 class _Silence(NamedTuple):
     """The time between two consecutive readings that are too far apart; None for one that does not exist.
 
-    again_s  when Cassandra answered without a rate, after a restart of its process or of the agent; None if it did not.
+    again_s  when Cassandra answered without a rate, after a restart of its process or of the agent, and did not fail
+             again; None if it did not.
     """
 
     before: NodeTick | None
@@ -124,8 +125,9 @@ def _silences(ticks: Sequence[NodeTick], *, paced: bool) -> Iterator[_Silence]:
         before = ticks[first] if first >= 0 else None
         after = ticks[second] if second < len(ticks) else None
         inside = ticks[first + 1 : second]
-        again = [tick.time_s for tick in inside if not tick.has_failed and (tick.restarted or not paced)]
-        silence = _Silence(before, after, inside, again[-1] if again else None)
+        since = takewhile(lambda tick: not tick.has_failed, reversed(inside))
+        again_s = next((tick.time_s for tick in since if tick.restarted or not paced), None)
+        silence = _Silence(before, after, inside, again_s)
         if before is None or after is None:
             if before is None or not paced or any(tick.has_failed for tick in inside):
                 yield silence

@@ -99,6 +99,31 @@ def test_a_restart_loses_the_interval_of_its_first_reading() -> None:
     assert (found.answered, found.intervals) == (59, 70)
 
 
+def reading(second: int, covered_s: float = 1.0) -> NodeTick:
+    return NodeTick(BEGIN_S + second, 1.0, covered_s)
+
+
+def failure(second: int) -> NodeTick:
+    return NodeTick(BEGIN_S + second, 1.0, 0.0, has_failed=True)
+
+
+@pytest.mark.parametrize(("begin", "intervals", "missing"), [(0, 10, 2), (-5, 15, 7), (1, 9, 2)])
+def test_failures_after_the_first_answer_count(begin: int, intervals: int, missing: int) -> None:
+    made = [reading(0, 0.0), failure(1), failure(2), reading(3, 3.0), *map(reading, range(4, 11))]
+    found = coverage(made, BEGIN_S + begin, BEGIN_S + 10)
+    assert (found.intervals, found.missing) == (intervals, missing)
+    assert found.gaps[0].end_s == BEGIN_S + 3
+
+
+@pytest.mark.parametrize(("begin", "intervals", "missing"), [(0, 20, 4), (12, 8, 2)])
+def test_failures_after_a_restart_count(begin: int, intervals: int, missing: int) -> None:
+    again = reading(12, 0.0)._replace(restarted=True)
+    made = [*map(reading, range(11)), failure(11), again, failure(13), failure(14), reading(15, 3.0)]
+    found = coverage([*made, *map(reading, range(16, 21))], BEGIN_S + begin, BEGIN_S + 20)
+    assert (found.intervals, found.missing) == (intervals, missing)
+    assert [gap.end_s for gap in found.gaps] == [BEGIN_S + 15]
+
+
 def test_a_silence_across_two_phases_counts_in_both() -> None:
     made = ticks(range(100), range(40, 50))
     first, second = coverage_of("n1", made, [(BEGIN_S + 10, BEGIN_S + 45), (BEGIN_S + 45, BEGIN_S + 80)])
