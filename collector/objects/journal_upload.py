@@ -190,14 +190,15 @@ class JournalUpload:
         if len(content) < end - position.offset:
             raise ObjectStoreError(f"{path}: truncated while it was being uploaded")
         key = f"{self._node}/{part_key(path.name, position.offset, begin_s)}"
-        is_stored = False
+        existing = b""
         if self._may_exist:
             key, existing = self._existing(path.name, position.offset, key)
-            merged = self._merged(path, position.offset, key, existing, content)
-            is_stored, content = merged == existing, merged
+            content = self._merged(path, position.offset, key, existing, content)
+        is_stored = content == existing
         if not is_stored:
             self._store.write(key, content)
-        self._may_exist = False
+        # The part after a complete one may exist as well.
+        self._may_exist = bool(existing) and is_final
         if is_final:
             position = replace(position, offset=end, is_end=end == size)
         else:

@@ -230,6 +230,25 @@ def test_damage_to_an_uploaded_tail_does_not_stop_uploads(tmp_path: Path, begin:
     assert upload(recorder, store, tmp_path / "checkpoint.json") == ([] if keep_state else [problem])
 
 
+def test_parts_in_a_store_that_was_first_unavailable_are_kept(tmp_path: Path) -> None:
+    recorder, store = Recorder(tmp_path / "journal"), CountingStore(tmp_path / "store")
+    recorder.record(1900)
+    upload(recorder, store)
+    uploaded = {key: store.read(key) for key in store.written}
+    (path,) = files_of(recorder.folder)
+    second = sorted(uploaded)[1]
+    data = bytearray(path.read_bytes())
+    data[len(uploaded[min(uploaded)]) + len(uploaded[second]) // 2] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ObjectStoreError, match="down"):
+        upload(recorder, UnavailableStore(tmp_path / "store"), tmp_path / "checkpoint.json")
+    store.written.clear()
+    (problem,) = upload(recorder, store, tmp_path / "checkpoint.json")
+    assert problem.endswith("the part in the store is kept")
+    assert store.written == []
+    assert {key: store.read(key) for key in uploaded} == uploaded
+
+
 def test_damage_to_a_part_in_the_store_is_repaired(tmp_path: Path) -> None:
     recorder, store = Recorder(tmp_path / "journal"), CountingStore(tmp_path / "store")
     recorder.record(400)
