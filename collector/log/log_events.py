@@ -25,7 +25,7 @@ _COUNT = r"\d[\d.,'\u2019\s]{0,30}"
 _PARTS = re.compile(r"(?P<amount>[\d.,]{1,30})(?P<unit>\D+)")
 _ID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
 _PEER = re.compile(rf"(?:[^/]*/)?(?P<address>\[.*\]|[^/:]+):(?:{'|'.join(STORAGE_PORTS)})")
-_COLLECTION = re.compile(r"GC (?P<collector>.+) (?P<ms>\d+) ms$")
+_COLLECTION = re.compile(r"GC (?P<collector>.+) (?P<ms>\d{1,18}) ms")
 _TABLE = re.compile(r"/(?P<keyspace>[^/]+)/(?P<table>[^/]+?)(?:-[0-9a-f]{32})?(?:/\.(?P<index>[^/]+))?/[^/]+$")
 
 

@@ -80,14 +80,9 @@ class LogSource:
 
     def _mismatch(self) -> list[Event]:
         """Return the event about a log whose lines do not match the pattern, if it is new."""
-        count = self._check.take_unmatched()
-        if not count:
-            return []
-        lines = f"none of the {count} lines read so far matches" if count > 1 else "the line read so far does not match"
         hint = f" (hint: {self._hint})" if self._hint else ""
-        return [
-            Event("log_pattern", f"{one_line(self._path.name)}: {lines} the log's pattern, so it has no events{hint}")
-        ]
+        problem = self._check.take_problem()
+        return [Event("log_pattern", f"{one_line(self._path.name)}: {problem}{hint}")] if problem else []
 
     def _summary(self, omitted: Counter[str]) -> list[Event]:
         """Return an event that counts the omitted events by kind, and one for skipped bytes, if there were any."""

@@ -9,11 +9,12 @@ from collector.log.logback import LogPattern
 
 TAIL_BYTES = 1 << 16
 # The numbers of lines without a match after which the pattern is wrong: at the beginning of a file, and after a line
-# that matched, such as the one before a dump of threads.
+# that matched, because some libraries print lines in another form.
 FIRST_LINES, LATER_LINES = 3, 100
-# Lines that continue a message, as in a stack trace.
+# Lines that continue a message, as in a stack trace or a dump of threads.
 _CONTINUATION = re.compile(
     r"\t|\s+(?:at |\.\.\. )|Caused by: |Suppressed: |\.\.\. |[\w.$]+(?:Exception|Error|Throwable)\b|\Z"
+    r"|\"|\s+(?:java\.lang\.Thread\.State: |Locked ownable )"
 )
 
 
@@ -67,9 +68,13 @@ class PatternCheck:
         elif not _CONTINUATION.match(text):
             self._unmatched += 1
 
-    def take_unmatched(self) -> int:
-        """Return the number of lines without a match if the pattern is wrong; 0 if that was reported before."""
-        if self._reported or self._unmatched < self._limit:
-            return 0
+    def take_problem(self) -> str:
+        """Return that the pattern is wrong, as text; "" if it is not, or if that was reported before."""
+        count = self._unmatched
+        if self._reported or count < self._limit:
+            return ""
         self._reported = True
-        return self._unmatched
+        if self._limit == LATER_LINES:
+            return f"none of the last {count} lines matches the log's pattern, so they have no events"
+        lines = f"none of the {count} lines read so far matches" if count > 1 else "the line read so far does not match"
+        return f"{lines} the log's pattern, so it has no events"

@@ -107,6 +107,7 @@ def test_a_concurrent_cycle_is_no_event_and_no_pause(collector: str) -> None:
 
 def test_other_events_have_no_duration_of_a_collection() -> None:
     assert collection_s("repair", "finished in 12 ms") is None
+    assert all(collection_s("gc", f"GC G1 Young Generation {'9' * digits} ms") is None for digits in (400, 5000))
 
 
 def compacted(sizes: str, duration: str, paths: int = 1) -> str:
