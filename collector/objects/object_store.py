@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from collector.printable import one_line
@@ -30,6 +30,14 @@ class ObjectStoreError(Exception):
 
 class ObjectMissingError(ObjectStoreError):
     """There is no such object or bucket."""
+
+
+class _ReadError(Exception):
+    """A local file cannot be read while it is being written to a store."""
+
+    def __init__(self, reason: OSError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class ObjectStore:
             self._system.transaction,
             self._system.open(f"{self._path}/{key}", "wb", block_size=CHUNK_BYTES) as target,
         ):
-            while chunk := source.read(CHUNK_BYTES):
+            for chunk in _chunks_of(source):
                 target.write(chunk)
                 written.update(chunk)
                 size_bytes += len(chunk)
@@ -142,6 +150,8 @@ class ObjectStore:
         name = f"{self.name}/{one_line(key)}".rstrip("/")
         try:
             yield
+        except _ReadError as error:
+            raise error.reason from None
         except FileNotFoundError:
             raise ObjectMissingError(f"{name}: no such object or bucket") from None
         except PermissionError as error:
@@ -150,6 +160,15 @@ class ObjectStore:
         except Exception as error:
             # The client libraries raise errors of many unrelated types.
             raise ObjectStoreError(f"{name}: {_reason(error)}") from None
+
+
+def _chunks_of(source: BinaryIO) -> Iterator[bytes]:
+    """Yield a local file's content in parts of at most CHUNK_BYTES. Raises _ReadError."""
+    try:
+        while chunk := source.read(CHUNK_BYTES):
+            yield chunk
+    except OSError as error:
+        raise _ReadError(error) from None
 
 
 def _parsed(url: str) -> tuple[str, dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Objects are read and written in parts, so that their size does not matter, and every write is verified."""
 
+import errno
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +49,20 @@ def test_a_file_is_written_and_compared_in_parts(store: ObjectStore, tmp_path: P
     for other in (CONTENT[:size_bytes] + b"x", CONTENT[: size_bytes - 1] if size_bytes else b"y"):
         path.write_bytes(other)
         assert not store.contains("k", path)
+
+
+def test_a_local_file_that_cannot_be_read_is_no_error_of_the_store(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(io.BytesIO):
+        def read(self, _size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "broken disk")
+
+    monkeypatch.setattr(Path, "open", lambda *_: Broken())
+    with pytest.raises(OSError, match="broken disk"):
+        store.write_file("k", tmp_path / "file")
+    monkeypatch.undo()
+    assert store.objects() == []
 
 
 def test_other_content_than_was_written_is_an_error(
