@@ -306,13 +306,17 @@ def memberships_of(clients: Sequence[AgentClient], nodes: Sequence[RunNode]) -> 
         ]
 
 
-def hosts_without_membership(nodes: Sequence[RunNode], memberships: Sequence[Membership]) -> Iterator[str]:
-    """Yield the addresses of nodes that do not know their own."""
+def hosts_without_membership(nodes: Sequence[RunNode], memberships: Sequence[Membership]) -> dict[str, str]:
+    """Return the hosts of nodes that do not know their own address, each with the node's name."""
     known = {membership.node for membership in memberships if membership.address}
-    for node in nodes:
-        if node.name not in known:
-            # The address of a private agent is not that of its node.
-            yield from (host for text in (node.name, "" if node.journal else node.address) if (host := _host(text)))
+    return {
+        host: node.name or host
+        for node in nodes
+        if node.name not in known
+        # The address of a private agent is not that of its node.
+        for text in (node.name, "" if node.journal else node.address)
+        if (host := _host(text))
+    }
 
 
 def _host(text: str) -> str:

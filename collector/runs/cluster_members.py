@@ -4,8 +4,9 @@ A cluster's members are the nodes in its ring, as each recorded node knows it: t
 down, and those that join during the run. A decommissioned node has left the ring.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from collector.printable import one_line
 from collector.runs.run import RunCluster
@@ -27,11 +28,14 @@ class Membership:
     peers: frozenset[str]
 
 
-def clusters_of(memberships: Iterable[Membership], hosts: Iterable[str] = ()) -> tuple[RunCluster, ...]:
+def clusters_of(
+    memberships: Iterable[Membership], hosts: Mapping[str, str] = MappingProxyType({})
+) -> tuple[RunCluster, ...]:
     """Return the clusters of the nodes in `memberships`, in the order of their first nodes.
 
     Clusters may have the same name, so nodes belong to the same one only if they also have a member in common. `hosts`
-    are the addresses of those nodes of the run that do not know their own, because Cassandra has not answered.
+    contains the addresses and the names of those nodes of the run that do not know their address, because Cassandra has
+    not answered.
     """
     groups: list[list[Membership]] = []
     for membership in memberships:
@@ -40,7 +44,7 @@ def clusters_of(memberships: Iterable[Membership], hosts: Iterable[str] = ()) ->
         same = [group for group in groups if _is_same(group, membership)]
         groups = [group for group in groups if group not in same]
         groups.append([*(known for group in same for known in group), membership])
-    clusters = [_cluster(group, frozenset(hosts)) for group in groups]
+    clusters = [_cluster(group, hosts) for group in groups]
     return tuple(sorted(clusters, key=lambda cluster: cluster.nodes))
 
 
@@ -51,10 +55,10 @@ def _is_same(group: Sequence[Membership], membership: Membership) -> bool:
     )
 
 
-def _cluster(group: Sequence[Membership], hosts: frozenset[str]) -> RunCluster:
+def _cluster(group: Sequence[Membership], hosts: Mapping[str, str]) -> RunCluster:
     members = frozenset().union(*(membership.peers for membership in group))
-    recorded = {membership.address for membership in group} | hosts
-    names = sorted({membership.node for membership in group})
+    recorded = {membership.address for membership in group} | hosts.keys()
+    names = sorted({membership.node for membership in group} | {hosts[host] for host in members & hosts.keys()})
     cluster = next((membership.cluster for membership in group if membership.cluster), "")
     return RunCluster(cluster, tuple(names), tuple(sorted(members - recorded)))
 

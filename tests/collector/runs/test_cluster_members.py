@@ -45,9 +45,12 @@ def test_two_clusters_are_told_apart_even_if_their_names_are_equal() -> None:
 
 
 def test_nodes_that_do_not_know_their_address_are_recognised_by_the_one_in_use() -> None:
-    silent = Membership("10.0.0.2", "", "", frozenset())
-    assert clusters_of([member(1, 2), silent], ["10.0.0.2"]) == (RunCluster("prod", ("n1",)),)
-    assert clusters_of([silent], ["10.0.0.2"]) == ()
+    silent = Membership("n2", "", "", frozenset())
+    hosts = {"10.0.0.2": "n2"}
+    assert clusters_of([member(1, 2), silent], hosts) == (RunCluster("prod", ("n1", "n2")),)
+    assert clusters_of([silent], hosts) == ()
+    (text,) = member_texts(clusters_of([member(1, 3), silent], hosts))
+    assert text == "2 of 3 nodes of the cluster prod recorded, not 10.0.0.3"
 
 
 def test_many_members_are_counted() -> None:
