@@ -110,10 +110,11 @@ def settings_of(run: NodeRun) -> NodeSettings:
 def size_text(size: float) -> str:
     """Return a size in bytes with three significant digits and a binary unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1000:
+        # From here on, three digits would be 1000.
+        if size < 999.5:
             return f"{size:.3g} {unit}"
         size /= 1024
-    return f"{size:.3g} TiB" if size < 1000 else f"{size:.0f} TiB"
+    return f"{size:.3g} TiB" if size < 999.5 else f"{size:.0f} TiB"
 
 
 def _replication_in(values: Mapping[Series, object]) -> dict[str, str]:

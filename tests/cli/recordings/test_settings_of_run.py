@@ -12,7 +12,7 @@ from cli.recordings.merge_program import merged
 from cli.recordings.settings_of_run import run_settings
 from collector.cluster.grid import NodeInterval
 from collector.cluster.merge_job import NodeRun
-from collector.cluster.node_settings import NodeSettings, settings_of
+from collector.cluster.node_settings import NodeSettings, settings_of, size_text
 from collector.journal.header import Header
 from collector.journal.tick_order import Integrity
 from collector.model.metric import Series
@@ -29,6 +29,11 @@ from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, V
 
 def texts_of(run: RunSettings) -> dict[str, str]:
     return {setting.name: setting.value(run) for setting in SETTINGS}
+
+
+def test_a_size_has_three_digits() -> None:
+    sizes = (0, 999, 999.4 * 2**20, 999.7 * 2**20, 2**40, 999.7 * 2**40, 12_345 * 2**40)
+    assert list(map(size_text, sizes)) == ["0 B", "999 B", "999 MiB", "0.976 GiB", "1 TiB", "1000 TiB", "12345 TiB"]
 
 
 def test_what_makes_a_run_reproducible_is_in_its_summary_and_absent_if_unknown(tmp_path: Path) -> None:
