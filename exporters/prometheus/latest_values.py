@@ -31,13 +31,16 @@ def stall_s(interval_s: float) -> float:
 class _Latest:
     """The latest value of a series, its time, and when it becomes stale.
 
-    wall_s  the wall clock's time of the reading; `at_s` and `until_s` are on the scrapes' clock.
+    wall_s  the wall clock's time of the reading, None if the source had been read at a later one; `at_s` and `until_s`
+            are on the scrapes' clock.
     held    the largest decrease, in raw units, for which the value is kept.
     """
 
     __slots__ = ("at_s", "held", "min_period_s", "until_s", "value", "wall_s")
 
-    def __init__(self, value: Value, at_s: float, wall_s: float, metric: Metric | None, interval_s: float) -> None:
+    def __init__(
+        self, value: Value, at_s: float, wall_s: float | None, metric: Metric | None, interval_s: float
+    ) -> None:
         self.value = value
         self.at_s = at_s
         self.wall_s = wall_s
@@ -49,10 +52,15 @@ class _Latest:
 
 @dataclass
 class _Source:
-    """A source's latest values; `failed` is true if its last read reported a problem and returned no values."""
+    """A source's latest values.
+
+    failed  whether its last read reported a problem and returned no values.
+    wall_s  the wall clock's highest time of a reading.
+    """
 
     origin: str = ""
     failed: bool = False
+    wall_s: float = 0.0
     latest: dict[Series, _Latest] = field(default_factory=dict)
 
 
@@ -95,22 +103,22 @@ class LatestValues:
     def current(self) -> dict[Series, Value]:
         """Return all values that are not stale. If sources share a series, the source added last wins."""
         with self._lock:
-            return self._current()
+            return {series: latest.value for series, latest in self._current().items()}
 
-    def current_and_times(self) -> tuple[dict[Series, Value], dict[str, float]]:
-        """Return all values that are not stale, and the wall clock's time of each metric's last reading."""
-        times: dict[str, float] = {}
+    def current_and_times(self) -> tuple[dict[Series, Value], dict[Series, float | None]]:
+        """Return all values that are not stale, and the wall clock's times of their readings.
+
+        After the clock has been set back, a time is None until it is no longer before an earlier one of its source.
+        """
         with self._lock:
-            for source in self._sources.values():
-                for series, latest in source.latest.items():
-                    if latest.wall_s > times.get(series[0], 0.0):
-                        times[series[0]] = latest.wall_s
-            return self._current(), times
+            current = self._current()
+            values = {series: latest.value for series, latest in current.items()}
+            return values, {series: latest.wall_s for series, latest in current.items()}
 
-    def _current(self) -> dict[Series, Value]:
+    def _current(self) -> dict[Series, _Latest]:
         now_s = self._at_s
         return {
-            series: latest.value
+            series: latest
             for source in self._sources.values()
             if not source.failed
             for series, latest in source.latest.items()
@@ -128,7 +136,9 @@ class LatestValues:
         if scrape.values or scrape.problem:
             source.failed = not scrape.values
         latest, at_s = source.latest, scrape.at_s
-        wall_s = at_s + offset_s
+        read_s = at_s + offset_s
+        wall_s = read_s if read_s >= source.wall_s else None
+        source.wall_s = max(source.wall_s, read_s)
         for series, value in self._bounded.values(scrape.values).items():
             last = latest.get(series)
             if last is None:

@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 from collector.catalogue import CATALOGUE
 from collector.model.identity import Identity
-from collector.model.metric import Metric
+from collector.model.metric import Metric, Series
 from collector.model.snapshot import Event, Snapshot
 from exporters.prometheus.agent_health import AgentHealth, TickHealth
 from exporters.prometheus.latest_values import LatestValues
@@ -66,12 +66,13 @@ class Page:
         self._rendering = Rendering(options, self._catalogue, log, SeriesLines)
         self._now_s, self._wall_s = now_s, wall_s
         self._last_tick = _Tick(0, Identity(), TickHealth())
-        # The latest time of each metric, and of the agent's own ("").
-        self._times: dict[str, float] = {}
+        self._totals = {name: metric.total for name, metric in self._catalogue.items() if metric.total}
+        # The highest time of a tick.
+        self._tick_s = 0.0
         self._lock = Lock()
         self._rendered: _Tick | None = None
         self._parts: list[Part[Body]] = []
-        self._part_times: dict[str, float] = {}
+        self._times: dict[Series, float | None] = {}
         self._self_texts: dict[bool, str] = {}
         self._pages: dict[tuple[bool, bool], bytes] = {}
         self.series = 0
@@ -80,8 +81,12 @@ class Page:
     def add(self, snapshot: Snapshot, identity: Identity, events: Sequence[Event] = ()) -> None:
         """Add a tick and its events. Nothing is rendered until the next request."""
         self._latest.add(snapshot, self._wall_s() - self._now_s())
-        last, time_s = self._last_tick, self._forward({"": snapshot.tick.time_s}).get("")
-        self._last_tick = _Tick(last.number + 1, identity, last.ticking.after(snapshot, events), time_s)
+        last, time_s = self._last_tick, snapshot.tick.time_s
+        # Prometheus rejects earlier samples. After the clock has been set back, samples get the time of the scrape.
+        is_later = time_s >= self._tick_s
+        self._tick_s = max(self._tick_s, time_s)
+        ticking = last.ticking.after(snapshot, events)
+        self._last_tick = _Tick(last.number + 1, identity, ticking, time_s if is_later else None)
 
     def live_families(self) -> Iterator[PrometheusMetric]:
         """Yield the self-metrics that only a running agent knows, as opposed to those in its journal."""
@@ -108,21 +113,18 @@ class Page:
                 others = _series_count(self_text)
                 self._parts = self._rendering.parts(current, tick.identity.labels(), others)
                 self.series = sum(part.body.series for part in self._parts) + others
-                # A histogram's sum is a metric of its own, which may be read more often.
-                sums = {name: times.get(self._catalogue[name].total, 0.0) for name in times if name in self._catalogue}
-                self._part_times = self._forward(
-                    {name: max(time_s, sums.get(name, 0.0)) for name, time_s in times.items()}
-                )
+                self._times = times | self._histogram_times(times)
             return self._page(tick, openmetrics, compressed)
 
-    def _forward(self, times: Mapping[str, float]) -> dict[str, float]:
-        """Return the times that are not before an earlier one of the same metric.
-
-        Prometheus rejects older samples. After the clock has been set back, samples get the time of the scrape.
-        """
-        forward = {name: time_s for name, time_s in times.items() if time_s >= self._times.get(name, 0.0)}
-        self._times.update(forward)
-        return forward
+    def _histogram_times(self, times: Mapping[Series, float | None]) -> dict[Series, float | None]:
+        """Return the times of histograms: the later one of their own and that of their sum, a metric of its own."""
+        later: dict[Series, float | None] = {}
+        for series, time_s in times.items():
+            total = self._totals.get(series[0])
+            if total:
+                total_s = times.get((total, *series[1:]), 0.0)
+                later[series] = None if time_s is None or total_s is None else max(time_s, total_s)
+        return later
 
     def _page(self, tick: _Tick, openmetrics: bool, compressed: bool) -> bytes:
         key = openmetrics, compressed
@@ -131,7 +133,7 @@ class Page:
                 packer = zlib.compressobj(LEVEL, wbits=GZIP_WINDOW)
                 page = packer.compress(self._page(tick, openmetrics, False)) + packer.flush()
             else:
-                parts = document(self._parts, self._part_times, openmetrics=openmetrics)
+                parts = document(self._parts, self._times, openmetrics=openmetrics)
                 page = (parts + self._self_text(tick, openmetrics)).encode()
             self._pages[key] = page
         return self._pages[key]

@@ -170,16 +170,23 @@ class Rendering(Generic[B]):
                 yield Part(self._families[name], body)
 
 
-def document(parts: Iterable[Part[Body]], times: Mapping[str, float] = {}, *, openmetrics: bool) -> str:
-    """Return the lines of all parts, without the OpenMetrics end marker; `times` are those of cumulative metrics."""
+def document(parts: Iterable[Part[Body]], times: Mapping[Series, float | None] = {}, *, openmetrics: bool) -> str:
+    """Return the lines of all parts, without the OpenMetrics end marker; `times` are those of cumulative series."""
 
-    def timed(family: Family, lines: str) -> str:
-        time_s = times.get(family.name) if family.is_cumulative else None
+    def stamped(lines: str, time_s: float | None) -> str:
         if time_s is None:
             return lines
         # The lines are cached without a time.
         return lines.replace("\n", f" {time_s:.3f}\n" if openmetrics else f" {round(1000 * time_s)}\n")
 
+    def timed(family: Family, names: Sequence[Series], lines: Sequence[str]) -> str:
+        of_lines = [times.get(series) for series in names] if times and family.is_cumulative else [None]
+        if len(set(of_lines)) == 1:
+            return stamped("".join(lines), of_lines[0])
+        return "".join(map(stamped, lines, of_lines))
+
     if openmetrics:
-        return "".join(part.family.openmetrics + timed(part.family, part.body.openmetrics) for part in parts)
-    return "".join(part.family.text + timed(part.family, part.body.text) for part in parts)
+        return "".join(
+            part.family.openmetrics + timed(part.family, part.body.names, part.body.openmetrics) for part in parts
+        )
+    return "".join(part.family.text + timed(part.family, part.body.names, part.body.text) for part in parts)

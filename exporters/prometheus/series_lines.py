@@ -1,6 +1,6 @@
 """Renders series as lines. Text that does not change between ticks is cached."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from collector.model.metric import Kind, Metric, Series
@@ -15,10 +15,16 @@ SPARE = 1000
 
 
 class Body(NamedTuple):
-    """The lines of a metric in the text format and in OpenMetrics, and the number of series in the text format."""
+    """The lines of a metric.
 
-    text: str
-    openmetrics: str
+    names              the series.
+    text, openmetrics  the lines of each, in the text format and in OpenMetrics.
+    series             the number of series in the text format.
+    """
+
+    names: Sequence[Series]
+    text: Sequence[str]
+    openmetrics: Sequence[str]
     series: int
 
 
@@ -40,32 +46,34 @@ class SeriesLines:
         """Return the lines of a metric; `current` contains the counters that hold the histogram sums."""
         if metric.kind is Kind.HISTOGRAM:
             return self._histograms(metric, group, current)
-        return _body(self._texts(metric, group) if metric.kind is Kind.TEXT else self._numbers(metric, group))
+        return self._texts(metric, group) if metric.kind is Kind.TEXT else self._numbers(metric, group)
 
     def info(self, name: str, texts: Iterable[tuple[str, str]]) -> Body:
         """Return one series with these names and values as labels; its own value is always 1."""
-        return _body([f"{named(name, self._common, labels_text(texts))}1\n"])
+        return _body([(name,)], [f"{named(name, self._common, labels_text(texts))}1\n"])
 
     def keep(self, current: CurrentValues) -> None:
         """Delete the cached histograms that are not in `current`, if there are many."""
         if len(self._histogram_cache) > 2 * len(current) + SPARE:
             self._histogram_cache.keep(current)
 
-    def _numbers(self, metric: Metric, group: Group) -> list[str]:
+    def _numbers(self, metric: Metric, group: Group) -> Body:
         series, values = numbers(metric, group)
-        return [f"{prefix}{value}\n" for prefix, value in zip(self._prefixes.of(metric, series), values, strict=True)]
+        prefixes = self._prefixes.of(metric, series)
+        return _body(series, [f"{prefix}{value}\n" for prefix, value in zip(prefixes, values, strict=True)])
 
-    def _texts(self, metric: Metric, group: Group) -> list[str]:
-        return [
+    def _texts(self, metric: Metric, group: Group) -> Body:
+        lines = [
             f"{named(metric.name, self._common, labels_text(text_labels(metric, series, value)))}1\n"
             for series, value in group.items()
         ]
+        return _body(group.series, lines)
 
     def _prefix(self, metric: Metric, series: Series) -> str:
         return named(metric.name, self._common, labels_text(zip(metric.labels, series[1:], strict=True)))
 
     def _histograms(self, metric: Metric, group: Group, current: CurrentValues) -> Body:
-        text, openmetrics, series_count = [], [], 0
+        names, text, openmetrics, series_count = [], [], [], 0
         total = self._catalogue.get(metric.total)
         for series, value in group.items():
             if not isinstance(value, tuple):
@@ -81,11 +89,12 @@ class SeriesLines:
             else:
                 # OpenMetrics does not allow a count without a sum.
                 openmetrics.append(cached.buckets)
+            names.append(series)
             text.append(lines)
             series_count += lines.count("\n")
-        return Body("".join(text), "".join(openmetrics), series_count)
+        return Body(names, text, openmetrics, series_count)
 
 
-def _body(lines: list[str]) -> Body:
-    text = "".join(lines)
-    return Body(text, text, len(lines))
+def _body(names: Sequence[Series], lines: Sequence[str]) -> Body:
+    """Return the lines of series with one line each, which is the same in both formats."""
+    return Body(names, lines, lines, len(lines))

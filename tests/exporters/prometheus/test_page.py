@@ -298,6 +298,36 @@ def test_a_metric_that_is_read_seldom_keeps_the_time_of_its_reading() -> None:
     assert times(agent)["casstat_ticks_total"] == 2
 
 
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_series_of_a_metric_that_are_read_at_different_times_keep_their_own(openmetrics: bool) -> None:
+    """The tables that are not read themselves, as one series, are read less often than the others."""
+    agent = Agent()
+    counter = ("cassandra_table_operations_total", "ks")
+    histogram = ("cassandra_table_operation_duration_seconds", "ks")
+    total = CATALOGUE[histogram[0]].total
+    others: Values = {
+        (*counter, "(others)", "Read"): 1000,
+        (*histogram, "b", "Read"): (1,) * 128,
+        (total, "ks", "b", "Read"): 5,
+    }
+    for number in range(3):
+        read: Values = {(*counter, "a", "Read"): number, (*histogram, "a", "Read"): (number + 1,) * 128}
+        agent.tick(read if number else {**read, **others})
+    parse = openmetrics_families if openmetrics else text_families
+    seconds: dict[tuple[str, str], set[float]] = {}
+    for family in parse(agent.text(openmetrics=openmetrics)):
+        for sample in family.samples:
+            if "table" in sample.labels and sample.timestamp is not None:
+                seconds.setdefault((family.name, sample.labels["table"]), set()).add(float(sample.timestamp))
+    assert seconds == {
+        (counter[0].removesuffix("_total"), "a"): {3},
+        (counter[0].removesuffix("_total"), "(others)"): {1},
+        (histogram[0], "a"): {3},
+        (histogram[0], "b"): {1},
+        (total.removesuffix("_total"), "b"): {1},
+    }
+
+
 def test_a_tick_that_arrives_while_the_page_is_rendered_is_not_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Agent()
     agent.tick({HINTS: 1})
