@@ -8,8 +8,7 @@ from pathlib import Path
 from cli.errors import CasstatError, note
 from cli.runs.client_results import expanded
 from cli.runs.command.command_log import LOG_FILE
-from collector.clients.client_format import ClientFormatError, FormatChoice
-from collector.clients.format_registry import recognised_format
+from collector.clients.client_format import FormatChoice
 from collector.clients.live.growing_results import GrowingResults
 from collector.clients.redacted_result import redacted_errors
 from collector.redaction.redactor import Redactor
@@ -36,7 +35,7 @@ class LoadServer:
             self._server = Server(load_app(self._series), with_default_host(listen), None, note)
         except ListenError as error:
             raise CasstatError(f"--serve {error}") from None
-        self._results = GrowingResults(self._paths, note)
+        self._results = GrowingResults(self._paths, lambda text: note(redactor.text(text)), self._log_file)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="client results")
 
@@ -70,6 +69,3 @@ class LoadServer:
             # A file that does not exist yet may appear later.
             with suppress(CasstatError):
                 yield from ((file.path, file.choice) for file in expanded(text))
-        with suppress(ClientFormatError, OSError):
-            # The command's output is ignored unless it is a result.
-            yield self._log_file, FormatChoice(recognised_format(self._log_file).NAME)

@@ -19,6 +19,10 @@ class ClientFormatError(ValueError):
     """A file is not a readable result; the message is one line without the path."""
 
 
+class UnknownFormatError(ClientFormatError):
+    """A file is not recognised as a result."""
+
+
 class AmbiguousFormatError(ClientFormatError):
     """A file has results in several formats, or of several containers."""
 

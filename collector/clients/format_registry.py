@@ -18,6 +18,7 @@ from collector.clients.client_format import (
     FormatWithOptions,
     GrowingFormat,
     GrowingResult,
+    UnknownFormatError,
 )
 from collector.clients.client_result import ClientResult, with_joined_intervals
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
@@ -115,7 +116,7 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
     `texts_of` returns what `LogPrefix.texts` does for the whole file. Raises ClientFormatError and as `texts_of` does.
     """
     if not head.strip():
-        raise ClientFormatError("empty")
+        raise UnknownFormatError("empty")
     # Some formats are recognised in spite of a prefix, but not read completely.
     prefix = log_prefix(head)
     texts = texts_of(prefix) if prefix else {}
@@ -128,7 +129,7 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
     for container, text in recognised.items():
         return _Content(_matching_format(text, name), prefix, container)
     if prefix and not name and not _matching_formats(head):
-        raise ClientFormatError(
+        raise UnknownFormatError(
             f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
             f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
         )
@@ -172,6 +173,6 @@ def _matching_format(head: str, name: str = "") -> ClientFormat:
     if len(matching) == 1:
         return matching[0]
     if not matching:
-        raise ClientFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
+        raise UnknownFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
     names = ", ".join(candidate.NAME for candidate in matching)
     raise AmbiguousFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

@@ -112,3 +112,17 @@ def test_a_result_in_the_output_is_served(tmp_path: Path, port: int) -> None:
         log.write_text(f"timeStamp,elapsed,label,responseCode,success\n{now_ms},5,x,200,true\n")
         labels = {"cluster": "c", "client": "command.log", "operation": "x"}
         eventually(lambda: page_at(port).of("casstat_load_operations_total", **labels) == 1)
+
+
+def test_notes_have_no_secrets(tmp_path: Path, port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    result, errors = tmp_path / "load.jtl", []
+    with LoadServer(str(port), (str(result),), tmp_path, "c", Redactor()):
+        row = "1700000000000,5,x,200,https://h/?token=SECRET1234567890"
+        result.write_text(f"timeStamp,elapsed,label,responseCode,success\n{row}\n")
+
+        def is_noted() -> bool:
+            errors.append(capfd.readouterr().err)
+            return "malformed lines are skipped" in "".join(errors)
+
+        eventually(is_noted)
+    assert "SECRET" not in "".join(errors)

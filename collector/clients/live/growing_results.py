@@ -22,16 +22,18 @@ PathsAndChoices = Callable[[], Iterable[tuple[Path, FormatChoice]]]
 class GrowingResults:
     """Follows the files that `paths` returns, each with what the user states about it; new ones may appear later.
 
-    Content that precedes the creation of the object is ignored. `log` receives notes of one line.
+    `output` is the file with the command's output, which is ignored unless it is a result. Content that precedes the
+    creation of the object is ignored. `log` receives notes of one line.
     """
 
     def __init__(
         self,
         paths: PathsAndChoices,
         log: Callable[[str], None],
+        output: Path | None = None,
         cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._paths, self._log, self._cpu_s = paths, log, cpu_s
+        self._paths, self._log, self._output, self._cpu_s = paths, log, output, cpu_s
         self._followers: dict[Path, ResultFollower] = {}
         self._lagging: set[Path] = set()
         self._add_followers(are_old=True)
@@ -57,9 +59,12 @@ class GrowingResults:
             follower.close()
 
     def _add_followers(self, *, are_old: bool) -> None:
-        for path, choice in self._paths():
+        output = [(self._output, FormatChoice())] if self._output else []
+        for path, choice in (*self._paths(), *output):
             if path not in self._followers and len(self._followers) < MAX_FILES:
-                self._followers[path] = ResultFollower(path, choice, self._log_of(path), is_old=are_old)
+                self._followers[path] = ResultFollower(
+                    path, choice, self._log_of(path), is_old=are_old, may_be_unknown=path == self._output
+                )
 
     def _log_of(self, path: Path) -> Callable[[str], None]:
         return lambda text: self._log(one_line(f"{path}: {text}"))

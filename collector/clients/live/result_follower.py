@@ -4,7 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.clients.client_format import HEAD_BYTES, ClientFormatError, FormatChoice, GrowingResult
+from collector.clients.client_format import (
+    HEAD_BYTES,
+    ClientFormatError,
+    FormatChoice,
+    GrowingResult,
+    UnknownFormatError,
+)
 from collector.clients.client_result import Operation
 from collector.clients.format_registry import growing_result
 from collector.growing_file import GrowingFile, NotRegularError
@@ -29,15 +35,28 @@ class Addition:
 class ResultFollower:
     """Reads what is added to a file; content from before the follower was created is ignored if `is_old`."""
 
-    def __init__(self, path: Path, choice: FormatChoice, log: Callable[[str], None], *, is_old: bool) -> None:
-        """Follow a file in the chosen format. `log` receives notes."""
+    def __init__(
+        self,
+        path: Path,
+        choice: FormatChoice,
+        log: Callable[[str], None],
+        *,
+        is_old: bool,
+        may_be_unknown: bool = False,
+    ) -> None:
+        """Follow a file in the chosen format.
+
+        `log` receives notes; if `may_be_unknown`, a file in no known format is ignored without one.
+        """
         self._path = path
         self._choice = choice
         self._log = log
+        self._may_be_unknown = may_be_unknown
         self._noted: set[str] = set()
         self._file: GrowingFile | None = None
         self._result: GrowingResult | None = None
         self._is_ignored = self._skips_line = False
+        self._tried_bytes = 0
         if is_old and (file := self._opened()):
             file.seek(file.size())
             self._skips_line = not file.seal.endswith(b"\n") and bool(file.seal)
@@ -45,8 +64,8 @@ class ResultFollower:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-        self._file = self._result = None
-        self._is_ignored = self._skips_line = False
+        self._file = None
+        self._forget()
 
     def unread_bytes(self) -> int:
         """Return the number of bytes that have not been read yet."""
@@ -59,7 +78,8 @@ class ResultFollower:
         except OSError as error:
             self._note(f"cannot be read: {error.strerror}")
         except ClientFormatError as error:
-            self._note(str(error))
+            if not (self._may_be_unknown and isinstance(error, UnknownFormatError)):
+                self._note(str(error))
             self._is_ignored = True
         return None
 
@@ -100,19 +120,25 @@ class ResultFollower:
 
     def _restarted(self, file: GrowingFile) -> Addition:
         file.seek(0)
+        self._forget()
+        return Addition(restarts=True)
+
+    def _forget(self) -> None:
         self._result = None
         self._is_ignored = self._skips_line = False
-        return Addition(restarts=True)
+        self._tried_bytes = 0
 
     def _can_read(self, file: GrowingFile) -> bool:
         """Return whether there are bytes to read, in a format that can be read. Raises ClientFormatError."""
-        if self._is_ignored or file.size() == file.position:
+        size = file.size()
+        if self._is_ignored or size == file.position:
             return False
-        if self._result is None:
+        # To recognise a format is slow, so it is tried again only when there is twice as much to recognise it from.
+        if self._result is None and not self._tried_bytes <= size < min(2 * self._tried_bytes, HEAD_BYTES):
             head = file.head(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
-            is_whole = b"\n" in head or len(head) >= HEAD_BYTES - len(BYTE_ORDER_MARK)
-            is_final = file.size() >= HEAD_BYTES
-            self._result = growing_result(head, self._choice, is_final=is_final) if is_whole else None
+            if b"\n" in head or len(head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
+                self._tried_bytes = size
+                self._result = growing_result(head, self._choice, is_final=size >= HEAD_BYTES)
         return self._result is not None
 
     def _added(self, chunk: bytes, *, is_first: bool) -> Addition:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from collector.clients.client_format import CommandTimes, FormatChoice
+from collector.clients.client_format import HEAD_BYTES, CommandTimes, FormatChoice
+from collector.clients.format_registry import growing_result
 from collector.clients.formats import jmeter_csv
-from collector.clients.live import growing_results
+from collector.clients.live import growing_results, result_follower
 from collector.clients.live.growing_results import GrowingResults
 from tests.collector.clients import k6_output
 from tests.collector.clients.k6_output import json_text
@@ -158,3 +159,51 @@ def test_a_growing_log_is_read_with_its_unit_and_its_metric(tmp_path: Path) -> N
         counts[len(options)] = dict(file.counts)
         assert file.notes == []
     assert counts[0] == counts[2] == {("kv_default_main", ""): 1500}
+
+
+def output_of(path: Path, notes: list[str]) -> GrowingResults:
+    return GrowingResults(list, notes.append, path, cpu_s=lambda: 0.0)
+
+
+def test_the_format_of_a_growing_file_is_looked_for_only_in_its_beginning_and_rarely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def counted(head: bytes, choice: FormatChoice, *, is_final: bool) -> object:
+        tried.append(len(head))
+        return growing_result(head, choice, is_final=is_final)
+
+    monkeypatch.setattr(result_follower, "growing_result", counted)
+    notes: list[str] = []
+    path = tmp_path / "command.log"
+    results = output_of(path, notes)
+    line = "app-1  | executed statement 123 with result ok\n"
+    with path.open("a") as file:
+        while path.stat().st_size < 2 * HEAD_BYTES:
+            file.write(line)
+            file.flush()
+            assert not list(results.step())
+    assert tried == sorted(set(tried))
+    assert len(tried) <= HEAD_BYTES.bit_length()
+    assert notes == []
+
+
+@pytest.mark.parametrize("before", ["", "x\n" * 100])
+def test_output_is_followed_if_it_is_a_result(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "command.log"
+    results = output_of(path, [])
+    path.write_text(before)
+    assert not list(results.step())
+    path.write_text(HEADER + ROW)
+    ((_, addition),) = results.step()
+    assert [operation.total.completed for operation in addition.operations if operation.total] == [1]
+
+
+def test_a_note_states_that_output_is_read_after_the_command(tmp_path: Path) -> None:
+    notes: list[str] = []
+    path = tmp_path / "command.log"
+    results = output_of(path, notes)
+    path.write_bytes(CAPTURE.with_name("ycsb-status.log").read_bytes())
+    assert not list(results.step())
+    assert notes == [f"{path}: results in the format ycsb are read only after the command has ended"]
