@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from collector.redaction.secret_forms import Span, is_secret_value, password_offset
+from collector.redaction.secret_forms import USER_AND_COLON, Span, is_secret_value, password_offset
 from collector.redaction.secret_names import is_ordinary, is_secret_name, takes_secret
 
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "su"))
@@ -60,7 +60,7 @@ _OPTION = re.compile(r"--?[\w.\-]+")
 _BARE_NAME = re.compile(r"requirepass|\w*secret_access_key", re.IGNORECASE)
 # USER:PASSWORD@HOST without a scheme, also as Go's drivers write it.
 _PAIR_AT_HOST = re.compile(
-    r"(?!(?:mailto|sip|user|name|from|to|email):)(?:[\w.\-]+=)?[\w.\-]+:(?P<value>(?=[^@]*[^\d@])[^\s:/@]+)@(?!sha\d)(?:[\w.\-]+(?=[:/,]|$)|\w+\()"
+    rf"{USER_AND_COLON}(?P<value>(?=[^@]*[^\d@])[^\s:/@]+)@(?!sha\d)(?:[\w.\-]+(?=[:/,]|$)|\w+\()"
 )
 _ATTACHED_PW = re.compile(r"-pw(?!d$|d=|[-_f])(?P<value>.+)", re.DOTALL)
 _SHELL_WORD = re.compile(r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\[^\n]|[^\s'\"\\;|&<>()`])+")

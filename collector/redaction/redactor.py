@@ -15,6 +15,7 @@ from collector.redaction.command_secrets import Word, examined, script_words
 from collector.redaction.secret_forms import (
     REDACTED,
     Span,
+    ends_in_name,
     has_hint,
     is_secret_value,
     open_private_key,
@@ -50,8 +51,9 @@ _ORDINARY_WORDS = frozenset(
 # A command that `sh -x` prints, or after a prompt.
 _TRACE = re.compile(r"^(\++ |\$ )(.{1,4096})$", re.MULTILINE)
 _NUMBER = re.compile(r"[\d.,+-]+")
-# How much incomplete output is kept for the rest of a line, or of a private key.
-MAX_LINE_BYTES, MAX_KEY_BYTES = 1 << 16, 1 << 16
+# How much incomplete output is kept for the rest of a line, or of a private key; more of a line that has no place where
+# it can be divided.
+MAX_LINE_BYTES, MAX_KEY_BYTES, _MAX_UNDIVIDED_BYTES = 1 << 16, 1 << 16, 1 << 20
 _LOOK_BACK_BYTES = 1 << 12
 _MARK = REDACTED.encode()
 
@@ -280,11 +282,12 @@ def _pattern_of(variant: str) -> str:
 
 
 class RedactedStream:
-    """Redacts output that arrives in pieces: keeps the end of a line, or of a private key, until it is complete."""
+    """Redacts output that arrives in pieces: keeps a line, or a private key, until it is complete."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._rest = b""
+        self._limit = MAX_LINE_BYTES
         self.count = 0
         """The number of secrets that have been replaced."""
 
@@ -296,8 +299,11 @@ class RedactedStream:
         key = open_private_key(pending.decode("latin-1")) if b"-----BEGIN " in pending else None
         if key is not None and len(pending) - key < MAX_KEY_BYTES:
             cut = min(cut, pending.rfind(b"\n", 0, key) + 1)
-        elif len(pending) - cut > MAX_LINE_BYTES:
-            cut = self._inside_line(pending)
+        elif len(pending) - cut > self._limit:
+            cut = self._inside_line(pending, cut) or cut
+        elif cut:
+            last = pending.rfind(b"\n", 0, cut - 1) + 1
+            cut = last if ends_in_name(pending[last:cut].decode("latin-1")) else cut
         self._rest = pending[cut:]
         return self._redacted(pending[:cut]) if cut else b""
 
@@ -312,8 +318,16 @@ class RedactedStream:
             self.count += max(result.count(_MARK) - data.count(_MARK), 1)
         return result
 
-    @staticmethod
-    def _inside_line(pending: bytes) -> int:
-        """Return where a very long line can be divided: before a space or, if there is none, near its end."""
-        limit = len(pending) - _LOOK_BACK_BYTES
-        return max(pending.rfind(b" ", 0, limit), 0) or limit
+    def _inside_line(self, pending: bytes, begin: int) -> int:
+        """Return where the very long line from `begin` on can be divided, so that no secret of the whole is lost.
+
+        Returns 0 if more of the line must be known.
+        """
+        whole = self._redactor.data(pending)
+        self._limit = MAX_LINE_BYTES
+        for end in (len(pending) - _LOOK_BACK_BYTES, len(pending) // 2):
+            for cut in (pending.rfind(b" ", begin, end), pending.rfind(b",", begin, end) + 1, end):
+                if cut > begin and self._redactor.data(pending[:cut]) + self._redactor.data(pending[cut:]) == whole:
+                    return cut
+        self._limit = 2 * len(pending)
+        return 0 if self._limit <= _MAX_UNDIVIDED_BYTES else len(pending)

@@ -35,7 +35,7 @@ _HINTS = tuple(
     for hint in (
         *("pass", "pwd", "pswd", "pw", "secret", "token", "cred", "auth", "cookie", "bearer", "jwt", "phrase", "sess"),
         *("-u", "-a ", "-a=", "user ", "user=", "%2f%2f", "\\/\\/", "%3d", "-----begin ", "glpat-", "xox"),
-        *("kennwort", "contrase", "senha", "otp", "identified"),
+        *("kennwort", "contrase", "senha", "otp", "identified", "accesssig", "@"),
     )
 )
 # In URLs, after `?`, `&` or `;`.
@@ -47,9 +47,11 @@ _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?P<secret>.*?)(?:-----END (?P=kind)-----|\Z)",
     re.DOTALL,
 )
-_OPEN_PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?!.*-----END (?P=kind)-----)", re.DOTALL
+_KEY_BEGIN, _KEY_END = (
+    re.compile(rf"-----{word} (?P<kind>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----") for word in ("BEGIN", "END")
 )
+# What terminals show as colours, or as another place of the cursor.
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # A name, and what separates it from its value: `name=`, `"name": `, `--name `, `"--name", `, `name%3D`, `name\u003d`.
 _NAME = re.compile(
     r"(?<![\w.\-])(?P<name>[\w.\-]{1,200})"
@@ -78,6 +80,23 @@ _URL_PASSWORD = re.compile(
     r"@(?=[^\s\"'<>@/]{1,256}(?:[/?#\s\"'<>,]|$))"
     r"|(?P<user>(?=[^\s/@]{0,256}\d)[^\s/?#\"'<>:@]{20,256})@)",
     re.IGNORECASE,
+)
+# USER:PASSWORD@HOST:PORT without a scheme; `npm:x@1.2` and a Java object `x@1f` are none.
+USER_AND_COLON = r"(?!(?:mailto|sip|user|name|from|to|email):)(?:[\w.\-]{1,256}=)?[\w.\-]{1,256}:"
+_PASSWORD_AT_HOST = re.compile(
+    rf"(?<![\w.\-]){USER_AND_COLON}(?=[^\s@]{{0,256}}[^\s\d@])(?P<password>[^\s:/@,\"'<>]{{1,256}})"
+    r"@(?!sha\d)[\w.\-]{1,253}:\d{1,5}(?!\w)"
+)
+# A name at the end of a line, `<password>`, `"name": "password",` or `- name: PASSWORD`, and its value on the next one.
+_LAST_NAME = (
+    r"(?:<(?:[\w\-]{1,200}:)?(?P<element>[\w.\-]{1,200})(?:\s[^<>]{0,300})?>"
+    r"|\b(?:name|key)[\"']?[ \t]*[=:][ \t]*[\"']?(?P<name>[\w.\-]{1,200})[\"']?,?)[ \t]*\r?\n"
+)
+_UNFINISHED = re.compile(rf"{_LAST_NAME}\Z")
+_ON_TWO_LINES = re.compile(
+    rf"{_LAST_NAME}[ \t]*(?:(?(element)(?P<text>[^<>\s][^<>\r\n]*)|(?!))"
+    r"|[\"']?value[\"']?[ \t]*[=:][ \t]*"
+    r"(?:(?P<quote>[\"'])(?P<quoted>.{0,1024}?)(?P=quote)|(?P<bare>[^\s\"'][^\r\n]*)))"
 )
 # Forms in which a name is not followed by its value, and tokens without a name.
 _NAMED_ELSEWHERE = (
@@ -121,7 +140,7 @@ def has_hint(data: bytes) -> bool:
         return True
     if not any(separator in lower for separator in _SEPARATORS):
         return False
-    if any(hint in lower for hint in _HINTS) or (b"@" in lower and b"://" in lower):
+    if any(hint in lower for hint in _HINTS):
         return True
     if (b"?" in lower or b"&" in lower or b";" in lower) and any(hint in lower for hint in _URL_HINTS):
         return True
@@ -130,8 +149,16 @@ def has_hint(data: bytes) -> bool:
 
 def open_private_key(text: str) -> int | None:
     """Return where a private key begins that does not end in the text; None if there is none."""
-    match = _OPEN_PRIVATE_KEY.search(text) if "-----BEGIN " in text else None
-    return None if match is None else match.start()
+    ends = {match["kind"]: match.start() for match in _KEY_END.finditer(text)}
+    return next(
+        (match.start() for match in _KEY_BEGIN.finditer(text) if ends.get(match["kind"], 0) < match.end()), None
+    )
+
+
+def ends_in_name(line: str) -> bool:
+    """Return whether the value of a secret may be on the next line."""
+    match = _UNFINISHED.search(line)
+    return match is not None and is_secret_name(match["element"] or match["name"])
 
 
 def replaced(text: str, spans: Iterator[Span], replacement: Callable[[str], str]) -> str:
@@ -150,12 +177,21 @@ def secret_spans(text: str) -> Iterator[Span]:
         return
     if "-----BEGIN " in text:
         yield from (match.span("secret") for match in _PRIVATE_KEY.finditer(text))
+    for match in _ON_TWO_LINES.finditer(text):
+        span = match.span(next(group for group in ("text", "quoted", "bare") if match[group] is not None))
+        if is_secret_name(match["element"] or match["name"]) and is_secret_value(text[slice(*span)]):
+            yield span
     begin = 0
     for line in re.split(r"(?<=[\r\n])", text):
         if has_hint(_encoded(line)):
-            yield from (
-                (begin + first, begin + last) for first, last in _in_line(line) if is_secret_value(line[first:last])
-            )
+            # A secret is also one if it, or what separates it from its name, is in colour.
+            plain = _ESCAPE.sub(lambda match: " " * len(match[0]), line) if "\x1b" in line else line
+            for shown in dict.fromkeys((line, plain)):
+                yield from (
+                    (begin + first, begin + last)
+                    for first, last in _in_line(shown)
+                    if is_secret_value(shown[first:last])
+                )
         begin += len(line)
 
 
@@ -171,6 +207,7 @@ def is_secret_value(value: str) -> bool:
 def _in_line(line: str) -> Iterator[Span]:
     for match in _URL_PASSWORD.finditer(line):
         yield match.span("password" if match["password"] is not None else "user")
+    yield from (match.span("password") for match in _PASSWORD_AT_HOST.finditer(line))
     yield from _named(line)
     for match in _USER_PASSWORD.finditer(line):
         offset = password_offset(match["pair"])

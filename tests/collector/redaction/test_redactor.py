@@ -129,6 +129,11 @@ CREATE USER joe IDENTIFIED BY '{SECRET}'
 $ sshpass -p {SECRET} ssh host
 session = cluster.withCredentials("joe", "{SECRET}")
 with bearer {SECRET}{SECRET}
+connected to joe:{SECRET}@host:9042
+blob?sv=1&SharedAccessSignature={SECRET}
+[36mpassword[0m={SECRET}
+{{[34;1m"password"[0m: [32m"{SECRET}"[0m}}
+load --password [1m{SECRET}[0m --n 3
 Ünïcode passwörd? password=„{SECRET}“
 """.strip().splitlines()
 ORDINARY_LINES = """
@@ -146,6 +151,7 @@ cookies: 0, secrets: 3 found
 Password: *suppressed*
 12 passes: 3 failed, tokens_per_second=5, keyspace=a
 basic authentication is off
+from:joe@host:25, user:x@host:1, java.lang.Thread:x@1f2e, repo:tag@sha256:12, npm:x@1.2.3
 """.strip().splitlines()
 
 
@@ -188,6 +194,39 @@ def test_a_secret_in_a_line_is_replaced(line: str) -> None:
 @pytest.mark.parametrize("line", ORDINARY_LINES)
 def test_an_ordinary_line_is_not_changed(line: str) -> None:
     assert Redactor().text(line) is line
+
+
+# One name for each alternative in the pattern of secret names.
+SECRET_NAMES = shlex.split(
+    "pass pwd pswd secret token credential creds authorization cookie bearer jwt sessid session_id sess.id "
+    "passwort kennwort contrasena senha api_key apikey access.key private-key auth_key account_key shared_key "
+    "master_key signing_key encryption_key license_key subscription_key storage_key hmac_key accesssignature "
+    "x_auth x.pw x_otp dbpw rediscli_auth"
+)
+
+
+@every("name", SECRET_NAMES)
+def test_each_name_of_a_secret_is_recognised_in_text(name: str) -> None:
+    for text in (f"{name}={SECRET}", f"{name.upper()}: {SECRET}", f'"{name}":"{SECRET}"'):
+        assert SECRET not in Redactor().text(text)
+        assert SECRET.encode() not in Redactor().data(text.encode())
+
+
+ON_TWO_LINES = (
+    f"<password>\n  {SECRET}\n</password>",
+    f'{{\n "name": "password",\r\n "value": "{SECRET}"\n}}',
+    f"env:\n- name: DB_PASSWORD\n  value: {SECRET}\n- name: N\n  value: 3\n",
+)
+
+
+@every("text", ON_TWO_LINES)
+def test_the_value_of_a_name_may_be_on_the_next_line(text: str) -> None:
+    expected = text.replace(SECRET, "REDACTED")
+    assert Redactor().text(text) == expected
+    for cut in range(len(text)):
+        stream = RedactedStream(Redactor())
+        parts = [stream.add(text[:cut].encode()), stream.add(text[cut:].encode()), stream.end()]
+        assert b"".join(parts) == expected.encode()
 
 
 def test_a_script_may_have_several_lines() -> None:
@@ -323,6 +362,22 @@ def test_a_complete_line_is_available_at_once_and_a_very_long_one_does_not_fill_
     written = b"".join(stream.add(b"x" * 1000 + b" ") for _ in range(2 * MAX_LINE_BYTES // 1000))
     assert len(written) >= MAX_LINE_BYTES // 2
     assert len(written) + len(stream.end()) == 3 + 1001 * (2 * MAX_LINE_BYTES // 1000)
+
+
+@pytest.mark.parametrize("line", [f'"password": "{SECRET}",', f'"password":"{SECRET}",', f"{SECRET}", f"{SECRET} "])
+def test_no_secret_is_divided_with_a_very_long_line(line: str) -> None:
+    for length in range(MAX_LINE_BYTES - len(line), MAX_LINE_BYTES):
+        stream = RedactedStream(Redactor().knowing([SECRET]))
+        output = b"x" * length + line.encode() + b"y" * 9000
+        written = b"".join(stream.add(output[at : at + 4096]) for at in range(0, len(output), 4096)) + stream.end()
+        assert SECRET.encode() not in written
+        assert written.replace(b"REDACTED", SECRET.encode()) == output
+
+
+def test_a_secret_that_is_longer_than_a_very_long_line_is_replaced() -> None:
+    stream = RedactedStream(Redactor())
+    written = b"".join(stream.add(b"Authorization: " * (not at) + b"abc " * 1000) for at in range(50)) + stream.end()
+    assert written == b"Authorization: REDACTED"
 
 
 @pytest.mark.parametrize("part", ["http://", "http://a:", "+ a ", "echo a | ", "<a ", 'Auth("', 'password=["'])
