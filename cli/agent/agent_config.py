@@ -10,14 +10,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import click
 from click.core import ParameterSource
 
 from cli.errors import CasstatError
 from cli.parameters.time_types import Duration
-from collector.http.access import HIDDEN
+from collector.http.access import masked_url
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -135,12 +134,4 @@ def _toml(name: str, value: Any) -> str:
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     # JSON strings are valid TOML basic strings.
-    return json.dumps(masked(str(value)), ensure_ascii=False)
-
-
-def masked(text: str) -> str:
-    """Return `text` with the user name and password masked if it is a URL that contains them."""
-    parts = urlsplit(text)
-    if "@" not in parts.netloc:
-        return text
-    return urlunsplit(parts._replace(netloc=f"{HIDDEN}@{parts.netloc.rpartition('@')[2]}"))
+    return json.dumps(masked_url(str(value)), ensure_ascii=False)

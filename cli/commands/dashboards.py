@@ -1,7 +1,7 @@
 """Write or push Grafana dashboards and Prometheus rules"""
 
+import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import click
 
@@ -111,7 +111,7 @@ def push(url: str, store: str, token_file: Path, ca: Path | None) -> None:
 
 def _folder_url(url: str | None) -> str:
     """Return the runbooks' base URL without a trailing slash, or "" for None. Raises click.BadParameter."""
-    if url and not urlsplit(url).netloc:
+    if url and not re.match(r"(?:[\w+.-]+:)?//[^/]", url):
         raise click.BadParameter(f"{url!r} is not a URL (hint: pass one such as https://wiki.example/runbooks)")
     return (url or "").rstrip("/")
 

@@ -5,14 +5,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cli.doctor.finding import Finding, State
-from collector.http.access import HIDDEN
+from collector.http.access import HIDDEN, masked_url
 from collector.printable import printable
 
 GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 COLOURS = {State.OK: GREEN, State.WARNING: YELLOW, State.PROBLEM: RED}
 INDENT = " " * 4
-# The user and password before the @ in a URL.
-_IN_URL = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
+_URL = re.compile(r"\w://\S+")
 
 
 def is_coloured(environ: Mapping[str, str], *, terminal: bool) -> bool:
@@ -52,4 +51,4 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
     """Return `text` with the secrets and all credentials in URLs masked."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN) if secret else text
-    return _IN_URL.sub(HIDDEN, text)
+    return _URL.sub(lambda match: masked_url(match[0]), text)

@@ -1,5 +1,6 @@
 """Credentials and certificates for an HTTP server."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,12 @@ from collector.http.failures import Hint, no_hint
 
 HIDDEN = "***"
 """Replaces secrets in messages and output."""
+_CREDENTIALS = re.compile(r"(?<=://).*(?=@)", re.DOTALL)
+
+
+def masked_url(url: str) -> str:
+    """Return a URL with all that precedes its last @ masked, because an invalid password may contain any character."""
+    return _CREDENTIALS.sub(HIDDEN, url)
 
 
 def is_this_machine(host: str) -> bool:

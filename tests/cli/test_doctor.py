@@ -216,6 +216,7 @@ def test_colours_are_used_only_on_terminals_that_support_them(
 def test_secrets_are_hidden() -> None:
     assert SECRET not in hidden(f"http://me:{SECRET}@node:8778/jolokia and {SECRET}", [SECRET, ""])
     assert hidden(f"http://me:{SECRET}@node:8778/jolokia", []) == "http://***@node:8778/jolokia"
+    assert hidden(f"at http://me:a/b@{SECRET}?#[@node:8778/ a@b", []) == "at http://***@node:8778/ a@b"
 
 
 def test_problems_become_warnings_while_another_transport_works() -> None:

@@ -226,6 +226,7 @@ def test_the_runbook_location_must_be_a_url(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["write", str(tmp_path), "--runbooks", "docs/runbooks"])
     assert result.exit_code == 2
     assert "'docs/runbooks' is not a URL" in result.output
+    assert CliRunner().invoke(command, ["write", str(tmp_path), "--runbooks", "http://[::1"]).exit_code == 0
 
 
 def test_the_written_rules_select_the_given_job(tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ def without_sources(settings: Mapping[str, str]) -> dict[str, str]:
 def test_passwords_in_urls_are_masked(tmp_path: Path) -> None:
     file = written(tmp_path, 'jolokia = "http://me:secret@127.0.0.1:8778/jolokia"\nto = ["graphite://x:secret@h:1"]\n')
     assert "secret" not in str(printed("--config", file))
+    assert "secret" not in str(printed("--to", "influxdb+http://joe:a/secret?#[b@h/db"))
+    assert printed("--jolokia", "http://[::1")["jolokia"].startswith('"http://[::1"')
 
 
 @pytest.mark.parametrize(
