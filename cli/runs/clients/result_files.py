@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -111,6 +112,7 @@ class _Files:
         self._redactor = redactor
         self._file: BinaryIO | None = None
         self._path = folder
+        self._taken: set[Path] = set()
         self._temporary = folder.with_name(f"{folder.name}.part")
         self._checksum = hashlib.sha256()
         self.skipped: int | None = None
@@ -126,7 +128,7 @@ class _Files:
     def take(self, message: Mapping[str, Any]) -> None:
         """Process a message. Raises OSError, TypeError, ValueError and _CollectError."""
         if "file" in message:
-            self._path = self._folder / self._redactor.text(str(_relative_path(message["file"])))
+            self._path = self._new_path(self._redactor.text(str(_relative_path(message["file"]))))
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._checksum = hashlib.sha256()
             self._file = self._temporary.open("wb")
@@ -146,6 +148,14 @@ class _Files:
             raise _RefusedError(one_line(message["problem"]))
         elif "collected" in message:
             self.skipped = int(message.get("skipped", 0))
+
+    def _new_path(self, name: str) -> Path:
+        """Return the path for a file, numbered if another one has the same name without its secrets."""
+        first = self._folder / name
+        numbered = (first.with_name(f"{first.stem}-{number}{first.suffix}") for number in count(2))
+        path = next(path for path in chain([first], numbered) if path not in self._taken)
+        self._taken.add(path)
+        return path
 
 
 def _relative_path(name: object) -> PurePosixPath:

@@ -16,7 +16,7 @@ from cli.runs.clients.result_files import _CollectError, _Files
 from cli.runs.clients.result_files import collect as collect_files
 from cli.runs.ssh.spool_folder import WORK_FOLDER
 from cli.runs.ssh.ssh_address import parse_ssh_address
-from collector.redaction.redactor import Redactor
+from collector.redaction.redactor import KNOWN_FORMS, Redactor
 from tests.stranger import forbidden
 
 DATA = b"result\n" * 1000
@@ -40,9 +40,11 @@ def sent(work: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def received(folder: Path, messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bytes], int | None]:
+def received(
+    folder: Path, messages: Sequence[Mapping[str, Any]], redactor: Redactor = KNOWN_FORMS
+) -> tuple[dict[str, bytes], int | None]:
     """Write the files in the messages to `folder`; return their content, and how many files were skipped."""
-    with _Files(folder, Redactor()) as files:
+    with _Files(folder, redactor) as files:
         for message in messages:
             files.take(message)
     assert list(folder.parent.iterdir()) == [folder]
@@ -96,6 +98,17 @@ def test_a_name_outside_the_directory_is_refused(tmp_path: Path, name: object) -
     with _Files(tmp_path / "files", Redactor()) as files, pytest.raises(ValueError, match="is not a valid path inside"):
         files.take({"file": name})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_whose_names_differ_only_in_secrets_are_all_kept(tmp_path: Path) -> None:
+    messages = []
+    for name, data in (("a/secretAAA.csv", b"1"), ("a/secretBBB.csv", b"2"), ("a/secretCCC.csv", b"3")):
+        messages += [{"file": name}, data_message(data), {"sha256": hashlib.sha256(data).hexdigest()}]
+    redactor = Redactor().knowing(["secretAAA", "secretBBB", "secretCCC"])
+    for _ in range(2):
+        # The second attempt replaces the files of the first one.
+        files, _ = received(tmp_path / "files", messages, redactor)
+        assert files == {"a/REDACTED.csv": b"1", "a/REDACTED-2.csv": b"2", "a/REDACTED-3.csv": b"3"}
 
 
 def test_a_file_with_a_wrong_checksum_leaves_nothing(tmp_path: Path) -> None:
