@@ -193,11 +193,11 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
     KeyboardInterrupt.
     """
     settings, folder = start.settings, start.folder
-    hosts = _hosts(start)
+    clock = RunClock()
+    hosts = _hosts(start, clock)
     stack.enter_context(hosts)
     agents = agents_of(start.addresses, folder, settings.jolokia, start.clients, stack)
     clients = agents.clients(start.clients)
-    clock = RunClock()
     checked = preflight(agents, clients, require_all=settings.require_all, wall_s=clock.now_s)
     if settings.serve is not None:
         _serve(start, cluster_of(agents, clients), stack)
@@ -222,11 +222,11 @@ def _recorded(start: _Start, stack: ExitStack, around: Around | None) -> tuple[C
     return result, run
 
 
-def _hosts(start: _Start) -> LocalClientHost | RemoteClientHosts:
+def _hosts(start: _Start, clock: RunClock) -> LocalClientHost | RemoteClientHosts:
     """Return the machines on which the command runs."""
     command, name, folder = start.settings.command, start.name, start.folder
     if start.client_hosts:
-        return RemoteClientHosts(start.client_hosts, command, name, folder, start.clients, start.redactor)
+        return RemoteClientHosts(start.client_hosts, command, name, folder, start.clients, start.redactor, clock)
     return LocalClientHost(command, name, folder)
 
 

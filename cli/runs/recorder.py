@@ -27,7 +27,7 @@ from collector.runs.fetching import FetchRange, fetched, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.redacted_run import redacted_run
 from collector.runs.run import NodeClock, Run, RunCommand, RunNode
-from collector.runs.run_clock import RunClock, marks_on_run_clock, totals_of
+from collector.runs.run_clock import RunClock, marks_on_run_clock, recorder_clocks
 from collector.runs.run_file import write_run
 from collector.runs.run_texts import step_text
 
@@ -90,7 +90,8 @@ class Recorder:
             stack.callback(runs.end)
             runs.begin(self._run.name)
             # The beginning may lie in the future.
-            begin_s = self._hosts.begin() - self._stepped_s()
+            self._find_step()
+            begin_s = self._hosts.begin(self._clock.now_s())
             command = RunCommand(tuple(words), begin_s, duration_s=duration_s)
             self._change(begin_s=begin_s, command=command, client_hosts=self._hosts.entries())
             forwarding.start()
@@ -119,11 +120,12 @@ class Recorder:
     def fetch(self) -> Run:
         """Fetch the recordings of the run's time range; return the run. Raises CasstatError and KeyboardInterrupt."""
         run = self._run
-        wanted = wanted_range(run, self._clock.now_s())
+        wanted = wanted_range(run)
         try:
             self._fetch_nodes(wanted)
             with Progress() as progress:
                 hosts = self._hosts.fetch(wanted, progress.add)
+            hosts = tuple(host if host.address else replace(host, clocks=recorder_clocks(run)) for host in hosts)
         except OSError as error:
             raise CasstatError(f"{error.filename or self._folder}: {error.strerror}") from None
         self._change(client_hosts=hosts)
@@ -136,8 +138,9 @@ class Recorder:
         """Fetch the nodes' recordings. Raises CasstatError, OSError and KeyboardInterrupt."""
         run = self._run
         clients = [self._clients.fetching_client(agent) for agent in self._agents]
+        earlier = [node.clocks for node in run.nodes[: len(clients)]]
         with Progress() as progress:
-            result = fetched(clients, wanted, self._folder, progress.add, wall_s=self._clock.now_s)
+            result = fetched(clients, wanted, self._folder, progress.add, earlier, wall_s=self._clock.now_s)
         nodes = tuple(
             replace(
                 after,
@@ -178,11 +181,6 @@ class Recorder:
             with suppress(CasstatError):
                 # The last write of the file reports the same error.
                 self._change(clock_steps=(*self._run.clock_steps, step))
-
-    def _stepped_s(self) -> float:
-        """Return by how much this machine's clock has been set since the recorder was created."""
-        self._find_step()
-        return totals_of(self._run.clock_steps)[-1]
 
     def _wait_for_last_tick(self, agents: Sequence[NodeAddress], command_end_s: float) -> None:
         """Wait until every agent has recorded a tick after the command's end, to cover its last operations.

@@ -1,6 +1,5 @@
 """Completes a run: fetches the nodes that are missing or incomplete, for example because the recorder died."""
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -22,14 +21,13 @@ from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
 from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
-from collector.journal.trim_extent import TickSpan, extent_of
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
-from collector.runs.fetching import FetchRange, fetched, wanted_range
+from collector.runs.fetching import FetchRange, fetched, ticks_in, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.run import ClientHost, Run, RunNode
-from collector.runs.run_clock import marks_on_run_clock
+from collector.runs.run_clock import clock_of, marks_on_run_clock, recorder_clocks
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, write_run
 
 RECOVERY_FOLDER = ".recovery"
@@ -91,7 +89,7 @@ def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
     command_end_s = None if run.command is None else run.command.end_s
     # The recorder updates the lock file only at intervals, but it was alive when the command began and when it ended.
     known_s = run.begin_s if command_end_s is None else command_end_s
-    end_s = max(known_s, time.time() if last_alive_s is None else last_alive_s)
+    end_s = max(known_s, clock_of(run)() if last_alive_s is None else last_alive_s)
     phases = phases_of(run.begin_s, end_s if command_end_s is None else command_end_s, end_s, run.warm_up_s, marks)
     return replace(run, end_s=end_s, marks=marks, phases=phases)
 
@@ -103,7 +101,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     deleted only after the run's file has been written; spools are deleted when `stack` is closed. Raises CasstatError,
     OSError and KeyboardInterrupt.
     """
-    wanted = wanted_range(run, time.time())
+    wanted, now_s = wanted_range(run), clock_of(run)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
     for node in run.recorded:
         if node.spool and not _is_missing(node):
@@ -113,14 +111,18 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     missing = list(incomplete.values())
     agents = _agents(folder, [node for node in missing if not node.journal], stack)
     remote = [(node, agent) for node, agent in agents if isinstance(agent, NodeAddress)]
-    completed: dict[RunNode, RunNode] = {node: _from_journal(folder, node, wanted) for node in missing if node.journal}
+    completed: dict[RunNode, RunNode] = {
+        node: _from_journal(folder, replace(node, clocks=(*node.clocks, *recorder_clocks(run))), wanted)
+        for node in missing
+        if node.journal
+    }
     completed |= {node: agent for node, agent in agents if isinstance(agent, RunNode)}
     error = None
     if remote:
         fetching = [clients.fetching_client(agent) for _, agent in remote]
         earlier = [node.clocks for node, _ in remote]
         with Progress() as progress:
-            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add, earlier)
+            result = fetched(fetching, wanted, folder / RECOVERY_FOLDER, progress.add, earlier, wall_s=now_s)
         error = result.error
         for (before, _), after in zip(remote, result.nodes, strict=True):
             after = replace(after, clocks=(*before.clocks, *after.clocks), spool=before.spool)
@@ -131,7 +133,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     run = replace(
         run,
         nodes=tuple(after_recovery.get(node, node) for node in run.nodes),
-        client_hosts=tuple(_recovered_host(folder, host, after_recovery, wanted) for host in run.client_hosts),
+        client_hosts=tuple(_recovered_host(folder, run, host, after_recovery, wanted) for host in run.client_hosts),
     )
     write_run(folder, run)
     rmtree(folder / RECOVERY_FOLDER, ignore_errors=True)
@@ -195,7 +197,7 @@ def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) ->
     is_ambiguous = sum(other.name == node.name for other in run.recorded) > 1
     if node.folder or is_used or is_ambiguous or not (folder / target).is_dir():
         return node
-    span, _ = _ticks(files_of(folder / target), node, wanted)
+    span, _ = ticks_in(files_of(folder / target), wanted.shown_s(node.clocks))
     if not span.ticks:
         rmtree(folder / target, ignore_errors=True)
         return node
@@ -206,7 +208,7 @@ def _from_journal(folder: Path, node: RunNode, wanted: FetchRange) -> RunNode:
     """Copy the journal of a private agent that has died; return the node. Raises OSError."""
     journal = folder / node.journal
     files = files_of(journal) if journal.is_dir() else []
-    span, damaged = _ticks(files, node, wanted)
+    span, damaged = ticks_in(files, wanted.shown_s(node.clocks))
     problem, name = "", node.name or node.address
     if not span.ticks:
         problem = f"{name}: no ticks were recorded in this time range"
@@ -222,19 +224,8 @@ def _from_journal(folder: Path, node: RunNode, wanted: FetchRange) -> RunNode:
     return _moved(folder, node, replace(after, journal=node.journal if problem else ""), source)
 
 
-def _ticks(files: Sequence[Path], node: RunNode, wanted: FetchRange) -> tuple[TickSpan, int]:
-    """Return a node's ticks in the time range, and the number of damaged sections in its files. Raises OSError."""
-    offset_s, error_s = (node.clocks[-1].offset_s, node.clocks[-1].error_s) if node.clocks else (0.0, 0.0)
-    span, damaged = TickSpan(), 0
-    for file in files:
-        extent = extent_of(file, wanted.begin_s + offset_s - error_s, wanted.end_s + offset_s + error_s, growing=True)
-        span += extent.span
-        damaged += extent.damaged
-    return span, damaged
-
-
 def _recovered_host(
-    folder: Path, host: ClientHost, after_recovery: Mapping[RunNode, RunNode], wanted: FetchRange
+    folder: Path, run: Run, host: ClientHost, after_recovery: Mapping[RunNode, RunNode], wanted: FetchRange
 ) -> ClientHost:
     """Return a client host with its recording, and collect the files of its command. Raises OSError."""
     if host in after_recovery:
@@ -248,7 +239,8 @@ def _recovered_host(
     if host.address or not (folder / host.folder).is_dir():
         return host
     # The recorder, which may have died, recorded its own machine.
-    span, _ = _ticks(files_of(folder / host.folder), host, wanted)
+    host = replace(host, clocks=recorder_clocks(run))
+    span, _ = ticks_in(files_of(folder / host.folder), wanted.shown_s(host.clocks))
     return replace(host, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s) if span.ticks else host
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from collector.cluster.live.agent_connection import AgentError
 from collector.journal.look_back import look_back_s
-from collector.journal.trim_extent import Extent, TickSpan
-from collector.journal.writer import folder_name
+from collector.journal.trim_extent import Extent, TickSpan, extent_of
+from collector.journal.writer import files_of, folder_name
 from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.runs.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
 from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
@@ -27,16 +27,38 @@ INTERRUPT_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class FetchRange:
-    """The time range to fetch, on the local clock, in seconds since the epoch."""
+    """The time range to fetch, on the local clock, in seconds since the epoch.
+
+    stepped_s  how far clocks that were set with the local one may have been behind and ahead for a while.
+    """
 
     begin_s: float
     end_s: float
+    stepped_s: tuple[float, float] = (0.0, 0.0)
+
+    def shown_s(self, clocks: Sequence[NodeClock]) -> tuple[float, float]:
+        """Return the time range on a node's clock, widened by the errors of its measurements."""
+        return (
+            self.begin_s + min((clock.offset_s - clock.error_s for clock in clocks), default=0.0),
+            self.end_s + max((clock.offset_s + clock.error_s for clock in clocks), default=0.0),
+        )
 
 
-def wanted_range(run: Run, now_s: float) -> FetchRange:
-    """Return the time range to fetch for a run, whose ticks a clock that was set with the recorder's may misplace."""
+def wanted_range(run: Run) -> FetchRange:
+    """Return the time range to fetch for a run that has ended."""
     totals_s = totals_of(run.clock_steps)
-    return FetchRange(run.begin_s + min(totals_s), (now_s if run.end_s is None else run.end_s) + max(totals_s))
+    assert run.end_s is not None  # noqa: S101 - the caller fetches after the end
+    return FetchRange(run.begin_s, run.end_s, (min(totals_s), max(totals_s)))
+
+
+def ticks_in(files: Iterable[Path], range_s: tuple[float, float]) -> tuple[TickSpan, int]:
+    """Return the ticks in a time range, and the number of damaged sections in the files. Raises OSError."""
+    span, damaged = TickSpan(), 0
+    for file in files:
+        extent = extent_of(file, *range_s, growing=True)
+        span += extent.span
+        damaged += extent.damaged
+    return span, damaged
 
 
 @dataclass(frozen=True)
@@ -153,6 +175,9 @@ class _Fetch:
             for extent in self._extents(client, node, problems):
                 span += extent.span
                 damaged += extent.damaged
+            if self._wanted.stepped_s != (0.0, 0.0):
+                # More was fetched than the time range.
+                span, _ = ticks_in(files_of(self._run / node.folder), self._wanted.shown_s(self._clocks(client, node)))
         except AgentError as error:
             problems.add(str(error))
         except ClientInterruptedError:
@@ -169,16 +194,16 @@ class _Fetch:
             return replace(node, problem=problem)
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
+    def _clocks(self, client: AgentClient, node: RunNode) -> tuple[NodeClock, ...]:
+        return *self._earlier.get(client, ()), *node.clocks
+
     def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
         """Fetch a node's files, and yield the extent that was kept of each file.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        # Convert the time range to the agent's clock, and widen it by the offset's error, because ticks just outside
-        # the range may belong to it.
-        clocks = (*self._earlier.get(client, ()), *node.clocks)
-        begin_s = self._wanted.begin_s + min(clock.offset_s - clock.error_s for clock in clocks)
-        end_s = self._wanted.end_s + max(clock.offset_s + clock.error_s for clock in clocks)
+        begin_s, end_s = self._wanted.shown_s(self._clocks(client, node))
+        begin_s, end_s = begin_s + self._wanted.stepped_s[0], end_s + self._wanted.stepped_s[1]
         files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.add)
         for file in files:
             try:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 
-from collector.runs.run import ClockStep, RunMark
+from collector.runs.run import ClockStep, NodeClock, Run, RunMark
 
 MIN_STEP_S = 0.1
 """The smallest change of the wall clock that counts as a step. NTP slews both clocks."""
@@ -66,6 +66,24 @@ def totals_of(steps: Sequence[ClockStep]) -> list[float]:
     for step in steps:
         totals_s.append(totals_s[-1] + step.step_s)
     return totals_s
+
+
+def clock_of(run: Run) -> Callable[[], float]:
+    """Return a clock that continues the clock of a run which another process recorded on this machine."""
+    stepped_s = totals_of(run.clock_steps)[-1]
+    return lambda: time.time() - stepped_s
+
+
+def recorder_clocks(run: Run) -> tuple[NodeClock, ...]:
+    """Return by how much the recorder's own clock was ahead of the run's when it began and ended; () without steps."""
+    if not run.clock_steps:
+        return ()
+    earlier = [step for step in run.clock_steps if step.time_s <= run.begin_s]
+    end_s = run.begin_s if run.end_s is None else run.end_s
+    return (
+        NodeClock(run.begin_s, totals_of(earlier)[-1], 0.0),
+        NodeClock(end_s, totals_of(run.clock_steps)[-1], 0.0),
+    )
 
 
 def marks_on_run_clock(marks: Iterable[RunMark], steps: Sequence[ClockStep]) -> Iterator[RunMark]:

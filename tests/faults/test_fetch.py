@@ -12,10 +12,11 @@ import pytest
 from cli.runs.fetch_program import Progress
 from collector.cluster.live.node_address import parse_address
 from collector.http.access import Access
+from collector.journal.writer import files_of
 from collector.runs import clock_offset
 from collector.runs.agent_client import AgentClient
 from collector.runs.clock_offset import ClockOffset
-from collector.runs.fetching import FetchRange, fetched
+from collector.runs.fetching import FetchRange, fetched, ticks_in
 from collector.runs.run import NodeClock
 from collector.runs.run_file import read_run
 from tests.faults.fake_agent_server import FakeAgentServer, responses, send
@@ -79,6 +80,21 @@ def test_no_ticks_are_lost_if_a_clock_was_changed_after_an_earlier_measurement(
         (node,) = fetched([client], wanted, tmp_path / str(number), earlier=earlier).nodes
         counts.append(node.ticks)
     assert counts[1] == counts[2] == counts[0] + 50
+
+
+def test_ticks_outside_of_the_run_that_may_be_misplaced_are_fetched_but_not_counted(
+    recorded_node: RecordedNode, tmp_path: Path
+) -> None:
+    begin_s = recorded_node.begin_s
+    ticks, kept = [], []
+    for number, stepped_s in enumerate([(0.0, 0.0), (-60.0, 60.0)]):
+        client = AgentClient(parse_address(recorded_node.address, "http"), Access())
+        folder = tmp_path / str(number)
+        (node,) = fetched([client], FetchRange(begin_s + 200, begin_s + 300, stepped_s), folder).nodes
+        ticks.append((node.ticks, node.begin_s, node.end_s))
+        kept.append(ticks_in(files_of(folder / node.folder), (begin_s + 150, begin_s + 350))[0].ticks)
+    assert ticks[0] == ticks[1]
+    assert kept[1] >= 200 > kept[0]
 
 
 def test_a_node_that_is_down_is_reported_and_the_others_are_fetched(

@@ -191,7 +191,8 @@ def test_a_step_of_a_nodes_clock_is_reported_and_loses_no_tick(
             nonlocal stepped_at_s
             stepped_at_s = float(int(time.time()) + 2)
             ticks = busy("n2", BEFORE_S + AFTER_S, begin_s=stepped_at_s - 2 - BEFORE_S)
-            stepping.agent.journal = record(tmp_path / "stepped", timed(ticks, offset_s))
+            # Frames of one tick: none contains ticks from before and after the step.
+            stepping.agent.journal = record(tmp_path / "stepped", timed(ticks, offset_s), full_every=1)
             return begin_run(*arguments)
 
         monkeypatch.setattr(stepping.agent, "begin_run", step)
@@ -228,7 +229,9 @@ def test_a_run_keeps_its_length_if_the_clock_of_its_machine_is_set(
             stepped_at_s = float(int(time.time()) + 2)
             ticks = busy("n1", BEFORE_S + AFTER_S, begin_s=stepped_at_s - 2 - BEFORE_S)
             stepping.agent.journal = record(
-                tmp_path / "stepped", timed(ticks, lambda time_s: step_s if time_s >= stepped_at_s else 0.0)
+                tmp_path / "stepped",
+                timed(ticks, lambda time_s: step_s if time_s >= stepped_at_s else 0.0),
+                full_every=1,
             )
             return begin_run(*arguments)
 
@@ -244,5 +247,6 @@ def test_a_run_keeps_its_length_if_the_clock_of_its_machine_is_set(
     assert run.begin_s < run.command.end_s <= run.end_s < time.time() + 1
     assert run.command.end_s - run.begin_s >= 4
     assert [round(clock_step.step_s) for clock_step in run.clock_steps] == [step_s]
+    assert [round(clock.offset_s) for clock in run.client_hosts[0].clocks] == [0, step_s]
     values = summaries(folder)["main"]["values"]
     assert (values["nodes"], values["node_intervals_missing"], values["reads_per_s"]) == (1, 0, READS), errors

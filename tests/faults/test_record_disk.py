@@ -12,7 +12,7 @@ from cli.main import main
 from cli.runs import command_session, record_program, recorder
 from cli.runs.command import output_marker
 from cli.runs.finish import finish
-from collector.atomic_file import replace_file
+from collector.atomic_file import write_json
 from collector.journal.segments import journal_files
 from collector.runs import run_file
 from collector.runs.fetching import Fetched, fetched
@@ -29,13 +29,13 @@ def disk_full_after(writes: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """Within the block, only the first `writes` writes of a run's file succeed; later ones fail as on a full disk."""
     remaining = iter(range(writes))
 
-    def replace_or_fail(path: Path, content: bytes) -> None:
+    def write_or_fail(path: Path, content: object) -> None:
         if next(remaining, None) is None:
             raise OSError(ENOSPC, "No space left on device", str(path))
-        replace_file(path, content)
+        write_json(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_file, "replace_file", replace_or_fail)
+        patch.setattr(run_file, "write_json", write_or_fail)
         yield
 
 

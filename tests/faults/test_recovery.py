@@ -20,8 +20,9 @@ from cli.runs.run_folder import LOCK_FILE, recording
 from collector.journal.segments import journal_files
 from collector.runs import run_file
 from collector.runs.agent_client import AgentClient
-from collector.runs.run import NodeClock, Run, RunCommand, RunNode
+from collector.runs.run import ClockStep, NodeClock, Run, RunCommand, RunNode
 from collector.runs.run_file import read_run, write_run
+from tests.collector.cluster.recorded_nodes import busy, record, timed
 from tests.collector.fakes import file_size_limit
 from tests.faults.recording_agent import HOST, Node, RecordingAgent, record_around_now, serving
 
@@ -287,16 +288,46 @@ def test_the_journal_of_a_private_agent_is_used_if_its_recorder_died(
     assert folders(case.folder) == {"nodes", "nodes/n1", "nodes/n2", "merged", "plots"}
 
 
+def test_the_journal_of_a_private_agent_is_used_although_the_clock_was_set(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node, run = private(case), killed(case)
+    begin_s = case.complete.begin_s
+    rmtree(case.folder / node.journal)
+    ticks = timed(busy("n1", 40, begin_s=float(int(begin_s)) - 10), lambda s: 60.0 if s >= begin_s + 3 else 0.0)
+    record(case.folder / node.journal, ticks)
+    rmtree(case.folder / "nodes")
+    node = replace(node, clocks=(NodeClock(begin_s - 1, 0.0, 0.001),))
+    write_run(case.folder, replace(run, nodes=(node,), clock_steps=(ClockStep(begin_s + 3, 60.0),)))
+    (case.folder / LOCK_FILE).touch()
+    os.utime(case.folder / LOCK_FILE, (begin_s + TICKS, begin_s + TICKS))
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0, errors
+    run = read_run(case.folder)
+    assert round(run.nodes[0].clocks[-1].offset_s) == 60
+    summary = json.loads((case.folder / "summary.json").read_text())[0]["values"]
+    assert (summary["nodes"], summary["node_intervals_missing"]) == (1, 0)
+
+
+def test_agents_are_measured_on_the_clock_of_the_run(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = case.complete.nodes
+    nodes = (replace(one, ticks=2, problem="cut"), two)
+    # The clock of this machine is ahead of the run's since the run.
+    write_run(case.folder, replace(case.complete, nodes=nodes, clock_steps=(ClockStep(0.0, 60.0),)))
+    assert recovered(capsys, case.folder)[0] == 0
+    assert round(case.nodes[0].clocks[-1].offset_s) == 60
+
+
 def test_the_journal_of_a_private_agent_is_kept_until_the_runs_file_has_been_written(
     case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, _: bytes) -> None:
+    def full(path: Path, _: object) -> None:
         raise OSError(ENOSPC, "No space left on device", str(path))
 
     case.change(private(case), killed(case).nodes[1])
     journal = sorted((case.folder / ".agents/1").iterdir())
     with monkeypatch.context() as patch:
-        patch.setattr(run_file, "replace_file", full)
+        patch.setattr(run_file, "write_json", full)
         code, errors = recovered(capsys, case.folder)
     assert (code, errors) == (1, f"casstat: {case.folder / run_file.FILE}: No space left on device\n")
     assert sorted((case.folder / ".agents/1").iterdir()) == journal

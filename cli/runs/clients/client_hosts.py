@@ -14,8 +14,8 @@ from collector.runs.run import ClientHost
 class ClientHosts(Protocol):
     """The client hosts of a run; they are already being sampled when `begin` is called."""
 
-    def begin(self) -> float:
-        """Schedule the command to start now or soon; return the start time in seconds since the epoch."""
+    def begin(self, now_s: float) -> float:
+        """Schedule the command to start now or soon; `now_s` and the start time, which is returned, are the run's."""
 
     def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
         """Run the command until it has ended on all hosts; `limit` ends it after a duration."""

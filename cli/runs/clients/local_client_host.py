@@ -3,7 +3,6 @@
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -72,10 +71,10 @@ class LocalClientHost:
         self._thread.join()
         self._journal.close()
 
-    def begin(self) -> float:
+    def begin(self, now_s: float) -> float:
         """Return the current time; only ticks from then on are counted."""
         self._earlier_ticks = len(self._times_s)
-        return time.time()
+        return now_s
 
     def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
         environ = {**os.environ, RUN_VARIABLE: self._run_name, FOLDER_VARIABLE: str(self._run.absolute())}

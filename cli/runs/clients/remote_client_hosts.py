@@ -3,7 +3,6 @@
 import os
 import queue
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -31,6 +30,7 @@ from collector.redaction.redactor import Redactor
 from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.run import ClientHost
+from collector.runs.run_clock import RunClock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 
 # How long the start of the command is delayed once all hosts are ready, so that they all know the time in advance.
@@ -51,6 +51,7 @@ class RemoteClientHosts:
         run: Path,
         clients: AgentClients,
         redactor: Redactor,
+        clock: RunClock,
     ) -> None:
         """Start the agents, and open the connections that run the command; both end with the `with` block.
 
@@ -60,6 +61,7 @@ class RemoteClientHosts:
         self._run = run
         self._redactor = redactor
         self._clients = clients
+        self._clock = clock
         self._output: queue.Queue[tuple[int, int, bytes]] = queue.Queue(MAX_WAITING)
         self._lines = PrefixedLines(labels_of(addresses))
         self._escalation = Escalation()
@@ -91,9 +93,9 @@ class RemoteClientHosts:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def begin(self) -> float:
+    def begin(self, now_s: float) -> float:
         """Schedule the command to start on all hosts at the same time; return that time."""
-        start_s = time.time() + START_DELAY_S
+        start_s = now_s + START_DELAY_S
         for command, host in zip(self._commands, self._hosts, strict=True):
             command.start(start_s + host.clocks[-1].offset_s)
         self._start_s = start_s
@@ -112,7 +114,7 @@ class RemoteClientHosts:
             }
             stack.enter_context(handling(handlers))
             logs = [stack.enter_context(self._log_of(index)) for index in range(len(self._hosts))]
-            limit.start(max(0.0, self._start_s - time.time()))
+            limit.start(max(0.0, self._start_s - self._clock.now_s()))
             self._relay(logs, log, observer, limit)
         results = [
             limit.judged(command.result) if index in self._limited and not self._is_interrupted else command.result
@@ -162,7 +164,9 @@ class RemoteClientHosts:
     def fetch(self, wanted: FetchRange, progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
         """Fetch the recordings and the command's files; return the hosts. Raises CasstatError and KeyboardInterrupt."""
         clients = [self._clients.fetching_client(agent) for agent in self._agents]
-        result = fetched(clients, wanted, self._run, progress, parent=CLIENT_HOSTS_FOLDER)
+        earlier = [host.clocks for host in self._hosts]
+        now_s, parent = self._clock.now_s, CLIENT_HOSTS_FOLDER
+        result = fetched(clients, wanted, self._run, progress, earlier, parent, now_s)
         hosts = [
             host.with_recording(replace(node, clocks=(*host.clocks, *node.clocks), spool=host.spool))
             for host, node in zip(self._hosts, result.nodes, strict=True)
@@ -185,7 +189,7 @@ class RemoteClientHosts:
     def _introduced(self, spools: Sequence[str]) -> list[ClientHost]:
         """Return the hosts with the offsets of their clocks. Raises CasstatError."""
         clients = [self._clients.client(agent) for agent in self._agents]
-        nodes = nodes_of_agents(clients)
+        nodes = nodes_of_agents(clients, self._clock.now_s)
         for client in clients:
             client.close()
         problems = [node.problem for node in nodes if node.problem]

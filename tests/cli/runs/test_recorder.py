@@ -46,8 +46,8 @@ class SlowReader(OutputObserver):
 class ThisHost:
     """The machine of the test; it is not sampled."""
 
-    def begin(self) -> float:
-        return time.time()
+    def begin(self, now_s: float) -> float:
+        return now_s
 
     def run(self, log: OutputLog, observer: OutputObserver, limit: TimeLimit) -> CommandResult:
         return CommandRunner(COMMAND, log, os.environ, observer, limit).run()
