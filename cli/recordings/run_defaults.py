@@ -1,7 +1,8 @@
 """The recordings, the time range and the clock corrections that commands take from a run's metadata."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,10 @@ import click
 
 from cli.errors import CasstatError
 from cli.parameters.time_types import TimeOfDay
+from collector.cluster.clock_correction import MIN_STEP_S
 from collector.journal.segments import journal_files
 from collector.printable import one_line
-from collector.runs.run import ClientHost, Run, RunNode
+from collector.runs.run import Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 # A run's recordings are in `nodes/NODE/FILE`.
 _RUN_DEPTH = 3
-MIN_CHANGE_S = 0.5
-"""If a node's clock changed by more than this during a run, its recording is searched for steps."""
 
 
 def run_at(paths: Sequence[Path]) -> Run | None:
@@ -83,7 +83,7 @@ def limits_of(run: Run | None, phase: str | None) -> tuple[float, float | None] 
 class NodeFiles:
     """The files of one node's recording, and the time range to read, on the node's clock.
 
-    `begin` and `end` are the user's, or those of the run or phase.
+    `begin` and `end` are the user's, or those of the run or phase, which are further apart if the clock was set.
     """
 
     files: list[Path]
@@ -108,13 +108,24 @@ def files_by_node(
     nodes = {}
     for node in run.nodes:
         if recording := _recording_of(node, run):
-            clock = node.clock_correction()
-            nodes[path / recording] = NodeFiles(
-                _files_in(path / recording),
-                clock.node_s(limits[0]) if begin is None else begin,
-                end if end is not None or limits[1] is None else clock.node_s(limits[1]),
+            folder = path / recording
+            clock = _clock_of(run, node, _only_recording(folder) if _was_set(run, node) else None)
+            begin_s, end_s = clock.shown_s(limits[0], inf if limits[1] is None else limits[1])
+            nodes[folder] = NodeFiles(
+                _files_in(folder), begin_s if begin is None else begin, end_s if end is None else end
             )
     return nodes
+
+
+def _only_recording(folder: Path) -> "Recording | None":
+    """Return the recording in a node's directory; None if it has no ticks. Raises CasstatError."""
+    from collector.cluster.recordings import recordings
+    from collector.cluster.sessions import sessions
+
+    try:
+        return next(iter(recordings(sessions([folder])[0])[0]), None)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
 
 
 def _files_in(path: Path) -> list[Path]:
@@ -147,17 +158,18 @@ def clocks_of(folder: Path, run: Run, node_recordings: Iterable["Recording"]) ->
     }
 
 
-def _clock_of(run: Run, node: RunNode, recording: "Recording") -> "ClockCorrection":
-    """Return the correction of a node's clock, with the steps in its recording if its clock or the run's was set."""
-    from collector.cluster.clock_steps import clock_segments
+def _was_set(run: Run, node: RunNode) -> bool:
+    """Return whether a node's clock may have been set during a run."""
+    offsets_s = [clock.offset_s for clock in node.clocks]
+    changes_s = [max(offsets_s, default=0.0) - min(offsets_s, default=0.0), *(step.step_s for step in run.clock_steps)]
+    return any(abs(change_s) > MIN_STEP_S for change_s in changes_s)
 
-    measured = [(clock.at_s, clock.offset_s) for clock in node.clocks]
-    if isinstance(node, ClientHost) and not node.address:
-        # This machine's own clock, which is ahead of the run's by the steps since the run began.
-        end_s = run.begin_s if run.end_s is None else run.end_s
-        measured = [(run.begin_s, 0.0), (end_s, sum(step.step_s for step in run.clock_steps))]
-    offsets_s = [offset_s for _, offset_s in measured]
-    is_set = bool(offsets_s) and max(offsets_s) - min(offsets_s) > MIN_CHANGE_S
-    if not is_set and not run.clock_steps:
-        return node.clock_correction()
-    return replace(node.clock_correction(), segments=clock_segments(recording, measured))
+
+def _clock_of(run: Run, node: RunNode, recording: "Recording | None") -> "ClockCorrection":
+    """Return the correction of a node's clock, with the steps in its recording if the clock may have been set."""
+    stepped = None
+    if recording is not None and _was_set(run, node):
+        from collector.cluster.clock_steps import clock_with_steps
+
+        stepped = clock_with_steps(recording, [(clock.at_s, clock.offset_s) for clock in node.clocks])
+    return stepped or node.clock_correction()

@@ -8,6 +8,8 @@ from itertools import pairwise
 # The fastest change of an offset that can be due to drift, in seconds per second: the kernel changes a clock's
 # frequency by at most 500 ppm, and an unsynchronised clock is typically accurate to 100 ppm.
 MAX_DRIFT = 0.001
+MIN_STEP_S = 0.5
+"""The shortest step of a node's clock that is found in its recording."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ class ClockCorrection:
         begin_s, end_s = self.times_s[following - 1], self.times_s[following]
         before_s, after_s = self.offsets_s[following - 1], self.offsets_s[following]
         return time_s - (before_s + (time_s - begin_s) / (end_s - begin_s) * (after_s - before_s))
+
+    def shown_s(self, begin_s: float, end_s: float) -> tuple[float, float]:
+        """Return the earliest and the latest time that the node's clock may have shown in a time range."""
+        stepped_s = [segment.stepped_s for segment in self.segments] or [0.0]
+        return self.node_s(begin_s) + min(stepped_s), self.node_s(end_s) + max(stepped_s)
 
     def node_s(self, reference_s: float) -> float:
         """Return what the node's clock shows at a time of the reference clock; the inverse of `reference_s`."""

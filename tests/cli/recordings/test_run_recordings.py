@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -10,7 +11,7 @@ from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.plot_program import warm_up_of
 from cli.recordings.run_defaults import files_by_node
-from collector.runs.run import ClientHost, NodeClock, Run, RunNode, RunPhase
+from collector.runs.run import ClientHost, ClockStep, NodeClock, Run, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
 from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
@@ -56,6 +57,27 @@ def test_a_run_is_replayed_within_its_limits(folder: Path, run: RunCasstat) -> N
     assert replayed(run, "--node", "a") == [OFFSET_S + second for second in range(11, 51)]
     assert replayed(run, "--node", "a", "--phase", "ramp") == [OFFSET_S + second for second in range(21, 31)]
     assert replayed(run, "--node", "b", "--from", str(BEGIN_S + 47)) == [48.0, 49.0, 50.0]
+
+
+@pytest.mark.parametrize("step_s", [60.0, -60.0])
+@pytest.mark.parametrize("is_set_again", [False, True])
+def test_a_run_is_replayed_completely_if_a_clock_was_set(
+    folder: Path, run: RunCasstat, step_s: float, is_set_again: bool
+) -> None:
+    def offset_s(time_s: float) -> float:
+        return step_s if BEGIN_S + 30 <= time_s < BEGIN_S + (40 if is_set_again else 1000) else 0.0
+
+    rmtree(folder / "nodes/b")
+    record(folder / "nodes/b", timed(busy("b", TICKS), offset_s))
+    recorded = read_run(folder)
+    clocks = tuple(NodeClock(at_s, offset_s(at_s), 0.001) for at_s in (BEGIN_S + 9, BEGIN_S + 51))
+    # Only if the recorder's clock was set as well, a clock that is right again in the end is noticed.
+    steps = (ClockStep(BEGIN_S + 30, step_s), ClockStep(BEGIN_S + 40, -step_s)) if is_set_again else ()
+    nodes = (replace(recorded.nodes[1], clocks=clocks),)
+    write_run(folder, replace(recorded, nodes=nodes, clock_steps=steps))
+    expected = {second + offset_s(BEGIN_S + second) for second in range(11, 51)}
+    # Rates are unknown across a change of the clock.
+    assert expected - set(replayed(run)) <= {30 + step_s, 40.0}
 
 
 def test_a_plot_of_a_whole_run_has_the_warm_up_of_the_run(folder: Path) -> None:

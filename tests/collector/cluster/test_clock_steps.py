@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from collector.cluster.clock_correction import ClockCorrection
-from collector.cluster.clock_steps import clock_segments
+from collector.cluster.clock_steps import clock_with_steps
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge import merge
 from collector.cluster.merge_job import Job, NodeRun
-from collector.cluster.recordings import recordings
+from collector.cluster.recordings import Recording, recordings
 from collector.cluster.reference_merge import reference_merge
 from collector.cluster.sessions import sessions
+from collector.journal.read_limits import SeriesLimit
+from collector.journal.reader import Entry
 from collector.model.sample import Rate
+from collector.model.snapshot import Scrape
 from tests.collector.cluster.recorded_nodes import BEGIN_S, READS, busy, record, timed
 
 TICKS = 100
@@ -45,7 +48,8 @@ def test_ticks_are_placed_by_the_monotonic_clock(tmp_path: Path, steps: list[tup
     record(tmp_path / "n1", timed(busy("n1", TICKS), lambda time_s: offset_at(steps, time_s)))
     (recording,), _ = recordings(sessions([tmp_path])[0])
     measured = [(at_s, offset_at(steps, at_s)) for at_s in (SPAN[0] - 1, SPAN[1] + 1)]
-    clock = replace(ClockCorrection.measured(measured), segments=clock_segments(recording, measured))
+    clock = clock_with_steps(recording, measured)
+    assert clock is not None
     job = Job(SpanGrid(1.0, spans=(SPAN,)), {"n1": clock}, frozenset([READS[0]]), times_of)
     for merged in (reference_merge([recording], job), merge([recording], job)):
         assert merged.nodes[0].product == list(range(TICKS))
@@ -64,11 +68,44 @@ def test_a_clock_that_catches_up_after_a_pause_was_not_wrong(tmp_path: Path) -> 
     ]
     record(tmp_path / "n1", ticks)
     (recording,), _ = recordings(sessions([tmp_path])[0])
-    assert clock_segments(recording, [(BEGIN_S + 20, 0.0), (BEGIN_S + 81, 0.0)]) == ()
+    assert clock_with_steps(recording, [(BEGIN_S + 20, 0.0), (BEGIN_S + 81, 0.0)]) is None
 
 
 def test_a_recording_without_steps_has_no_segments(tmp_path: Path) -> None:
     record(tmp_path / "n1", busy("n1", TICKS))
     (recording,), _ = recordings(sessions([tmp_path])[0])
-    assert clock_segments(recording, [(BEGIN_S, 0.0), (BEGIN_S + 81, 60.0)]) == ()
-    assert clock_segments(recording, []) == ()
+    assert clock_with_steps(recording, [(BEGIN_S, 0.0), (BEGIN_S + 81, 60.0)]) is None
+    assert clock_with_steps(recording, []) is None
+
+
+def placed(clock: ClockCorrection | None, recording: Recording) -> list[float]:
+    """Return the times of the ticks on the reference clock, relative to BEGIN_S."""
+    assert clock is not None
+    entries = (entry for entry in recording.sessions[0].read(SeriesLimit(10, "n1")) if isinstance(entry, Entry))
+    ticks = ((clock.of_tick(entry.head.session, entry.number), entry.snapshot.tick.time_s) for entry in entries)
+    return [of_tick.reference_s(time_s) - BEGIN_S for of_tick, time_s in ticks]
+
+
+def test_a_small_step_in_a_long_run_is_no_drift(tmp_path: Path) -> None:
+    ticks = 1000
+
+    def ahead_s(time_s: float) -> float:
+        """The clock also drifts."""
+        return (time_s - BEGIN_S) * 1e-4 + offset_at([(500, 0.9)], time_s)
+
+    record(tmp_path / "n1", timed(busy("n1", ticks), ahead_s), full_every=100)
+    (recording,), _ = recordings(sessions([tmp_path])[0])
+    clock = clock_with_steps(recording, [(at_s, ahead_s(at_s)) for at_s in (BEGIN_S, BEGIN_S + ticks)])
+    assert placed(clock, recording) == pytest.approx(list(range(ticks)), abs=2e-3)
+
+
+def test_a_report_that_finished_before_its_tick_is_no_step(tmp_path: Path) -> None:
+    ticks = timed(busy("n1", TICKS), lambda time_s: offset_at([(40, 60.0)], time_s))
+    for number in range(5, TICKS, 7):
+        (scrape,) = ticks[number].scrapes
+        report = Scrape("nodetool tpstats", scrape.at_s - 0.9, {}, problem="failed")
+        ticks[number] = replace(ticks[number], scrapes=(report, scrape))
+    record(tmp_path / "n1", ticks, sources=("nodetool tpstats", "cassandra"))
+    (recording,), _ = recordings(sessions([tmp_path])[0])
+    clock = clock_with_steps(recording, [(BEGIN_S + 20, 0.0), (BEGIN_S + 81, 60.0)])
+    assert placed(clock, recording) == pytest.approx(list(range(TICKS)))
