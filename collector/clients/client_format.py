@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from collector.clients.client_result import ClientResult, Operation
+from collector.printable import one_line
 
 HEAD_BYTES = 1 << 16
 """The number of bytes at the beginning of a file from which its format is recognised."""
@@ -17,6 +18,24 @@ HEAD_BYTES = 1 << 16
 
 class ClientFormatError(ValueError):
     """A file is not a readable result; the message is one line without the path."""
+
+
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a format raises if a file is malformed; the last ones if a field has another type or an impossible value."""
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (KeyError, "a field is missing: {}"),
+    (TypeError, "a field has the wrong type"),
+    (AttributeError, "a field has the wrong type"),
+    (OverflowError, "a number is too large"),
+    (ZeroDivisionError, "a number is 0"),
+    (RecursionError, "nested too deeply"),
+)
+
+
+def reason_of(error: Exception) -> str:
+    """Return in one line why a file is malformed, given one of the exceptions MALFORMED."""
+    template = next((text for kind, text in _REASONS if isinstance(error, kind)), "{}")
+    return template.format(one_line(error))
 
 
 class UnknownFormatError(ClientFormatError):
@@ -60,7 +79,10 @@ class ClientFormat(Protocol):
         """Return whether a file that begins with the text `head` (at most HEAD_BYTES of it) is in this format."""
 
     def read(self, path: Path, times: CommandTimes) -> ClientResult:
-        """Read a file. `times` places a result without times of day. Raises ClientFormatError and OSError."""
+        """Read a file. `times` places a result without times of day.
+
+        Raises OSError, and one of MALFORMED if the file is malformed.
+        """
 
 
 class FormatWithOptions(ClientFormat, Protocol):

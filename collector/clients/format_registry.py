@@ -10,6 +10,7 @@ from typing import cast
 
 from collector.clients import formats
 from collector.clients.client_format import (
+    MALFORMED,
     AmbiguousFormatError,
     ClientFormat,
     ClientFormatError,
@@ -19,6 +20,7 @@ from collector.clients.client_format import (
     GrowingFormat,
     GrowingResult,
     UnknownFormatError,
+    reason_of,
 )
 from collector.clients.client_result import ClientResult, with_joined_intervals
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
@@ -76,14 +78,23 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
     with unpacked(path, notes) as unpacked_path:
         content = _content_in(unpacked_path, choice.format)
         with without_prefix(unpacked_path, content.prefix, content.container, notes) as plain_path:
-            if choice.options:
-                result = cast("FormatWithOptions", content.form).read(plain_path, times, choice.options)
-            else:
-                result = content.form.read(plain_path, times)
+            result = read_as(content.form, plain_path, times, choice.options)
     require_sound(result)
     notes = [*notes, *result.notes, *doubts(result)]
     result = replace(result, source=path.name, notes=tuple(notes), stated=())
     return with_joined_intervals(result)
+
+
+def read_as(
+    form: ClientFormat, path: Path, times: CommandTimes, options: Mapping[str, str] | None = None
+) -> ClientResult:
+    """Read a file of a format, without the checks of `read_file`. Raises ClientFormatError and OSError."""
+    try:
+        return cast("FormatWithOptions", form).read(path, times, options) if options else form.read(path, times)
+    except ClientFormatError:
+        raise
+    except MALFORMED as error:
+        raise ClientFormatError(f"not a usable {form.NAME} file: {reason_of(error)}") from None
 
 
 def recognised_format(path: Path) -> ClientFormat:

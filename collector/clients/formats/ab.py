@@ -33,7 +33,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     run, notes = last_run(path, NAME, _BEGIN.match, _Run)
     run.check()
     stated = StatedTotals(attempted_per_s=run.values.get("Requests per second"))
-    return only_total((NAME, NAME), run.total, path, times, [*run.notes(), *notes], stated)
+    return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
 
 
 class _Run:

@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     run = log.run
     if run is None or not (run.rows or run.results):
         raise ClientFormatError("the last run has no rows")
-    operation = operation_of(run.name, run.rows, run.total, path, times)
+    operation = operation_of(run.name, run.rows, run.total(), path, times)
     return ClientResult(NAME, NAME, path.name, (operation,), True, tuple(log.notes()))
 
 

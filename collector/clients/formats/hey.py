@@ -35,7 +35,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     run, notes = last_run(path, NAME, SECTIONS[0].__eq__, _Run)
     run.check()
     stated = StatedTotals(attempted_per_s=run.rate_per_s)
-    return only_total((NAME, NAME), run.total, path, times, [*run.notes(), *notes], stated)
+    return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
 
 
 class _Run:

@@ -103,8 +103,6 @@ class _Document:
             self._parser.Parse(data, False)
         except expat.ExpatError as error:
             raise ClientFormatError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
-        except LookupError:
-            raise ClientFormatError(f"line {self.line}: unknown encoding") from None
         self._bytes += len(data)
         if self._bytes - self.position > MAX_TOKEN_BYTES:
             raise ClientFormatError(f"line {self.line}: longer than {MAX_TOKEN_BYTES >> 20} MiB")

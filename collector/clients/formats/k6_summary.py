@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult
 from collector.clients.k6_samples import GRPC, HTTP
 from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
 from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency
 from collector.clients.parsing.json_objects import json_objects
-from collector.printable import count_text, one_line
+from collector.printable import count_text
 
 NAME = "k6-summary"
 EXPECTED = f"{HTTP}{{expected_response:true}}"
@@ -36,16 +36,12 @@ def recognises(head: str) -> bool:
 
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
-    try:
-        summaries = list(filter(None, map(_summary, json_objects(path))))
-        if not summaries:
-            raise ValueError("no metrics")
-        summary = summaries[-1]
-        total = summary.total()
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
-        raise ClientFormatError(f"not a usable summary of k6: {one_line(error)}") from None
+    summaries = list(filter(None, map(_summary, json_objects(path))))
+    if not summaries:
+        raise ValueError("no metrics")
+    summary = summaries[-1]
     notes = [*summary.notes(), *earlier_runs(len(summaries) - 1, "k6")]
-    return only_total((NAME, "k6"), lambda: total, path, times, notes)
+    return only_total((NAME, "k6"), summary.total(), path, times, notes)
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class _Summary:
     length_ms: object = None
 
     def total(self) -> ClientInterval:
-        """Return the total, whose times count from the beginning of the run. Raises what a malformed field causes."""
+        """Return the total, whose times count from the beginning of the run. Raises one of MALFORMED."""
         if "http_reqs" not in self.metrics:
             reason = "gRPC requests have no count" if GRPC in self.metrics else "no HTTP requests"
             raise ValueError(f"{reason} (hint: import the file of k6 run --out json=FILE)")

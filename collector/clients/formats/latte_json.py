@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.field_values import rfc3339_s
-from collector.clients.parsing.hdr_histogram import HdrError, decoded
+from collector.clients.parsing.hdr_histogram import decoded
 from collector.clients.parsing.labels import MAX_LABELS, label_of
-from collector.printable import count_text, one_line
-from collector.whole_file import UnsuitableFileError, read_whole
+from collector.printable import count_text
+from collector.whole_file import read_whole
 
 NAME = "latte"
 MAX_BYTES = 1 << 30
@@ -28,17 +28,8 @@ def recognises(head: str) -> bool:
 
 def read(path: Path, times: CommandTimes) -> ClientResult:
     del times  # The report has the time of day.
-    try:
-        content = json.loads(read_whole(path, MAX_BYTES))
-        return _result(content["result"], path.name)
-    except UnsuitableFileError as error:
-        raise ClientFormatError(str(error)) from None
-    except HdrError as error:
-        raise ClientFormatError(f"malformed histogram: {error}") from None
-    except RecursionError:
-        raise ClientFormatError("not a latte report: nested too deeply") from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ClientFormatError(f"not a latte report: {one_line(error)}") from None
+    content = json.loads(read_whole(path, MAX_BYTES))
+    return _result(content["result"], path.name)
 
 
 def _result(result: Mapping[str, Any], source: str) -> ClientResult:

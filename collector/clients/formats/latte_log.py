@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         raise ClientFormatError("the last run has no rows")
     names = list(run.stated_s)
     name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
-    operation = operation_of(name, run.rows, run.total, path, times)
+    operation = operation_of(name, run.rows, run.total(), path, times)
     return ClientResult(NAME, TOOL, path.name, (operation,), True, tuple(log.notes()))
 
 

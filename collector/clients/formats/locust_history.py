@@ -10,7 +10,7 @@ middle of their second.
 from itertools import pairwise
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
 from collector.clients.load_span import with_true_edges
@@ -19,7 +19,7 @@ from collector.clients.operation_times import MAX_INTERVALS
 from collector.clients.parsing.field_values import stated_latency, unix_time_s
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.clients.parsing.text_lines import read_lines
-from collector.printable import count_text, one_line
+from collector.printable import count_text
 
 NAME = "locust-history"
 REQUIRED = {"timestamp", "type", "name"}
@@ -40,10 +40,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     del times  # The rows have the time of day.
     rows = _Rows()
     notes = read_lines(path, rows.add)
-    try:
-        operations = rows.operations()
-    except ValueError as error:
-        raise ClientFormatError(one_line(error)) from None
+    operations = rows.operations()
     return ClientResult(
         NAME, "Locust", path.name, operations, notes=(*notes, *rows.notes(operations)), stated=rows.stated()
     )

@@ -6,14 +6,14 @@ every few seconds and not when it ends, so the last ones are missing. Counts and
 
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
 from collector.clients.locust_rows import LocustRow, columns_of, operation_names, row_of, total_of_row
 from collector.clients.parsing.command_output import placed
 from collector.clients.parsing.field_values import checked_length_s
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.clients.parsing.text_lines import read_lines
-from collector.printable import count_text, one_line
+from collector.printable import count_text
 
 NAME = "locust-stats"
 REQUIRED = {"type", "name", "request count", "failure count", "requests/s"}
@@ -30,10 +30,7 @@ def recognises(head: str) -> bool:
 def read(path: Path, times: CommandTimes) -> ClientResult:
     rows = _Rows()
     notes = read_lines(path, rows.add)
-    try:
-        totals = rows.totals()
-    except (ValueError, ZeroDivisionError) as error:
-        raise ClientFormatError(one_line(error)) from None
+    totals = rows.totals()
     operations = tuple(Operation(name, total=placed(total, path, times)) for name, total in totals.items())
     failed = sum(total.failed for total in totals.values())
     if failed:

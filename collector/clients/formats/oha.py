@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
 from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
 from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.json_objects import json_objects
 from collector.clients.parsing.labels import Labels
-from collector.printable import count_text, one_line
+from collector.printable import count_text
 
 NAME = "oha"
 DEADLINE = "aborted due to deadline"
@@ -33,18 +33,15 @@ def recognises(head: str) -> bool:
 def read(path: Path, times: CommandTimes) -> ClientResult:
     reports = [content for content in json_objects(path) if "summary" in content]
     if not reports:
-        raise ClientFormatError("not oha's JSON: no summary")
-    try:
-        report = _Report(reports[-1])
-        total = report.total(is_response=CORRECTION in " ".join(times.words))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ClientFormatError(f"not oha's JSON: {one_line(error)}") from None
+        raise ValueError("no summary")
+    report = _Report(reports[-1])
+    total = report.total(is_response=CORRECTION in " ".join(times.words))
     notes = [*report.notes(), *earlier_runs(len(reports) - 1, NAME)]
-    return only_total((NAME, NAME), lambda: total, path, times, notes, report.stated)
+    return only_total((NAME, NAME), total, path, times, notes, report.stated)
 
 
 class _Report:
-    """A report. Raises KeyError, TypeError, ValueError, AttributeError and OverflowError if it is malformed."""
+    """A report. Raises one of MALFORMED if it is malformed."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         summary, statuses, errors = (content[key] for key in ("summary", "statusCodeDistribution", "errorDistribution"))

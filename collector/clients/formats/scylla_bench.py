@@ -59,7 +59,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     rows = run.rows
     if run.has_fixed_rows(" ".join(times.words)):
         rows = [PrintedRow(row.end_s, row.completed, row.errors, row.service_s) for row in rows]
-    operation = operation_of(run.name, rows, run.total, path, times)
+    operation = operation_of(run.name, rows, run.total(), path, times)
     return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes(tool)))
 
 

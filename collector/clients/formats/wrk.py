@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     run, notes = last_run(path, NAME, _RUN.match, _Run)
     run.check()
     tool = "wrk2" if run.is_wrk2 else NAME
-    return only_total((NAME, tool), run.total, path, times, [*run.notes(), *notes])
+    return only_total((NAME, tool), run.total(), path, times, [*run.notes(), *notes])
 
 
 class _Run:

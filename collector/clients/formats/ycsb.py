@@ -53,12 +53,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         log.add(line)
     run = log.run
     is_intended = run.is_intended or bool(_INTENDED.search(" ".join(times.words)))
-    try:
-        summary = Summary(run.measurements, is_intended=is_intended)
-        run_times = _run_times(run, summary.length_s, path, times)
-        operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
-    except (ValueError, OverflowError) as error:
-        raise ClientFormatError(str(error)) from None
+    summary = Summary(run.measurements, is_intended=is_intended)
+    run_times = _run_times(run, summary.length_s, path, times)
+    operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
     if not operations:
         raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
     notes = (*log.notes(), *run_times.notes, *summary.notes())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import MALFORMED, ClientFormatError, CommandTimes, reason_of
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
 from collector.printable import count_text
 
@@ -19,7 +19,7 @@ class PrintedRun(Protocol):
     """What a load generator prints about a run when it ends."""
 
     def add(self, text: str) -> None:
-        """Add a line; those of other programs are ignored. Raises ValueError if a line is damaged."""
+        """Add a line; those of other programs are ignored. Raises one of MALFORMED if a line is damaged."""
 
 
 Run = TypeVar("Run", bound=PrintedRun)
@@ -79,8 +79,8 @@ def last_run(path: Path, tool: str, begins: Callable[[str], object], new: Callab
         if number:
             try:
                 run.add(line.text)
-            except ValueError as error:
-                raise ClientFormatError(f"line {line.number}: {error}") from None
+            except MALFORMED as error:
+                raise ClientFormatError(f"line {line.number}: {reason_of(error)}") from None
     if not number:
         raise ClientFormatError(f"not the output of {tool}")
     return run, earlier_runs(number - 1, tool)
@@ -93,21 +93,12 @@ def earlier_runs(number: int, tool: str) -> list[str]:
 
 def only_total(
     names: tuple[str, str],
-    total: Callable[[], ClientInterval],
+    total: ClientInterval,
     path: Path,
     times: CommandTimes,
     notes: Sequence[str],
     *stated: StatedTotals,
 ) -> ClientResult:
-    """Return the result of a run with only a total; see `placed`.
-
-    names  those of the format and of the load generator.
-    total  returns the total, and raises ValueError if it is impossible.
-
-    Raises ClientFormatError.
-    """
-    try:
-        operation = Operation("", total=placed(total(), path, times))
-    except ValueError as error:
-        raise ClientFormatError(str(error)) from None
+    """Return the result of a run with only a total; see `placed`. `names` are those of the format and of the tool."""
+    operation = Operation("", total=placed(total, path, times))
     return ClientResult(*names, path.name, (operation,), estimated_clock=True, notes=tuple(notes), stated=stated)

@@ -47,7 +47,7 @@ def decoded(text: str) -> dict[int, int]:
     if cookie & _COOKIE_MASK not in {known & _COOKIE_MASK for known in (COMPRESSED_V0, COMPRESSED_V1, COMPRESSED_V2)}:
         raise HdrError("not a compressed HdrHistogram")
     if not 0 <= length <= len(raw) - 8:
-        raise HdrError("truncated")
+        raise HdrError("the histogram is truncated")
     return _counts(_decompressed(raw[8 : 8 + length]))
 
 
@@ -56,18 +56,18 @@ def _decompressed(data: bytes) -> bytes:
     try:
         content = decompressor.decompress(data, MAX_BYTES)
     except zlib.error:
-        raise HdrError("damaged") from None
+        raise HdrError("the histogram is damaged") from None
     if decompressor.unconsumed_tail:
         raise HdrError(f"the histogram is larger than {MAX_BYTES >> 20} MiB")
     if not decompressor.eof:
-        raise HdrError("truncated")
+        raise HdrError("the histogram is truncated")
     return content
 
 
 def _counts(content: bytes) -> dict[int, int]:
     digits, lowest, highest, numbers = _header(content)
     if not 0 <= digits <= MAX_DIGITS or not 1 <= lowest < highest:
-        raise HdrError("malformed header")
+        raise HdrError("the histogram has a malformed header")
     unit_bits = lowest.bit_length() - 1
     # The smallest power of two that distinguishes values of `digits` digits.
     half_bits = max((2 * 10**digits - 1).bit_length(), 1) - 1
@@ -76,7 +76,7 @@ def _counts(content: bytes) -> dict[int, int]:
     for index, number in numbers:
         value = _highest_equivalent(index, unit_bits, half_bits)
         if value.bit_length() > highest.bit_length() + 1 or number > MAX_COUNT:
-            raise HdrError("malformed counts")
+            raise HdrError("the histogram has malformed counts")
         if is_finer:
             value = rounded_up(value)
         counts[value] = counts.get(value, 0) + number
@@ -94,16 +94,16 @@ def _header(content: bytes) -> tuple[int, int, int, Iterator[tuple[int, int]]]:
             _, length, _, digits, lowest, highest, _ = struct.unpack_from(V1_HEADER, content)
             begin = struct.calcsize(V1_HEADER)
     except struct.error:
-        raise HdrError("truncated") from None
+        raise HdrError("the histogram is truncated") from None
     if not 0 <= length <= len(content) - begin:
-        raise HdrError("truncated")
+        raise HdrError("the histogram is truncated")
     data = content[begin : begin + length]
     if cookie & _COOKIE_MASK == V2 & _COOKIE_MASK:
         return digits, lowest, highest, _indexed(_numbers(data))
     # HdrHistogram ignores the lowest bit of the word size.
     word = (cookie & 0xF0) >> 4 & 0xE
     if cookie & _COOKIE_MASK not in (V1 & _COOKIE_MASK, V0 & _COOKIE_MASK) or word not in _WORDS or length % word:
-        raise HdrError("malformed header")
+        raise HdrError("the histogram has a malformed header")
     return digits, lowest, highest, _fixed(data, word)
 
 
@@ -122,7 +122,7 @@ def _fixed(data: bytes, word: int) -> Iterator[tuple[int, int]]:
     """Yield each count of V1 or V0 that is not zero, with its index."""
     for index, (number,) in enumerate(struct.iter_unpack(f">{_WORDS[word]}", data)):
         if number < 0:
-            raise HdrError("negative count")
+            raise HdrError("the histogram has a negative count")
         if number:
             yield index, number
 
@@ -146,7 +146,7 @@ def _numbers(data: bytes) -> Iterator[int]:
         value = shift = 0
         while True:
             if position >= len(data):
-                raise HdrError("truncated")
+                raise HdrError("the histogram is truncated")
             byte = data[position]
             position += 1
             is_ninth = shift == 56

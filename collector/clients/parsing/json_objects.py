@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from collector.clients.client_format import ClientFormatError
-from collector.whole_file import UnsuitableFileError, read_whole
+from collector.whole_file import read_whole
 
 MAX_BYTES = 64 << 20
 # Without a limit, a file of many brackets would take quadratic time.
@@ -17,11 +16,8 @@ _BEGIN = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 
 
 def json_objects(path: Path) -> list[Mapping[str, Any]]:
-    """Return the objects in a file; each begins at the beginning of a line. Raises ClientFormatError and OSError."""
-    try:
-        text = read_whole(path, MAX_BYTES).decode(errors="replace").removeprefix("\ufeff")
-    except UnsuitableFileError as error:
-        raise ClientFormatError(str(error)) from None
+    """Return the objects in a file; each begins at the beginning of a line. Raises ValueError and OSError."""
+    text = read_whole(path, MAX_BYTES).decode(errors="replace").removeprefix("\ufeff")
     decoder = json.JSONDecoder(parse_constant=_refuse)
     objects: list[Mapping[str, Any]] = []
     position, reason = 0, "no JSON object"
@@ -32,12 +28,10 @@ def json_objects(path: Path) -> list[Mapping[str, Any]]:
         try:
             content, position = decoder.raw_decode(text, match.end())
             objects.append(content)
-        except RecursionError:
-            raise ClientFormatError("nested too deeply") from None
         except ValueError:
             position, reason = match.end() + 1, "the JSON object is damaged or incomplete"
     if not objects:
-        raise ClientFormatError(reason)
+        raise ValueError(reason)
     return objects
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import MALFORMED, ClientFormatError, CommandTimes, reason_of
 from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, Operation
 from collector.clients.parsing.command_output import OutputLine, earlier_runs, last_line_s, output_lines
@@ -37,15 +37,15 @@ class PrintedRow:
 
 
 def read_output(path: Path, add: Callable[[OutputLine], None]) -> None:
-    """Pass each line of a command's output to `add`, which raises ValueError if it is damaged.
+    """Pass each line of a command's output to `add`, which raises one of MALFORMED if it is damaged.
 
     Raises ClientFormatError, which names the line, and OSError.
     """
     for line in output_lines(path):
         try:
             add(line)
-        except ValueError as error:
-            raise ClientFormatError(f"line {line.number}: {error}") from None
+        except MALFORMED as error:
+            raise ClientFormatError(f"line {line.number}: {reason_of(error)}") from None
 
 
 def run_notes(tool: str, *, earlier: int, has_totals: bool, is_cut: bool) -> list[str]:
@@ -59,19 +59,13 @@ def run_notes(tool: str, *, earlier: int, has_totals: bool, is_cut: bool) -> lis
 
 
 def operation_of(
-    name: str, rows: Sequence[PrintedRow], read_total: Callable[[], PrintedRow | None], path: Path, times: CommandTimes
+    name: str, rows: Sequence[PrintedRow], total: PrintedRow | None, path: Path, times: CommandTimes
 ) -> Operation:
     """Return the operation of a run, which is placed so that its end is that of the output in a file.
 
-    read_total  returns what the run's results state, with the run's duration as `end_s`; None if they are missing.
-                Raises ValueError if a number is impossible.
-
-    Raises ClientFormatError and OSError.
+    `total` is what the run's results state, with the run's duration as `end_s`; None if they are missing. Raises
+    ClientFormatError and OSError.
     """
-    try:
-        total = read_total()
-    except ValueError as error:
-        raise ClientFormatError(str(error)) from None
     length_s = max(total.end_s if total else 0.0, rows[-1].end_s if rows else 0.0)
     begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
     if total is None:

@@ -4,16 +4,15 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError
+from collector.clients.client_format import MALFORMED, ClientFormatError, reason_of
 from collector.clients.client_result import Operation
 from collector.log.line_splitter import LineSplitter
-from collector.printable import one_line
 
 MAX_LINE_BYTES = 1 << 20
 
 
 def read_lines(path: Path, add: Callable[[str], None]) -> list[str]:
-    """Pass each line that is not blank to `add`, which raises ValueError if it cannot read the line.
+    """Pass each line that is not blank to `add`, which raises one of MALFORMED if it cannot read the line.
 
     Returns notes about a last line without a line break. Raises ClientFormatError, which names the line, and OSError.
     """
@@ -28,9 +27,9 @@ def read_lines(path: Path, add: Callable[[str], None]) -> list[str]:
                 continue
             try:
                 add(line)
-            except ValueError as error:
+            except MALFORMED as error:
                 if raw.endswith(b"\n"):
-                    raise ClientFormatError(f"line {number}: {one_line(error)}") from None
+                    raise ClientFormatError(f"line {number}: {reason_of(error)}") from None
                 return ["the last line is incomplete and is ignored"]
             if not raw.endswith(b"\n"):
                 return ["the last line has no line end and may be incomplete"]
@@ -46,7 +45,7 @@ def csv_fields(line: str, delimiter: str = ",") -> list[str]:
 
 
 class GrowingLines:
-    """A growing result (see `GrowingResult`) whose lines are read by `add_line`, which raises ValueError."""
+    """A growing result (see `GrowingResult`) whose lines are read by `add_line`, as by `read_lines`."""
 
     def __init__(self, add_line: Callable[[str], None], take: Callable[[], tuple[Operation, ...]]) -> None:
         self.problem = ""
@@ -61,8 +60,8 @@ class GrowingLines:
                 continue
             try:
                 self._add_line(line.decode(errors="replace").strip())
-            except (ValueError, OverflowError) as error:
-                self.problem = self.problem or one_line(error)
+            except MALFORMED as error:
+                self.problem = self.problem or reason_of(error)
                 malformed += 1
         return malformed
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import read_file, recognised_format
+from collector.clients.format_registry import read_as, read_file, recognised_format
 from collector.clients.formats.cassandra_stress import SHUTDOWN_S
 from tests.examples import examples
 
@@ -61,7 +61,7 @@ def single(*rows: str) -> list[str]:
 
 def read(path: Path, lines: list[str], times: CommandTimes = TIMES) -> ClientResult:
     path.write_text("\n".join(lines) + "\n")
-    return recognised_format(path).read(path, times)
+    return read_as(recognised_format(path), path, times)
 
 
 @pytest.fixture
@@ -297,7 +297,7 @@ def test_decimal_commas_older_layouts_and_terminal_codes_do_not_matter(path: Pat
     for thousands in ".\u202f\u00a0":
         assert read(path, [_with_commas(line, thousands) for line in mixed()]).operations == expected
     path.write_bytes("\r\n".join(["\x1b[32mhello\x1b[0m\rworld", *mixed(), ""]).encode())
-    assert recognised_format(path).read(path, TIMES).operations == expected
+    assert read_as(recognised_format(path), path, TIMES).operations == expected
     narrow = [
         line.replace(" " * 40, "") if line.startswith(("type", "total", "READ", "WRITE")) else line for line in mixed()
     ]
@@ -332,7 +332,7 @@ def test_damaged_output_is_an_error(path: Path, lines: list[str], reason: str) -
 def test_an_incomplete_last_row_is_ignored_with_a_note(path: Path) -> None:
     text = "\n".join(single(row("total", 9, 9, 1.0), row("total", 18, 9, 2.0)))
     path.write_text(text[:-30])
-    result = recognised_format(path).read(path, TIMES)
+    result = read_as(recognised_format(path), path, TIMES)
     assert [interval.completed for interval in result.operations[0].intervals] == [9]
     assert "middle of a line" in result.notes[-1]
 
@@ -358,7 +358,7 @@ def test_mutated_output_is_an_error_or_has_plausible_counts(path: Path, data: st
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(raw[: data.draw(st.integers(0, len(raw)))] if data.draw(st.booleans()) else raw)
     try:
-        result = recognised_format(path).read(path, TIMES)
+        result = read_as(recognised_format(path), path, TIMES)
     except ClientFormatError:
         return
     completed = [interval.completed for operation in result.operations for interval in operation.intervals]

@@ -9,7 +9,7 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.sound_results import doubts, require_sound
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "clients" / "cql-stress.log"
@@ -17,7 +17,7 @@ TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
 
 
 def result_of(path: Path) -> ClientResult:
-    result = recognised_format(path).read(path, TIMES)
+    result = read_as(recognised_format(path), path, TIMES)
     require_sound(result)
     assert result.format == "cql-stress"
     return result

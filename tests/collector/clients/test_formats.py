@@ -9,7 +9,7 @@ from hdrh.histogram import HdrHistogram
 from collector.clients import result_file
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, shifted
-from collector.clients.format_registry import client_formats, recognised_format
+from collector.clients.format_registry import client_formats, read_as, recognised_format
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 LATTE = CAPTURES / "latte-read-3node.json"
@@ -17,7 +17,7 @@ TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 
 
 def result_of(path: Path) -> ClientResult:
-    return recognised_format(path).read(path, TIMES)
+    return read_as(recognised_format(path), path, TIMES)
 
 
 def test_a_latte_report_has_the_cycles_percentiles_and_times_that_latte_states() -> None:

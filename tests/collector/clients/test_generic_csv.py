@@ -10,7 +10,7 @@ from collector.clients import operation_times
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.formats import generic_csv
 from tests.collector.clients.mutations import damaged
 
@@ -23,7 +23,7 @@ def result_of(path: Path, *lines: str, end: str = "\n") -> ClientResult:
     path.write_text("\n".join(lines) + end)
     chosen = recognised_format(path)
     assert chosen.NAME == "csv"
-    return chosen.read(path, TIMES)
+    return read_as(chosen, path, TIMES)
 
 
 def test_rows_are_counted_by_the_second_in_which_they_ended(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_rows_are_counted_by_the_second_in_which_they_ended(tmp_path: Path) -> N
 
 def test_requests_of_vegeta_are_counted_as_it_prints_them() -> None:
     """The capture is from Vegeta 12.13.0, which printed "Requests 4800" and "Status Codes 200:4560 404:240"."""
-    (operation,) = recognised_format(CAPTURES / "vegeta.csv").read(CAPTURES / "vegeta.csv", TIMES).operations
+    (operation,) = read_as(recognised_format(CAPTURES / "vegeta.csv"), CAPTURES / "vegeta.csv", TIMES).operations
     assert operation.summary is not None
     assert operation.summary.completed == 4560
     assert operation.summary.errors == {"404": 240}

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def hostile(content: bytes) -> Iterator[bytes]:
     yield lines[0] + b",a" * (HUGE // 2) + b"\n" + b"\n".join(lines[1:])
     yield before + b"[" * 200_000 + after
     for number in list(re.finditer(rb"\d+", content))[-1:-90:-30]:
-        for text in (b"9" * 6000, b"1e999", b"0" * 6000 + b"5"):
+        for text in (b"9" * 6000, b"9" * 400, b"1e999", b"0" * 6000 + b"5", b"-1", b"nan", b"x", b"[1]"):
             yield content[: number.start()] + text + content[number.end() :]
 
 
@@ -60,6 +61,41 @@ def test_a_hostile_file_is_one_error_or_a_result(tmp_path: Path, name: str, capt
         except ClientFormatError as error:
             messages.append(str(error))
     assert not any("\n" in message or len(message) > 1000 for message in messages)
+
+
+@pytest.mark.parametrize("name", captures())
+def test_a_file_that_is_called_one_of_another_format_is_one_error_or_a_result(name: str) -> None:
+    for capture in captures().values():
+        with suppress(ClientFormatError):
+            read_file(capture, FormatChoice(name), TIMES)
+
+
+K6 = '{"metrics": {"http_reqs": {"count": 10, "rate": 1}, "http_req_duration": {"med": 1}, %s}}'
+LOCUST = "Type,Name,Request Count,Failure Count,Requests/s,50%%\nGET,/a,10,0,1.0,5\n,Aggregated,10,%s,1.0,5\n"
+CQL = "total ops , op/s, mean, med, time, errors\nResults:\nOp rate : 1 op/s\nTotal operations : %s\n"
+XML = '<?xml version="1.0" encoding="%s"?>\n<testResults version="1.2">\n</testResults>\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (K6 % '"dropped_iterations": {"count": -1}', "not a usable k6-summary file: not a number of operations: -1"),
+        (K6 % '"dropped_iterations": {"values": [1]}', "not a usable k6-summary file: a field has the wrong type"),
+        (K6 % '"http_req_failed": {"passes": null}', "not a usable k6-summary file: not a number of operations: None"),
+        (K6.replace('"rate": 1', '"rate": 0') % '"a": {}', "not a usable k6-summary file: a number is 0"),
+        (K6.replace('"count": 10, ', "") % '"a": {}', "not a usable k6-summary file: a field is missing: 'count'"),
+        ("[OVERALL], RunTime(ms), 10\n[OVERALL], Throughput(ops/sec), a\n[READ], Operations, 9\n", "not a number: a"),
+        (LOCUST % "x", "failure count is not a number of requests: x"),
+        (CQL % ("9" * 400), "not a usable cql-stress file: "),
+        (XML % "GBK", "not a usable jmeter-xml file: multi-byte encodings are not supported"),
+        (XML % "unheard-of", "not a usable jmeter-xml file: unknown encoding: unheard-of"),
+    ],
+)
+def test_an_impossible_value_is_an_error_that_names_the_format(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(content)
+    with pytest.raises(ClientFormatError, match=message):
+        read_file(path, FormatChoice(), TIMES)
 
 
 @pytest.mark.timeout(60)

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from collector.clients import operation_times
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.formats import jmeter_csv
 from collector.clients.jmeter.jmeter_samples import TRANSACTION
 from collector.clients.parsing import csv_blocks
@@ -42,7 +42,7 @@ Counts = Counter[tuple[str, int, str | int]]
 
 def result_of(path: Path, content: str | bytes) -> ClientResult:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return recognised_format(path).read(path, TIMES)
+    return read_as(recognised_format(path), path, TIMES)
 
 
 def counts_of(result: ClientResult) -> Counts:
@@ -83,7 +83,7 @@ def total(result: ClientResult) -> int:
 
 
 def test_the_capture_has_the_counts_and_latencies_that_jmeter_states() -> None:
-    result = recognised_format(CAPTURE).read(CAPTURE, TIMES)
+    result = read_as(recognised_format(CAPTURE), CAPTURE, TIMES)
     stated = json.loads((CAPTURES / "jmeter-csv-statistics.json").read_text())
     stated = {label.replace("\x1b", "?"): statistics for label, statistics in stated.items()}
     in_parents = {"step C", "page in parent", "step D"}
@@ -172,7 +172,7 @@ def test_a_file_without_a_header_has_the_default_columns(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
 def test_captures_without_a_header_and_with_formatted_times_have_the_counts_that_jmeter_printed(name: str) -> None:
     """JMeter 5.6.3 printed "summary = 98" and "Err: 5" for each of the runs."""
-    result = recognised_format(CAPTURES / name).read(CAPTURES / name, TIMES)
+    result = read_as(recognised_format(CAPTURES / name), CAPTURES / name, TIMES)
     assert total(result) == 98
     assert sum(summary.failed for operation in result.operations if (summary := operation.summary)) == 5
     assert {operation.name for operation in result.operations} == {"connect", "read", "write", "close"}
@@ -334,7 +334,7 @@ def test_a_mutated_capture_is_an_error_or_has_at_most_as_many_operations(
     path = tmp_path_factory.mktemp("jtl") / "file"
     path.write_bytes(b"".join(lines))
     with suppress(ClientFormatError):
-        result = recognised_format(path).read(path, TIMES)
+        result = read_as(recognised_format(path), path, TIMES)
         # Without their parents, sub-results count as operations.
         assert total(result) <= path.read_bytes().count(b"\n") + 1
         assert all(interval.completed >= 0 for operation in result.operations for interval in operation.intervals)
@@ -346,7 +346,7 @@ NOT_RENAMED = CAPTURES / "jmeter-subresults-not-renamed.jtl"
 @pytest.mark.parametrize("block_bytes", [1, 150, 1000, 1 << 20])
 def test_sub_results_that_are_not_renamed_are_not_counted(monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
     monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block_bytes)
-    result = recognised_format(NOT_RENAMED).read(NOT_RENAMED, TIMES)
+    result = read_as(recognised_format(NOT_RENAMED), NOT_RENAMED, TIMES)
     (operation,) = result.operations
     assert (operation.name, total(result)) == ("Home", 20)
     assert operation.summary is not None

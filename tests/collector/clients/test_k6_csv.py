@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, Operation
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.formats import k6_csv, k6_json
 from tests.collector.clients import k6_output
 from tests.collector.clients.k6_output import csv_text, json_text, request
@@ -26,7 +26,7 @@ def result_of(path: Path, text: str) -> ClientResult:
     path.write_text(text)
     chosen = recognised_format(path)
     assert chosen.NAME == "k6-csv"
-    return chosen.read(path, TIMES)
+    return read_as(chosen, path, TIMES)
 
 
 def total(result: ClientResult) -> int:

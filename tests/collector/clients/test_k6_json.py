@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, Operation
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.formats import k6_json
 from tests.collector.clients import k6_output
 from tests.collector.clients.k6_output import BEGIN_S, Sample, json_text, request
@@ -24,7 +24,7 @@ def result_of(path: Path, text: str) -> ClientResult:
     path.write_text(text)
     chosen = recognised_format(path)
     assert chosen.NAME == "k6-json"
-    return chosen.read(path, TIMES)
+    return read_as(chosen, path, TIMES)
 
 
 def counts(operation: Operation) -> tuple[int, dict[str, int]]:
@@ -151,8 +151,8 @@ POINT = '{"metric":"http_req_duration","type":"Point","data":{"time":"2026-01-01
         (POINT.replace('"value":1', '"value":-1'), "line 2: not a latency"),
         (POINT.replace('"value":1', '"value":1e300'), "line 2: not a latency"),
         (POINT.replace('"value":1', '"value":"1,5"'), "line 2:"),
-        (POINT.replace('"value":1', '"value":null'), "line 2: not a line of k6"),
-        (POINT.replace('"value":1', '"value":' + "[" * 200_000 + "]" * 200_000), "line 2: not a line of k6"),
+        (POINT.replace('"value":1', '"value":null'), "line 2: a field has the wrong type"),
+        (POINT.replace('"value":1', '"value":' + "[" * 200_000 + "]" * 200_000), "line 2: nested too deeply"),
         (POINT.replace("T00:00:00Z", "T00:00:00"), "line 2: the time has no time zone"),
         (POINT.replace("2026-01-01", "2026-13-01"), "line 2:"),
         (POINT.replace("2026", "1926"), "line 2: time out of range"),

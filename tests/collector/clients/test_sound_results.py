@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collector.clients import operation_times
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.result_file import content_of, read_result, write_result
 from collector.clients.sound_results import require_sound
 from tests.collector.clients.mutations import damaged
@@ -26,7 +26,7 @@ TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 
 
 def sound(path: Path) -> ClientResult:
-    result = recognised_format(path).read(path, TIMES)
+    result = read_as(recognised_format(path), path, TIMES)
     require_sound(result)
     return result
 

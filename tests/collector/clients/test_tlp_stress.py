@@ -10,7 +10,7 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, Operation
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.sound_results import doubts, require_sound
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -20,7 +20,7 @@ BEGIN_S = 1_795_946_400.0
 
 
 def result_of(path: Path) -> ClientResult:
-    result = recognised_format(path).read(path, TIMES)
+    result = read_as(recognised_format(path), path, TIMES)
     require_sound(result)
     assert result.format == "tlp-stress"
     assert doubts(result) == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from tests.examples import examples
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -47,7 +47,7 @@ Transfer/sec:    676.14KB
 
 
 def result_of(path: Path) -> ClientResult:
-    return recognised_format(path).read(path, TIMES)
+    return read_as(recognised_format(path), path, TIMES)
 
 
 def total_of_text(path: Path, text: str) -> tuple[ClientResult, ClientInterval]:
@@ -105,7 +105,7 @@ def test_the_rate_is_that_which_wrk_prints_however_long_the_command_is(
     path.write_bytes((CAPTURES / "wrk-latency.log").read_bytes())
     os.utime(path, (TIMES.begin_s, TIMES.begin_s + changed_s))
     times = CommandTimes(TIMES.begin_s, TIMES.begin_s + 3600)
-    total = recognised_format(path).read(path, times).operations[0].total
+    total = read_as(recognised_format(path), path, times).operations[0].total
     assert total is not None
     assert total.completed / (total.end_s - total.begin_s) == pytest.approx(49_986.35)
     assert total.end_s == TIMES.begin_s + end_s

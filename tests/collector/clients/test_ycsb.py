@@ -7,7 +7,7 @@ import pytest
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult, Operation
-from collector.clients.format_registry import recognised_format
+from collector.clients.format_registry import read_as, recognised_format
 from collector.clients.sound_results import doubts, require_sound
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
@@ -35,7 +35,7 @@ SUMMARY = """\
 
 
 def result_of(path: Path, times: CommandTimes = TIMES) -> ClientResult:
-    result = recognised_format(path).read(path, times)
+    result = read_as(recognised_format(path), path, times)
     require_sound(result)
     assert result.format == "ycsb"
     return result
