@@ -1,8 +1,10 @@
 """Completes a run: fetches the nodes that are missing or incomplete, for example because the recorder died."""
 
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from shutil import copyfile, rmtree
 
@@ -58,8 +60,8 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
             note(one_line(node.problem))
     report_spools(run)
     with completing(folder):
-        redact_written(folder, Redactor(), note)
-        import_after_run(folder, run, ())
+        redact_written(folder, _redactor_of(run), note)
+        import_after_run(folder, run, (), redactor=_redactor_of(run))
         finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
 
@@ -70,6 +72,17 @@ def _run_in(folder: Path) -> Run:
     if run is None:
         raise CasstatError(f"{folder}: not a run directory")
     return run
+
+
+def _redactor_of(run: Run) -> Redactor:
+    """Return what replaces the secrets that have a known form, and those of --redact."""
+    patterns = []
+    for option, value in pairwise(run.options or ()):
+        if option == "--redact":
+            # An expression that matched itself has been replaced, too.
+            with suppress(re.error):
+                patterns.append(re.compile(value))
+    return Redactor(tuple(patterns))
 
 
 def _is_missing(node: RunNode) -> bool:
@@ -83,7 +96,7 @@ def _is_missing(node: RunNode) -> bool:
 
 def _ended(folder: Path, run: Run, last_alive_s: float | None) -> Run:
     """Return the run with its end, marks and phases; it ends when its recorder was last alive or, if unknown, now."""
-    reader = MarksReader(folder, Redactor())
+    reader = MarksReader(folder, _redactor_of(run))
     reader.new_marks()
     marks = tuple(marks_on_run_clock(reader.marks, run.clock_steps))
     command_end_s = None if run.command is None else run.command.end_s
@@ -233,7 +246,7 @@ def _recovered_host(
         if not host.spool or not host.results:
             return host
         (problem,) = collect_all(
-            [(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)], Redactor()
+            [(parse_ssh_address(host.address), host.spool, folder / host.results / FILES_FOLDER)], _redactor_of(run)
         )
         return replace(host, problem=f"{host.address}: {problem}") if problem and not host.problem else host
     if host.address or not (folder / host.folder).is_dir():

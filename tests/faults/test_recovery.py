@@ -258,6 +258,18 @@ def test_a_run_whose_recorder_was_killed_ends_when_the_recorder_was_last_alive(
     assert not (case.folder / LOCK_FILE).exists()
 
 
+def test_the_secrets_of_redact_are_replaced(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    run = killed(case)
+    write_run(case.folder, replace(run, options=("--redact", r"customer-\d+", "--redact", "(", "n1")))
+    append_mark(case.folder, "phase customer-42", lambda: run.begin_s + 2)
+    (case.folder / "urls.txt").write_text("customer-42 password=x1\n")
+    assert recovered(capsys, case.folder)[0] == 0
+    assert "phase REDACTED" in [phase.name for phase in read_run(case.folder).phases]
+    assert (case.folder / "urls.txt").read_text() == "REDACTED password=REDACTED\n"
+    texts = [path.read_bytes() for path in case.folder.rglob("*") if path.is_file()]
+    assert not any(b"customer-42" in text for text in texts)
+
+
 def test_a_run_never_ends_before_it_begins(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     run = killed(case)
     write_run(case.folder, run)
