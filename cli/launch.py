@@ -9,5 +9,5 @@ PROGRAM = Path(cli.__file__).absolute().parents[1] / "casstat.py"
 
 
 def casstat_command(*arguments: str | Path) -> list[str]:
-    """Return the command line of a child process, which imports nothing from the working directory."""
+    """Return the command line of a child process, which imports casstat's packages from this installation."""
     return [sys.executable, str(PROGRAM), *map(str, arguments)]

@@ -87,8 +87,8 @@ in_folder = click.option(
 def command() -> None:
     """Run a local Cassandra cluster for trying out casstat
 
-    The nodes are real, come with Jolokia and listen on loopback addresses only. Maven downloads Cassandra, which
-    needs Java 17 or 11.
+    The nodes are real, come with Jolokia and listen on loopback addresses only. JMX and CQL need no password, so do
+    not start them on a machine whose users you do not trust. Maven downloads Cassandra, which needs Java 17 or 11.
     """
 
 

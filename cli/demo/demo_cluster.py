@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -18,7 +19,7 @@ from cli.demo.demo_node import FIRST_JMX_PORT, JOLOKIA_PORT, STOP_TIMEOUT_S, Nod
 from cli.demo.java_runtime import DemoError, fetch_cassandra, fetch_jolokia, find_java, has_http_server
 from cli.install_hint import install_command
 from cli.launch import casstat_command
-from collector.host.trust import file_problem
+from collector.host.trust import file_problem, files_problem
 from collector.printable import one_line
 
 Progress = Callable[[str], None]
@@ -72,7 +73,12 @@ def shown_name(program: str) -> str:
 
 
 def _require_own(folder: Path) -> None:
-    if problem := file_problem(folder.absolute(), {0, os.geteuid()}):
+    """Raise DemoError if another user could change or create a file in a directory, as in /tmp."""
+    problem = file_problem(folder.absolute(), {0, os.geteuid()})
+    mode = folder.stat().st_mode
+    if not problem and mode & stat.S_ISVTX and mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = f"other users can create files in {folder}"
+    if problem:
         raise DemoError(f"{folder}: not used, because {problem} (hint: use --dir with a directory of your own)")
 
 
@@ -111,6 +117,9 @@ class LocalCluster:
         has_jolokia = plan.jolokia and has_http_server(java)
         jolokia = fetch_jolokia(self._cache, progress) if has_jolokia else None
         jars = fetch_cassandra(plan.version, self._cache, progress)
+        used = [path.absolute() for path in (jars, *jars.glob("*.jar"), *([jolokia] if jolokia else ()))]
+        if problem := files_problem([path for path in used if path.exists()], {0, os.geteuid()}):
+            raise DemoError(f"{self._cache}: not used, because {problem} (hint: delete the directory)")
         addresses = plan.addresses()
         jmx_ports = self._jmx_ports(plan)
         self._write(replace(plan, jmx_ports=jmx_ports))

@@ -35,7 +35,7 @@ def start(running: RunningCluster) -> list[str]:
         require_free(first, PORT)
     url = f"http://{first}:{PORT}"
     command = [_program(), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-    command += [f"--web.listen-address={first}:{PORT}", "--web.enable-lifecycle"]
+    command += [f"--web.listen-address={first}:{PORT}"]
     running.start("prometheus", command, lambda: _ready(url))
     agents = [f"agent  http://{spec.address}:{AGENT_PORT}/metrics" for spec in running.nodes]
     return [*agents, f"Prometheus  {url}  alerts {url}/alerts"]

@@ -20,8 +20,14 @@ MAX_ERRORS_BYTES = 64 << 10
 CHUNK_BYTES = 1 << 16
 KILL_TIMEOUT_S = 2.0
 MAX_PASSWORDS_BYTES = 1 << 16
-# The variables that a nodetool of another user keeps, besides Cassandra's.
-KEPT = frozenset({"PATH", "JAVA_HOME", "JVM_OPTS", "LC_ALL", "TZ"})
+# The variables that a nodetool of another user keeps; CASSANDRA_PASSWORD, for example, is not for that user.
+KEPT = frozenset(
+    (
+        *("PATH", "JAVA_HOME", "JVM_OPTS", "LC_ALL", "TZ"),
+        *("CASSANDRA_HOME", "CASSANDRA_CONF", "CASSANDRA_INCLUDE", "CASSANDRA_LOG_DIR"),
+        *("CASSANDRA_USE_ALL_JDK", "CASSANDRA_JDK_UNSUPPORTED"),
+    )
+)
 UserAndGroup = tuple[int, int]
 # Options that halve the CPU time for starting the JVM, select the English number format, and keep nodetool from adding
 # each command to the history file in the user's home directory.
@@ -183,7 +189,7 @@ def _password_descriptor(path: Path | None, user: UserAndGroup | None) -> Iterat
 
 def _environ_of(uid: int, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a nodetool that runs as another user, who can read it."""
-    kept = {name: value for name, value in environ.items() if name in KEPT or name.startswith("CASSANDRA_")}
+    kept = {name: value for name, value in environ.items() if name in KEPT}
     try:
         return {**kept, "HOME": pwd.getpwuid(uid).pw_dir}
     except KeyError:

@@ -67,6 +67,23 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
 PLAN = Plan("5.0.8", 3, "127.0.171.1", "400M")
 
 
+def test_a_directory_in_which_other_users_can_create_files_is_not_used(tmp_path: Path) -> None:
+    for mode in (0o757, 0o1757):
+        tmp_path.chmod(mode)
+        with pytest.raises(DemoError, match=f"{tmp_path}: not used, because other users can "):
+            LocalCluster(tmp_path, tmp_path)
+
+
+@pytest.mark.usefixtures("parts")
+def test_jars_that_other_users_can_change_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "a.jar").touch()
+    (tmp_path / "jars" / "a.jar").chmod(0o646)
+    monkeypatch.setattr("cli.demo.demo_cluster.fetch_cassandra", lambda *_: tmp_path / "jars")
+    with pytest.raises(DemoError, match="not used, because other users can write to "):
+        LocalCluster(tmp_path / "demo", tmp_path).up(PLAN, {}, lambda _: None)
+
+
 @pytest.mark.usefixtures("parts")
 def test_nodes_keep_their_ports(tmp_path: Path) -> None:
     def ports() -> list[int]:
@@ -104,6 +121,7 @@ def test_a_damaged_plan_is_that_of_no_cluster(tmp_path: Path, text: str) -> None
     assert cluster.plan() is None
 
 
+@pytest.mark.usefixtures("parts")
 def test_nodes_without_jolokia_have_no_agent(tmp_path: Path) -> None:
     (node,) = LocalCluster(tmp_path, tmp_path).up(replace(PLAN, nodes=1, jolokia=False), {}, lambda _: None)
     assert node.spec.jolokia is None

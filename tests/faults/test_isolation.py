@@ -47,7 +47,7 @@ def test_casstat_starts_beside_foreign_packages(start: str, path: str, foreign: 
 
 
 def test_nothing_is_imported_from_the_working_directory(foreign: Path, tmp_path: Path) -> None:
-    for name in ("click", "psutil", "orjson"):
+    for name in ("click", "psutil", "orjson", "contextlib", "collections", "typing"):
         (foreign / f"{name}.py").write_text(FOREIGN)
     (tmp_path / "casstat").write_text(SCRIPT)
     for command in (casstat_command(), [sys.executable, tmp_path / "casstat"]):

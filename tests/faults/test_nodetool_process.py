@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collector.nodetool.runner import MAX_OUTPUT_BYTES, Connection, Nodetool, NodetoolError
+from collector.nodetool.runner import MAX_OUTPUT_BYTES, Connection, Nodetool, NodetoolError, _environ_of
 
 LONG_S, SHORT_S = 60.0, 0.5
 Script = Callable[..., Nodetool]
@@ -114,6 +114,16 @@ def test_the_environment_is_passed_on_with_an_english_locale(script: Script) -> 
     assert (locale, home) == ("C", "/opt/java")
     assert options.split()[0] == "-Dmine=1"
     assert {"-XX:TieredStopAtLevel=1", "-Duser.language=en", "-Duser.home=/dev/null"} <= set(options.split())
+
+
+def test_another_users_nodetool_receives_only_variables_that_it_reads() -> None:
+    given = {
+        "PATH": "/bin",
+        "CASSANDRA_CONF": "/etc/cassandra",
+        "CASSANDRA_PASSWORD": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }
+    assert _environ_of(os.geteuid(), given).keys() == {"PATH", "CASSANDRA_CONF", "HOME"}
 
 
 def test_stdin_is_empty(script: Script) -> None:

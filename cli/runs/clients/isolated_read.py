@@ -27,6 +27,7 @@ MAX_MEMORY_BYTES = 2 << 30
 # The CPU time for reading a file; a compressed file may be many times as large as it seems.
 MIN_CPU_S = 300
 BYTES_PER_CPU_S = 256 << 10
+KILL_AFTER_S = 5
 # A busy machine, or a file system that hangs.
 WAIT_PER_CPU_S = 10
 MAX_ERROR_BYTES = 4096
@@ -70,11 +71,11 @@ def read_isolated(path: Path, choice: FormatChoice, times: CommandTimes) -> Clie
         except subprocess.TimeoutExpired:
             raise ClientFormatError(f"not read within {cpu_s * WAIT_PER_CPU_S} s") from None
         output.seek(0)
-        errors.seek(0)
         if done.returncode == -signal.SIGXCPU:
             raise ClientFormatError(f"reading it requires more than {cpu_s} s of CPU time")
         if done.returncode:
-            lines = errors.read(MAX_ERROR_BYTES).decode(errors="replace").strip().splitlines() or [""]
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - MAX_ERROR_BYTES))
+            lines = errors.read().decode(errors="replace").strip().splitlines() or [""]
             status = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
             raise ClientFormatError(f"the process that read it ended with {status}: {one_line(lines[-1])}".rstrip(": "))
         return _received(output.read())
@@ -93,7 +94,9 @@ def _received(raw: bytes) -> ClientResult:
 def answer(request: Mapping[str, Any]) -> bytes:
     """Return the answer to a request of `read_isolated`, within its limits: a result's content, or an error."""
     cpu_s = int(request["cpu_s"])
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    # At the hard limit, the kernel sends SIGKILL, which would not state the reason.
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + KILL_AFTER_S))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     times = CommandTimes(request["begin_s"], request["end_s"], tuple(request["words"]))
     path = Path(request["path"])
     try:

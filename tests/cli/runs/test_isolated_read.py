@@ -1,6 +1,7 @@
 """No client result, whatever it contains, costs more than itself: reading it is limited, and may even die."""
 
 import struct
+import sys
 import zlib
 from base64 import b64encode
 from pathlib import Path
@@ -73,6 +74,10 @@ def test_a_small_file_with_large_histograms_is_one_error_and_the_other_files_are
         ("kill -XCPU $$", r"requires more than \d+ s of CPU time"),
         ("kill -KILL $$", "ended with signal 9"),
         ("echo 'Boom: x' >&2; exit 3", "ended with status 3: Boom: x"),
+        (
+            "yes '  a line of a traceback' | head -n 1000 >&2; echo 'Boom: y' >&2; exit 1",
+            "ended with status 1: Boom: y",
+        ),
         ("echo '{'", "Expecting"),
         ("echo 7", "not iterable"),
         ("echo '{}'", "not a client result"),
@@ -83,6 +88,22 @@ def test_a_reader_that_dies_costs_only_the_file(
 ) -> None:
     monkeypatch.setattr(isolated_read, "PARSE", ("sh", "-c", f"cat > /dev/null; {program}"))
     with pytest.raises(ClientFormatError, match=reason):
+        read_isolated(LATTE, FormatChoice(), TIMES)
+
+
+SPINNING = """
+import json, sys
+from cli.runs.clients import isolated_read
+isolated_read.read_limited = lambda *_: sum(iter(int, 1))
+isolated_read.answer(json.load(sys.stdin))
+"""
+
+
+def test_cpu_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated_read, "MIN_CPU_S", 1)
+    monkeypatch.setattr(isolated_read, "WAIT_PER_CPU_S", 200)
+    monkeypatch.setattr(isolated_read, "PARSE", (sys.executable, "-c", SPINNING))
+    with pytest.raises(ClientFormatError, match=r"requires more than \d+ s of CPU time"):
         read_isolated(LATTE, FormatChoice(), TIMES)
 
 
