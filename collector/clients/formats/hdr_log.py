@@ -8,6 +8,7 @@ of a log are counted.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
@@ -92,6 +93,10 @@ class _Log:
         self._stated_base_s: float | None = None
         self._deduced_base_s: float | None = None
         self._start_s: float | None = None
+        self._first: Span | None = None
+        # The last interval of each tag.
+        self._last: dict[str, Span] = {}
+        self._totals: Counter[str] = Counter()
         self._count = 0
         self._width_s = 1.0
 
@@ -119,12 +124,14 @@ class _Log:
         interval = begin_s, begin_s + float(match["length_s"])
         tag = match["tag"] or (ycsb_tag(self._measurement) if self._measurement else "")
         counts = decoded(match["histogram"])
+        if tag not in self.by_tag and len(self.by_tag) >= MAX_TAGS:
+            raise ValueError(f"the log has more than {MAX_TAGS} tags (hint: log fewer metrics)")
         # Logs of several threads may have the same interval more than once.
         histogram = self.by_tag[tag].setdefault(interval, Counter())
         histogram.update({value * self._unit_ns: count for value, count in counts.items()})
+        self._first, self._last[tag] = self._first or interval, interval
+        self._totals[tag] += sum(counts.values())
         self._count += 1 + len(counts)
-        if len(self.by_tag) > MAX_TAGS:
-            raise ClientFormatError(f"the log is larger than {MAX_TAGS} tags (hint: log fewer metrics)")
         while self._count > 2 * MAX_COUNTS and self._width_s < SECONDS_PER_DAY:
             # Memory does not grow with the log.
             self._width_s *= 2
@@ -144,7 +151,10 @@ class _Log:
             for span in histograms:
                 parts[joined[span[0] // self._width_s]].append(span)
             self.by_tag[tag] = {span: _merged(histograms, spans) for span, spans in parts.items()}
-        self._count = sum(1 + len(counts) for spans in self.by_tag.values() for counts in spans.values())
+        self._count = self._counted()
+
+    def _counted(self) -> int:
+        return sum(1 + len(counts) for spans in self.by_tag.values() for counts in spans.values())
 
     @property
     def _unit_ns(self) -> int:
@@ -170,20 +180,36 @@ class _Log:
     def take(self) -> tuple[Operation, ...]:
         """Return the total of each operation since the last call, and forget it.
 
-        The lines of one interval may be added before and after a call, so a total may lack response or service times.
+        An interval is part of it when all its histograms are known, because which of them are counted, and how many
+        operations failed, depends on all of them.
         """
-        operations = tuple(Operation(name, total=_total(kinds)) for name, kinds in self._operations().items())
-        for histograms in self.by_tag.values():
-            histograms.clear()
-        self._count = 0
+        complete_s = self._complete_s()
+        taken: dict[str, Histograms] = {}
+        for tag, histograms in self.by_tag.items():
+            spans = [span for span in histograms if _middle_s(span) < complete_s]
+            taken[tag] = {span: histograms.pop(span) for span in spans}
+        self._count = self._counted()
+        if not any(taken.values()):
+            return ()
+        operations = (Operation(name, total=_total(kinds)) for name, kinds in self._operations(taken).items())
         return tuple(operation for operation in operations if operation.total)
+
+    def _complete_s(self) -> float:
+        """Return the time before which all intervals are complete: none of their histograms is still to come.
+
+        An interval is complete when a later one has begun and, if it is not the first one, when each tag has one.
+        """
+        latest_s = max((begin_s for begin_s, _ in self._last.values()), default=0.0)
+        if self._first is None or _middle_s(self._first) >= latest_s:
+            return latest_s
+        return inf if all(_middle_s(span) > latest_s for span in self._last.values()) else latest_s
 
     def operations(self, *, is_complete: bool) -> tuple[Operation, ...]:
         """Return the operations; after an incomplete log's last interval, nothing is known about an operation."""
         if self._width_s > 1:
             self._join_intervals()
         require_distinct(self._options.get("metric", ""), {tag: _series(spans) for tag, spans in self.by_tag.items()})
-        operations = self._operations()
+        operations = self._operations(self.by_tag)
         spans = [span for kinds in operations.values() for histograms in kinds.values() for span in histograms]
         begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
         if end_s - begin_s > MAX_INTERVALS:
@@ -196,15 +222,17 @@ class _Log:
             for name, kinds in operations.items()
         )
 
-    def _operations(self) -> dict[str, dict[str, Histograms]]:
-        """Return the counted histograms by operation and kind. Raises ClientFormatError."""
-        totals = {tag: sum(sum(counts.values()) for counts in spans.values()) for tag, spans in self.by_tag.items()}
-        parts, self._notes = chosen(totals, self._options.get("metric", ""))
+    def _operations(self, by_tag: Mapping[str, Histograms]) -> dict[str, dict[str, Histograms]]:
+        """Return the histograms that are counted by operation and kind; all tags of the log decide which these are.
+
+        Raises ClientFormatError.
+        """
+        parts, self._notes = chosen(self._totals, self._options.get("metric", ""))
         operations: defaultdict[str, dict[str, Histograms]] = defaultdict(dict)
         for tag, part in parts.items():
             self.has_latencies_of_failed |= part.kind == SUCCEEDED
             kinds = operations[label_of(part.operation).lower()]
-            kinds[part.kind] = _sum([kinds[part.kind], self.by_tag[tag]]) if part.kind in kinds else self.by_tag[tag]
+            kinds[part.kind] = _sum([kinds[part.kind], by_tag[tag]]) if part.kind in kinds else by_tag[tag]
         return dict(sorted(operations.items()))
 
     def notes(self) -> list[str]:

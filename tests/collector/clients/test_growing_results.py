@@ -132,7 +132,11 @@ def test_response_and_service_times_of_a_log_are_separate(tmp_path: Path) -> Non
     text = histogram.encode().decode()
     path = tmp_path / "a.hdr"
     results = GrowingResults(lambda: [(path, FormatChoice())], pytest.fail)
-    path.write_text(f"#[BaseTime: 1.0]\nTag=READ-st,0.0,1.0,1.0,{text}\nTag=READ-rt,0.0,1.0,1.0,{text}\n")
+    tags = ("READ-st", "READ-rt")
+    path.write_text("#[BaseTime: 1.0]\n" + "".join(f"Tag={tag},0.0,1.0,1.0,{text}\n" for tag in tags))
+    assert [addition.operations for _, addition in results.step()] == [()]
+    with path.open("a") as file:
+        file.write(f"Tag=READ-st,1.0,1.0,1.0,{text}\n")
     ((_, addition),) = results.step()
     (operation,) = addition.operations
     assert operation.total is not None

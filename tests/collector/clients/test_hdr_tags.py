@@ -1,6 +1,7 @@
 """Operations of an HdrHistogram log count once, whichever load generator wrote it and whatever else it measured."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -144,6 +145,48 @@ def test_the_sums_of_scylla_bench_in_mixed_mode_are_not_counted(tmp_path: Path) 
     result = result_of(log(tmp_path / "mixed.hdr", counts))
     assert completed(result) == {"read": 40, "write": 30}
     assert all(operation.summary and operation.summary.response for operation in result.operations)
+
+
+def taken_live(lines: Iterable[str]) -> tuple[Counter[tuple[str, bool]], set[tuple[bool, bool]]]:
+    """Return the operations that a growing log has after each line: their numbers, and which latencies they have."""
+    growing = hdr_log.growing(b"")
+    numbers: Counter[tuple[str, bool]] = Counter()
+    latencies = set()
+    for text in lines:
+        assert not growing.add(f"{text}\n".encode())
+        for operation in growing.take():
+            assert operation.total
+            numbers[operation.name, True] += operation.total.completed
+            numbers[operation.name, False] += operation.total.failed
+            latencies.add((operation.total.response is not None, operation.total.service is not None))
+    return +numbers, latencies
+
+
+def test_of_a_growing_log_each_operation_counts_once_however_its_lines_are_divided() -> None:
+    numbers = {"raw": 100, "raw-read": 60, "raw-write": 40}
+    tags = numbers | {tag.replace("raw", "co-fixed"): number for tag, number in numbers.items()}
+    lines = [line(tag, second, number) for second in range(3) for tag, number in tags.items()]
+    assert taken_live(lines) == ({("read", True): 180, ("write", True): 120}, {(True, True)})
+    tags = {"main.bind": 100, "main.result": 100, "main.result_success": 90}
+    lines = [line(tag, second, number) for second in range(3) for tag, number in tags.items()]
+    assert taken_live(lines)[0] == {("main", True): 270, ("main", False): 30}
+
+
+def test_an_interval_of_a_growing_log_is_counted_when_its_histograms_are_known() -> None:
+    tags = ("READ-st", "WRITE-st")
+    first, second = ([line(tag, second, 10) for tag in tags] for second in range(2))
+    assert not taken_live(first)[0]
+    assert taken_live([*first, second[0]])[0] == {("read", True): 10, ("write", True): 10}
+    assert taken_live([*first, *second])[0] == {("read", True): 20, ("write", True): 20}
+
+
+def test_a_growing_log_with_too_many_tags_does_not_take_more_and_more_memory() -> None:
+    growing = hdr_log.growing(b"")
+    text = "".join(f"{line(f'tag{number}', 0, 1)}\n" for number in range(hdr_log.MAX_TAGS + 100))
+    assert growing.add(text.encode()) == 100
+    assert sum(growing.add(text.encode()) for _ in range(2)) == 200
+    growing.add(f"{line('tag1', 1, 1)}\n".encode())
+    assert len(growing.take()) <= hdr_log.MAX_TAGS
 
 
 def test_ycsbs_intended_latencies_are_response_times_and_failures_are_errors(tmp_path: Path) -> None:
