@@ -71,8 +71,9 @@ def test_hidden_columns_are_counted_and_the_wide_view_wraps(fake: FakeJolokia) -
     with Terminal(80, "0.1", "2", "--jolokia", fake.url, "--wide", NO_COLOR="1") as terminal:
         assert terminal.end(None)[0] == 0
     interval = terminal.lines[: terminal.lines.index("")]
-    headers = " ".join(interval[::2]).split()
-    assert len(headers) == len(" ".join(interval[1::2]).partition("#")[0].split()) > 50
+    # On a busy machine, the row ends with a note on the late tick, which may need lines of its own.
+    cells = [line.partition("#")[0] for line in interval]
+    assert len(" ".join(cells[::2]).split()) == len(" ".join(cells[1::2]).split()) > 50
     assert max(map(len, interval)) <= 80
 
 
@@ -108,14 +109,13 @@ def test_a_terminal_gets_escape_sequences_for_colours(fake: FakeJolokia) -> None
     assert terminal.lines[0].startswith("\x1b[1m")
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("NO_COLOR", "0"), ("TERM", "dumb")])
 def test_colours_can_be_switched_off(name: str, value: str, fake: FakeJolokia) -> None:
-    with Terminal(100, "0.1", "4", "--jolokia", fake.url, lines=24, **{name: value}) as terminal:
+    with Terminal(100, "0.1", "--jolokia", fake.url, lines=24, **{name: value}) as terminal:
         terminal.read(2)
         fake.fault = faults.close
-        assert terminal.end(None)[0] == 0
-    assert any("connection closed" in line for line in terminal.lines)
+        terminal.read_until("connection closed")
+        assert terminal.end()[0] == 0
     assert not any("\x1b" in line for line in terminal.lines)
 
 
@@ -130,22 +130,20 @@ def test_a_pipe_gets_no_colours_and_one_header(fake: FakeJolokia) -> None:
     assert len(header) > 80
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_prints_the_average_on_a_separate_line(number: signal.Signals, fake: FakeJolokia) -> None:
     with Terminal(100, "0.1", "--jolokia", fake.url) as terminal:
         terminal.read(6)
         assert terminal.end(number)[0] == 0
-    assert "# average over 0." in terminal.lines[-1]
+    assert "# average over " in terminal.lines[-1]
     assert "" in terminal.lines[-3:-1]
 
 
-@pytest.mark.alone
 def test_control_characters_from_a_server_are_not_printed(fake: FakeJolokia) -> None:
-    with Terminal(100, "0.1", "6", "--jolokia", fake.url, NO_COLOR="1") as terminal:
+    with Terminal(100, "0.1", "--jolokia", fake.url, NO_COLOR="1") as terminal:
         terminal.read(2)
         fake.fault = faults.raw(b"HTTP/1.1 500 \x1b]0;owned\x07\x1b[2J\r\n\r\n")
-        code, errors = terminal.end(None)
+        terminal.read_until("HTTP 500")
+        code, errors = terminal.end()
     assert code == 0
-    assert any("HTTP 500" in line for line in terminal.lines)
     assert all(line.isprintable() for line in [*terminal.lines, *errors.splitlines()])
