@@ -1,9 +1,9 @@
 """The result of a load generator, in one form for all of them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, count, groupby
 
 from collector.clients.client_latency import Latency
 
@@ -138,6 +138,18 @@ def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:
         merged_latency([interval.response for interval in active]),
         merged_latency([interval.service for interval in active]),
     )
+
+
+def with_unique_names(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """Return the operations; if names are equal, because long ones were cut or secrets replaced, they are numbered."""
+    used: set[str] = set()
+    unique = []
+    for operation in operations:
+        numbered = (f"{operation.name} ({number})" for number in count(2))
+        name = next(text for text in chain([operation.name], numbered) if text not in used)
+        used.add(name)
+        unique.append(replace(operation, name=name))
+    return tuple(unique)
 
 
 def with_joined_intervals(result: ClientResult) -> ClientResult:

@@ -22,7 +22,7 @@ from collector.clients.client_format import (
     UnknownFormatError,
     reason_of,
 )
-from collector.clients.client_result import ClientResult, with_joined_intervals
+from collector.clients.client_result import ClientResult, with_joined_intervals, with_unique_names
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import (
     further_texts,
@@ -90,11 +90,12 @@ def read_as(
 ) -> ClientResult:
     """Read a file of a format, without the checks of `read_file`. Raises ClientFormatError and OSError."""
     try:
-        return cast("FormatWithOptions", form).read(path, times, options) if options else form.read(path, times)
+        result = cast("FormatWithOptions", form).read(path, times, options) if options else form.read(path, times)
     except ClientFormatError:
         raise
     except MALFORMED as error:
         raise ClientFormatError(f"not a usable {form.NAME} file: {reason_of(error)}") from None
+    return replace(result, operations=with_unique_names(result.operations))
 
 
 def recognised_format(path: Path) -> ClientFormat:

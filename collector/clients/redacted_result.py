@@ -1,11 +1,11 @@
 """The result of a load generator without secrets, such as tokens in the URLs that name its operations."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from collector.clients.client_result import ClientInterval, ClientResult
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, with_unique_names
 from collector.redaction.redactor import Redactor
 
 
@@ -13,19 +13,16 @@ def redacted_result(result: ClientResult, redactor: Redactor) -> ClientResult:
     """Return the result with the secrets in its texts replaced; the names of its operations remain unique."""
     # The same few kinds of errors occur in many intervals.
     text = cache(redactor.text)
-    names: dict[str, None] = {}
     operations = []
     for operation in result.operations:
-        name = _free(text(operation.name), names)
-        names[name] = None
         total = None if operation.total is None else redacted_errors(operation.total, text)
         intervals = tuple(redacted_errors(interval, text) for interval in operation.intervals)
-        operations.append(replace(operation, name=name, intervals=intervals, total=total))
+        operations.append(Operation(text(operation.name), intervals, total))
     return replace(
         result,
         tool=text(result.tool),
         source=text(result.source),
-        operations=tuple(operations),
+        operations=with_unique_names(operations),
         notes=tuple(map(text, result.notes)),
     )
 
@@ -38,9 +35,3 @@ def redacted_errors(interval: ClientInterval, text: Callable[[str], str]) -> Cli
     for kind, number in interval.errors.items():
         total[text(kind)] += number
     return replace(interval, errors=dict(total))
-
-
-def _free(name: str, used: Mapping[str, None]) -> str:
-    """Return the name, with a number if two operations differ only in a secret."""
-    numbered = (f"{name} ({number})" for number in range(2, len(used) + 3))
-    return next(text for text in (name, *numbered) if text not in used)

@@ -31,8 +31,8 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     rows = _Rows()
     notes = read_lines(path, rows.add)
     totals = rows.totals()
-    operations = tuple(Operation(name, total=placed(total, path, times)) for name, total in totals.items())
-    failed = sum(total.failed for total in totals.values())
+    operations = tuple(Operation(name, total=placed(total, path, times)) for name, total in totals)
+    failed = sum(total.failed for _, total in totals)
     if failed:
         notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
     notes.append("Locust does not update the file when it ends, so the last requests may be missing")
@@ -62,8 +62,8 @@ class _Rows:
         else:
             self._rows[row.key] = row
 
-    def totals(self) -> dict[str, ClientInterval]:
-        """Return the total of each operation; times count from the beginning of the run. Raises ValueError."""
+    def totals(self) -> list[tuple[str, ClientInterval]]:
+        """Return the name and the total of each operation. Times count from the run's beginning. Raises ValueError."""
         if self._aggregated is None:
             raise ValueError("the row Aggregated is missing (hint: the file may be incomplete)")
         attempted, rate = self._aggregated.count("request count"), self._aggregated.number("requests/s")
@@ -71,12 +71,13 @@ class _Rows:
             raise ValueError("no requests")
         length_s = checked_length_s(attempted / rate)
         names = operation_names(self._rows)
-        return {
-            names[key]: total_of_row(
-                0.0, length_s, row.count("request count"), row.count("failure count"), row.percentiles()
+        return [
+            (
+                names[key],
+                total_of_row(0.0, length_s, row.count("request count"), row.count("failure count"), row.percentiles()),
             )
             for key, row in self._rows.items()
-        }
+        ]
 
     def stated(self) -> tuple[StatedTotals, ...]:
         if self._aggregated is None:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.clients.client_format import ClientFormatError
+from collector.clients.parsing.labels import MAX_LABEL_CHARS
 from collector.clients.sound_results import require_sound
 from tests.collector.clients.captured import TIMES, content_of, only_summary, read_content, summaries
 from tests.collector.clients.mutations import damaged
@@ -55,6 +56,16 @@ def test_a_row_of_all_requests_that_contradicts_the_others_is_noted(tmp_path: Pa
     text = content_of(STATS).decode().replace(",Aggregated,440,", ",Aggregated,450,")
     result = read_content(tmp_path / "file", text)
     assert "the file states 450 operations, but has 440" in result.notes
+
+
+@pytest.mark.parametrize("capture", [STATS, FULL])
+def test_names_whose_first_characters_are_equal_are_different_operations(tmp_path: Path, capture: str) -> None:
+    start, text = "x" * MAX_LABEL_CHARS, content_of(capture).decode()
+    expected = list(summaries(read_content(tmp_path / "file", text)).values())
+    text = text.replace('"read, by id"', f"{start}1").replace(",write,", f",{start}2,")
+    result = read_content(tmp_path / "file", text)
+    assert [operation.name for operation in result.operations] == [start, f"{start} (2)"]
+    assert [operation.summary for operation in result.operations] == expected
 
 
 @pytest.mark.parametrize(
