@@ -122,7 +122,8 @@ class ClientResult:
 def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:
     """Return the total of several intervals; None if there are none.
 
-    Latencies are unknown if an interval with completed operations has no counts, because percentiles cannot be added.
+    If several intervals have completed operations, but one of them no counts, latencies are unknown, because
+    percentiles cannot be added.
     """
     if not intervals:
         return None
@@ -180,7 +181,9 @@ def _joined(operation: Operation, width_s: float) -> Operation:
 
 
 def merged_latency(latencies: Sequence[Latency | None]) -> Latency | None:
-    """Return the latencies of all operations; None if there are none, or if some have no counts."""
+    """Return the latencies of all operations; None if there are none, or if one of several has no counts."""
+    if len(latencies) == 1:
+        return latencies[0]
     counts: Counter[int] = Counter()
     for latency in latencies:
         if latency is None or not latency.counts:

@@ -125,8 +125,7 @@ def _have_similar_latencies(a: ClientResult, b: ClientResult) -> bool:
 
 
 def _percentiles_s(result: ClientResult, kind: str) -> list[float | None]:
-    latencies = _latencies(result, kind)
-    combined = latencies[0] if len(latencies) == 1 else merged_latency(latencies)
+    combined = merged_latency(_latencies(result, kind))
     values_s = combined.percentiles_s(_PERCENTAGES) if combined else [None] * len(_PERCENTAGES)
     number = sum(total.completed + total.failed for total in _totals(result).values())
     return [

@@ -111,8 +111,6 @@ def total_within(operation: Operation, begin_s: float, end_s: float) -> ClientIn
     intervals = intervals_of(operation)
     inside = [interval for interval in intervals if lies_inside(interval, begin_s, end_s)]
     total = total_of(inside)
-    if len(inside) == 1:
-        return inside[0]
     if total is not None and operation.total is not None and len(inside) == len(intervals):
         return replace(
             total,
@@ -155,5 +153,4 @@ def combined_latency(totals: Iterable[ClientInterval]) -> tuple[str, Latency | N
 
 def latency_of_kind(totals: Iterable[ClientInterval], kind: str) -> Latency | None:
     """Return the latencies of several operations; `kind` is one of LATENCY_KINDS. None if they cannot be combined."""
-    latencies: list[Latency | None] = [getattr(total, kind) for total in totals if total.completed]
-    return latencies[0] if len(latencies) == 1 else merged_latency(latencies)
+    return merged_latency([getattr(total, kind) for total in totals if total.completed])

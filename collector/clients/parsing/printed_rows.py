@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.clients.client_format import MALFORMED, ClientFormatError, CommandTimes, reason_of
 from collector.clients.client_latency import NS_PER_S, Latency
-from collector.clients.client_result import ClientInterval, Operation
+from collector.clients.client_result import ClientInterval, Operation, total_of
 from collector.clients.parsing.command_output import OutputLine, earlier_runs, last_line_s, output_lines
 from collector.clients.parsing.field_values import MAX_LATENCY_NS
 
@@ -82,20 +81,18 @@ def intervals_of(rows: Sequence[PrintedRow], begin_s: float) -> tuple[ClientInte
 
     Rows with the same time, as printed after a stall, are one interval. Raises ClientFormatError if times decrease.
     """
-    merged: list[PrintedRow] = []
+    groups: list[list[ClientInterval]] = []
+    last_s = 0.0
     for row in rows:
-        last_s = merged[-1].end_s if merged else 0.0
         if row.end_s < last_s:
             raise ClientFormatError(f"the row at {row.end_s:g} s follows that at {last_s:g} s")
-        if row.end_s == last_s and merged:
-            merged[-1] = _joined(merged[-1], row)
+        interval = interval_of(row, begin_s + last_s, begin_s + row.end_s)
+        if row.end_s == last_s and groups:
+            groups[-1].append(interval)
         else:
-            merged.append(row)
-    bounds = pairwise([0.0, *(row.end_s for row in merged)])
-    return tuple(
-        interval_of(row, begin_s + from_s, begin_s + until_s)
-        for row, (from_s, until_s) in zip(merged, bounds, strict=True)
-    )
+            groups.append([interval])
+        last_s = row.end_s
+    return tuple(filter(None, map(total_of, groups)))
 
 
 def interval_of(row: PrintedRow, begin_s: float, end_s: float) -> ClientInterval:
@@ -106,17 +103,6 @@ def interval_of(row: PrintedRow, begin_s: float, end_s: float) -> ClientInterval
     )
     errors = {kind: count for kind, count in row.errors.items() if count}
     return ClientInterval(begin_s, end_s, row.completed, errors, response, service)
-
-
-def _joined(first: PrintedRow, second: PrintedRow) -> PrintedRow:
-    """Return both rows as one; it has percentiles only if just one of them has operations."""
-    kinds = {**first.errors, **second.errors}
-    errors = {kind: first.errors.get(kind, 0) + second.errors.get(kind, 0) for kind in kinds}
-    if not second.completed:
-        return replace(first, errors=errors)
-    if not first.completed:
-        return replace(second, errors=errors)
-    return PrintedRow(first.end_s, first.completed + second.completed, errors)
 
 
 def last_part(rows: Sequence[PrintedRow], length_s: float, completed: int, failed: int) -> list[PrintedRow]:

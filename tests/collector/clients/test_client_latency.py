@@ -52,3 +52,10 @@ def test_an_interval_without_completed_operations_does_not_hide_the_latency_of_t
     assert total.service is not None
     assert total.service.mean_s == pytest.approx(5 / 3 * 1e-6)
     assert total_of([]) is None
+
+
+def test_stated_percentiles_are_those_of_the_total_if_no_other_interval_has_operations() -> None:
+    stated = Latency(stated_s={50.0: 0.001, 99.0: 0.010})
+    intervals = [ClientInterval(1.0, 2.0, 0), ClientInterval(2.0, 3.0, 5, service=stated), ClientInterval(3.0, 4.0, 0)]
+    assert total_of(intervals) == ClientInterval(1.0, 4.0, 5, service=stated)
+    assert total_of([*intervals, *intervals[1:]]) == ClientInterval(1.0, 4.0, 10)
