@@ -40,6 +40,11 @@ class Latency:
         return [values[bisect_left(cumulative, rank)] / NS_PER_S for rank in ranks]
 
     @property
+    def longest_s(self) -> float:
+        """The longest latency that is known, in seconds; 0 if none is."""
+        return max(self.counts) / NS_PER_S if self.counts else max(self.stated_s.values(), default=0.0)
+
+    @property
     def mean_s(self) -> float | None:
         """The mean in seconds; None if there are no counts."""
         total = sum(self.counts.values())

@@ -101,22 +101,19 @@ class ClientResult:
     @property
     def has_only_service_time(self) -> bool:
         """Whether the latencies omit the time that operations waited before they began (coordinated omission)."""
-        intervals = self._intervals
-        return not any(interval.response for interval in intervals) and any(interval.service for interval in intervals)
+        parts = self.parts
+        return not any(part.response for part in parts) and any(part.service for part in parts)
 
     @property
     def span_s(self) -> tuple[float, float] | None:
         """The time range of all intervals and totals; None if there are none."""
-        intervals = self._intervals
-        if not intervals:
-            return None
-        return min(interval.begin_s for interval in intervals), max(interval.end_s for interval in intervals)
+        parts = self.parts
+        return (min(part.begin_s for part in parts), max(part.end_s for part in parts)) if parts else None
 
     @property
-    def _intervals(self) -> list[ClientInterval]:
+    def parts(self) -> list[ClientInterval]:
         """All intervals and totals."""
-        intervals = [interval for operation in self.operations for interval in operation.intervals]
-        return intervals + [operation.total for operation in self.operations if operation.total]
+        return [part for operation in self.operations for part in (*operation.intervals, operation.total) if part]
 
 
 def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:

@@ -110,14 +110,8 @@ def _differences(stated: StatedTotals, totals: Sequence[ClientInterval]) -> Iter
 
 def _unlikely_latencies(result: ClientResult) -> list[str]:
     span_s = result.span_s
-    latencies = [
-        latency
-        for operation in result.operations
-        if operation.summary
-        for latency in (operation.summary.response, operation.summary.service)
-        if latency
-    ]
-    longest_s = max((latency.percentile_s(100) or 0.0 for latency in latencies), default=0.0)
+    latencies = [latency for part in result.parts for latency in (part.response, part.service) if latency]
+    longest_s = max((latency.longest_s for latency in latencies), default=0.0)
     medians_s = [median_s for latency in latencies if (median_s := latency.percentile_s(50)) is not None]
     notes = []
     if span_s and longest_s > (span_s[1] - span_s[0]) + 1:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.clients import operation_times
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
 from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import read_as, recognised_format
+from collector.clients.format_registry import read_as, read_file, recognised_format
 from collector.clients.result_file import content_of, read_result, write_result
 from collector.clients.sound_results import require_sound
 from tests.collector.clients.mutations import damaged
@@ -115,6 +115,30 @@ def hdr_log() -> bytes:
         for tag, value_ns in (("READ-st", 10**6), ("READ-rt", 10**7), ("WRITE-st", 10**8)):
             lines.append(f"Tag={tag},{second}.000,1.000,1.000,{histogram(value_ns)}")
     return "\n".join([*lines, ""]).encode()
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+@pytest.mark.parametrize(
+    ("row", "note"),
+    [
+        ("10,2500,1,2,3", "a median latency of 1 µs is unlikely"),
+        ("10,2500,1000,2000000000,3000", "a latency of 2,000.0 s exceeds the result's length of {} s"),
+        ("10,2500,1000,2000,2000000000", "a latency of 2,000.0 s exceeds the result's length of {} s"),
+        ("10,2500,1000,2000,3000", None),
+    ],
+)
+def test_percentiles_in_a_wrong_unit_are_noted(tmp_path: Path, row: str, note: str | None, seconds: int) -> None:
+    path = tmp_path / "file.csv"
+    rows = [f"{1_795_000_000 + 10 * index},{row}\n" for index in range(seconds)]
+    path.write_text("time_s,duration_s,operations,p50_us,p99_us,response_p99_us\n" + "".join(rows))
+    warnings = [f"warning: {note.format(f'{10.0 * seconds:.1f}')}"] if note else []
+    assert [text.partition(" (hint")[0] for text in read_file(path, FormatChoice(), TIMES).notes] == warnings
+
+
+def test_printed_latencies_in_a_wrong_unit_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "scylla-bench.log"
+    path.write_text((CAPTURES / "scylla-bench.log").read_text().replace("ms", "ns").replace("µs", "ns"))
+    assert any("a median latency of" in note for note in read_file(path, FormatChoice(), TIMES).notes)
 
 
 def short_latte() -> bytes:
