@@ -1,6 +1,8 @@
 """Completes a run: fetches the nodes that are missing or incomplete, for example because the recorder died."""
 
+import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -26,6 +28,7 @@ from collector.cluster.live.node_address import NodeAddress, NodeAddressError, p
 from collector.journal.writer import files_of, folder_name
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
+from collector.redaction.secret_forms import REDACTED
 from collector.runs.fetching import FetchRange, fetched, ticks_in, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.run import ClientHost, Run, RunNode
@@ -48,7 +51,8 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
     with run_folder.recording(folder):
         # The recorder may have changed the run before it released the lock.
         run = _run_in(folder)
-        if run.end_s is None:
+        is_killed = run.end_s is None
+        if is_killed:
             run = _ended(folder, run, last_alive_s)
         try:
             with ExitStack() as stack:
@@ -61,6 +65,9 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
     report_spools(run)
     with completing(folder):
         redact_written(folder, _redactor_of(run), note)
+        if is_killed and run.command and any(REDACTED in word for word in run.command.words):
+            command = shlex.join(["casstat", "runs", "redact", "--redact", "REGEX", str(folder)])
+            note(f"{folder}: what the command wrote may contain secrets of its command line (hint: run '{command}')")
         import_after_run(folder, run, (), redactor=_redactor_of(run))
         finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
@@ -75,14 +82,14 @@ def _run_in(folder: Path) -> Run:
 
 
 def _redactor_of(run: Run) -> Redactor:
-    """Return what replaces the secrets that have a known form, and those of --redact."""
+    """Return what replaces the secrets that have a known form, and those of --redact and of the environment."""
     patterns = []
     for option, value in pairwise(run.options or ()):
         if option == "--redact":
             # An expression that matched itself has been replaced, too.
             with suppress(re.error):
                 patterns.append(re.compile(value))
-    return Redactor(tuple(patterns))
+    return Redactor(tuple(patterns)).knowing_environment(os.environ)
 
 
 def _is_missing(node: RunNode) -> bool:

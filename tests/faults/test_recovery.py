@@ -270,6 +270,20 @@ def test_the_secrets_of_redact_are_replaced(case: Case, capsys: pytest.CaptureFi
     assert not any(b"customer-42" in text for text in texts)
 
 
+def test_secrets_of_a_killed_command_that_are_not_known_any_more_are_a_note(
+    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "of-the-environment")
+    run = killed(case)
+    write_run(case.folder, replace(run, command=RunCommand(("load", "--password", "REDACTED"), run.begin_s)))
+    (case.folder / "urls.txt").write_text("of-the-environment\n")
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0
+    assert f"casstat runs redact --redact REGEX {case.folder}" in errors
+    assert (case.folder / "urls.txt").read_text() == "REDACTED\n"
+    assert "REGEX" not in recovered(capsys, case.folder)[1]
+
+
 def test_a_run_never_ends_before_it_begins(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     run = killed(case)
     write_run(case.folder, run)
