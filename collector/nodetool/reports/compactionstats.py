@@ -29,12 +29,12 @@ _MAY_BE_EMPTY = ("keyspace", "table")
 
 # Up to Cassandra 4.1, the lines about pending compactions are `pending tasks: 2` and `- keyspace.table: 2`; from 5.0
 # on, they have columns instead of colons.
-_PENDING_TASKS = re.compile(r"pending\s+tasks(:|\s)\s*(.*?)\s*")
+_PENDING_TASKS = re.compile(r"pending\s+tasks(:|\s)\s*(\S.*|)")
 _TABLE_LINE = re.compile(r"- (\w+)\.([\w.]+): (\S+)\s*", re.ASCII)
 _TABLE_LINE_5 = re.compile(r"(\w+)\s+(\w[\w.]*)\s+(\S+)\s*", re.ASCII)
 _COUNTERS = {
-    "cassandra_compactions_total": re.compile(r"compactions\s+completed\s+(.*?)\s*"),
-    "cassandra_compaction_bytes_total": re.compile(r"data\s+compacted\s+(.*?)\s*"),
+    "cassandra_compactions_total": re.compile(r"compactions\s+completed\s(.*)"),
+    "cassandra_compaction_bytes_total": re.compile(r"data\s+compacted\s(.*)"),
 }
 _REMAINING = re.compile(r"\s*active\s+compaction\s+remaining\s+time\s*:?\s.*", re.IGNORECASE)
 _PERCENT = re.compile(r"([0-9]{1,3})[.,]([0-9]{2})%")
@@ -65,12 +65,13 @@ def parse(text: str) -> Report:
 
 def _pending(draft: Draft, lines: Sequence[str]) -> None:
     matches = [(match, line) for line in lines if (match := _PENDING_TASKS.fullmatch(line))]
-    if len({match[2] for match, _ in matches}) != 1:
+    if len({match[2].rstrip() for match, _ in matches}) != 1:
         if draft.recognised or matches:
             draft.problem("'pending tasks' is missing or ambiguous")
         return
     match, line = matches[0]
-    draft.take((_PENDING,), whole, match[2], "pending tasks")
+    pending = match[2].rstrip()
+    draft.take((_PENDING,), whole, pending, "pending tasks")
     if match[1] == ":":
         by_table = [table_match for other in lines if (table_match := _TABLE_LINE.fullmatch(other))]
         if "" not in [other.strip() for other in lines[lines.index(line) :]]:
@@ -85,7 +86,7 @@ def _pending(draft: Draft, lines: Sequence[str]) -> None:
             if (table_match := _TABLE_LINE_5.fullmatch(other)) and table_match.start(2) == second
         ]
         _counters(draft, lines)
-    _by_table(draft, match[2], by_table)
+    _by_table(draft, pending, by_table)
 
 
 def _by_table(draft: Draft, pending: str, matches: Sequence[re.Match[str]]) -> None:
@@ -102,7 +103,7 @@ def _by_table(draft: Draft, pending: str, matches: Sequence[re.Match[str]]) -> N
 
 def _counters(draft: Draft, lines: Sequence[str]) -> None:
     for name, pattern in _COUNTERS.items():
-        amounts = {match[1] for line in lines if (match := pattern.fullmatch(line))}
+        amounts = {match[1].strip() for line in lines if (match := pattern.fullmatch(line))}
         if len(amounts) == 1:
             draft.take((name,), _exact, amounts.pop(), name)
         else:
