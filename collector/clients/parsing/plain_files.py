@@ -3,7 +3,7 @@
 import os
 import tempfile
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -13,13 +13,13 @@ from collector.clients.parsing.compressed_files import MAGIC, decompressed, requ
 from collector.clients.parsing.container_logs import LogPrefix
 from collector.printable import count_text, one_line
 
-# The files may be large, and /tmp may be in memory.
-_DIRECTORY = os.environ.get("TMPDIR") or ("/var/tmp" if Path("/var/tmp").is_dir() else None)  # noqa: S108
 MAX_LINE_BYTES = 16 << 20
 # How much of the beginning and of the end of a command's output is searched for a result.
 MAX_SEARCHED_BYTES = 2 << 20
 # What a copy leaves free on its disk, which may also be Cassandra's.
 MIN_FREE_BYTES = 1 << 30
+CHECKED_BYTES = 1 << 20
+"""After how many bytes the free space is checked again."""
 
 
 def head_of(path: Path) -> str:
@@ -73,11 +73,7 @@ def unpacked(path: Path, notes: list[str]) -> Iterator[Path]:
             yield path
             return
         file.seek(0)
-        with _temporary_file() as (copy, copy_path):
-            for part in decompressed(file, notes):
-                _require_space(copy)
-                copy.write(part)
-            _finish(copy, path)
+        with _copy_of(path, decompressed(file, notes)) as copy_path:
             yield copy_path
 
 
@@ -92,41 +88,54 @@ def texts_in(path: Path, prefix: LogPrefix) -> dict[str, str]:
 def without_prefix(path: Path, prefix: LogPrefix | None, container: str, notes: list[str]) -> Iterator[Path]:
     """Provide the path of a copy of a file with only one container's lines, without their prefixes.
 
-    Provides the path itself if there are no prefixes. What was removed is appended to `notes`. Raises OSError.
+    Provides the path itself if there are no prefixes. What was removed is appended to `notes`. Raises ClientFormatError
+    and OSError.
     """
     if prefix is None:
         yield path
         return
-    others = 0
-    with path.open("rb") as file, _temporary_file() as (copy, copy_path):
-        while line := file.readline(MAX_LINE_BYTES):
-            source, text = prefix.split(line.decode(errors="surrogateescape")) or (None, "")
-            if source == container:
-                copy.write(text.encode(errors="surrogateescape"))
-            elif line.strip():
-                others += 1
-        notes.append(f"the prefix '{one_line(prefix.example)}' of {prefix.writer} is removed from each line")
-        if others:
-            notes.append(f"{count_text(others, 'line')} of other containers or without this prefix ignored")
-        _finish(copy, path)
+    with path.open("rb") as file, _copy_of(path, _lines_of(file, prefix, container, notes)) as copy_path:
         yield copy_path
 
 
+def _lines_of(file: BinaryIO, prefix: LogPrefix, container: str, notes: list[str]) -> Iterator[bytes]:
+    """Yield the lines of a container without their prefixes; append what was removed to `notes`."""
+    others = 0
+    while line := file.readline(MAX_LINE_BYTES):
+        source, text = prefix.split(line.decode(errors="surrogateescape")) or (None, "")
+        if source == container:
+            yield text.encode(errors="surrogateescape")
+        elif line.strip():
+            others += 1
+    notes.append(f"the prefix '{one_line(prefix.example)}' of {prefix.writer} is removed from each line")
+    if others:
+        notes.append(f"{count_text(others, 'line')} of other containers or without this prefix ignored")
+
+
 @contextmanager
-def _temporary_file() -> Iterator[tuple[BinaryIO, Path]]:
-    """Provide a file that has no name, so that it never remains, and a path by which it can be opened."""
-    with tempfile.TemporaryFile(dir=_DIRECTORY) as file:
-        yield file, Path(f"/proc/self/fd/{file.fileno()}")
+def _copy_of(path: Path, parts: Iterable[bytes]) -> Iterator[Path]:
+    """Provide the path of a file with the given content. It has no name, so it never remains.
+
+    Some formats deduce from a file's modification time when a command ended, so the copy has that of `path`. Raises
+    ClientFormatError if the disk is nearly full, and OSError.
+    """
+    # The files may be large, and /tmp may be in memory.
+    folder = tempfile.gettempdir()
+    folder = "/var/tmp" if folder == "/tmp" and Path("/var/tmp").is_dir() else folder  # noqa: S108
+    with tempfile.TemporaryFile(dir=folder) as copy:
+        unchecked_bytes = CHECKED_BYTES
+        for part in parts:
+            if unchecked_bytes >= CHECKED_BYTES:
+                _require_space(copy)
+                unchecked_bytes = 0
+            unchecked_bytes += copy.write(part)
+        copy.flush()
+        os.utime(copy.fileno(), ns=(0, path.stat().st_mtime_ns))
+        yield Path(f"/proc/self/fd/{copy.fileno()}")
 
 
 def _require_space(copy: BinaryIO) -> None:
     """Raise ClientFormatError if the disk of an open copy is nearly full."""
     disk = os.fstatvfs(copy.fileno())
     if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
-        raise ClientFormatError("too little disk space to unpack the file (hint: set TMPDIR to another directory)")
-
-
-def _finish(copy: BinaryIO, path: Path) -> None:
-    """Give a complete copy the original's modification time, from which some formats deduce when a command ended."""
-    copy.flush()
-    os.utime(copy.fileno(), ns=(0, path.stat().st_mtime_ns))
+        raise ClientFormatError("too little disk space for a copy of the file (hint: set TMPDIR to another directory)")

@@ -2,10 +2,12 @@
 
 import gzip
 import os
+import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -138,12 +140,6 @@ def test_a_gzip_file_that_expands_without_limit_is_an_error(tmp_path: Path, monk
         result_of(tmp_path / "file", data)
 
 
-def test_a_copy_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_files, "MIN_FREE_BYTES", 1 << 62)
-    with pytest.raises(ClientFormatError, match="too little disk space to unpack the file"):
-        result_of(tmp_path / "file", gzip.compress(WRK.read_bytes()))
-
-
 @pytest.mark.parametrize(("magic", "name"), [(b"\xfd7zXZ\x00", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2")])
 def test_other_compression_is_an_error_that_names_it(tmp_path: Path, magic: bytes, name: str) -> None:
     with pytest.raises(ClientFormatError, match=f"compressed with {name}"):
@@ -226,10 +222,22 @@ def test_an_unknown_log_with_prefixes_is_an_error_that_names_the_prefix(tmp_path
         result_of(tmp_path / "file", log.encode())
 
 
+@pytest.mark.parametrize("is_compressed", [True, False])
+def test_a_copy_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_compressed: bool) -> None:
+    log = prefixed(WRK.read_text(), "wrk-1  | ").encode()
+    content = gzip.compress(WRK.read_bytes()) if is_compressed else log
+    free_bytes = iter([plain_files.MIN_FREE_BYTES, 0])
+    monkeypatch.setattr(plain_files, "CHECKED_BYTES", 1)
+    monkeypatch.setattr(compressed_files, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(os, "fstatvfs", lambda _: SimpleNamespace(f_bavail=next(free_bytes), f_frsize=1))
+    with pytest.raises(ClientFormatError, match="too little disk space for a copy of the file"):
+        result_of(tmp_path / "file", content)
+
+
 def test_no_copy_of_a_file_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(plain_files, "_DIRECTORY", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
     log = prefixed(WRK.read_text(), "wrk-1  | ")
     result_of(tmp_path / "file", gzip.compress(log.encode()))
     assert not list(folder.iterdir())
