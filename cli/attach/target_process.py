@@ -146,7 +146,7 @@ def _inside(process: Subject) -> tuple[str, ...]:
 
 def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
     """Return the java executable to attach with: the node's own if possible, else another one. Raises CasstatError."""
-    own = _own_java(process)
+    own = _own_java(process, run)
     modules = run.modules(own, environ) if own else frozenset()
     if modules and SERVER not in modules:
         raise CasstatError(
@@ -161,13 +161,16 @@ def java_for(process: Subject, run: Runner, environ: Mapping[str, str]) -> Path:
     )
 
 
-def _own_java(process: Subject) -> Path | None:
+def _own_java(process: Subject, run: Runner) -> Path | None:
+    executable = process.folder / "exe"
     try:
-        java = (process.folder / "exe").readlink()
+        java = executable.readlink()
     except OSError:
         return None
-    # The executable may be a program that embeds the JVM, such as jsvc, or an update may have removed it.
-    return java if java.name == "java" and (process.folder / "root" / str(java).lstrip("/")).exists() else None
+    # The executable may be a program that embeds the JVM, such as jsvc, or an update may have removed it. A container's
+    # path may be that of another file here.
+    root = process.folder / "root" if run.inside else Path("/")
+    return java if java.name == "java" and _same(root / str(java).lstrip("/"), executable) else None
 
 
 def _has_tools(java: Path) -> bool:

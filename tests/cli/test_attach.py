@@ -170,7 +170,7 @@ MODULES = {"java.base", "jdk.attach", "jdk.httpserver"}
 
 @pytest.fixture
 def javas(monkeypatch: pytest.MonkeyPatch) -> Javas:
-    monkeypatch.setattr(target_process, "_own_java", lambda _: NODE_JAVA)
+    monkeypatch.setattr(target_process, "_own_java", lambda *_: NODE_JAVA)
     monkeypatch.setattr(target_process, "javas", lambda _: iter([Path("/none/bin/java"), OTHER_JAVA]))
     return Javas()
 
@@ -189,6 +189,22 @@ def test_the_nodes_java_is_preferred(
 ) -> None:
     object.__setattr__(javas, "modules_of", {str(NODE_JAVA): node_modules, str(OTHER_JAVA): other_modules})
     assert java_for(ME, javas, {}) == expected
+
+
+@pytest.mark.parametrize(("is_same", "inside"), [(True, ()), (False, ()), (False, ("nsenter",))])
+def test_another_file_with_the_path_of_a_containers_java_is_not_run(
+    is_same: bool, inside: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "java"
+    java.touch()
+    in_container = tmp_path / "7/root" / str(java).lstrip("/")
+    in_container.parent.mkdir(parents=True)
+    in_container.touch()
+    monkeypatch.setattr(target_process, "PROC", tmp_path)
+    monkeypatch.setattr(Path, "readlink", lambda _: java)
+    (tmp_path / "7/exe").symlink_to(java if is_same else in_container)
+    own = target_process._own_java(Subject(7, OWNER, ()), Runner(inside=inside))
+    assert own == (java if is_same or inside else None)
 
 
 def test_missing_java_modules_are_errors(javas: Javas) -> None:
