@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval
-from collector.clients.parsing.field_values import checked_count, stated_latency
+from collector.clients.parsing.field_values import checked_count, decimal, stated_latency
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.text_lines import csv_fields
 from collector.printable import one_line
@@ -52,7 +52,7 @@ class LocustRow:
     def number(self, column: str) -> float | None:
         """Return a number; None if it is unknown. Raises ValueError."""
         text = self.values.get(column, "")
-        return None if text in ("", "N/A", "None") else float(text)
+        return None if text in ("", "N/A", "None") else decimal(text)
 
     def percentiles(self) -> Latency | None:
         """Return the percentiles in the columns 50%, 66% and so on; None if there are none. Raises ValueError."""

@@ -9,7 +9,7 @@ from collector.clients.client_latency import NS_PER_S
 from collector.clients.client_result import ClientResult
 from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
 from collector.clients.parsing.command_output import last_line_s, plain_text
-from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, latency_ns
+from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, decimal, latency_ns, whole
 from collector.clients.parsing.text_lines import csv_fields, read_lines
 
 MAX_ROWS = 20_000_000
@@ -78,8 +78,8 @@ class _Rows:
         fields = csv_fields(line)
         if len(fields) != len(self._names):
             raise ValueError(f"{len(fields)} fields instead of {len(self._names)}")
-        begin_s, duration_s = float(fields[self._begin]), float(fields[self._duration])
-        status = int(fields[self._status])
+        begin_s, duration_s = decimal(fields[self._begin]), decimal(fields[self._duration])
+        status = whole(fields[self._status])
         if not (0 <= begin_s <= MAX_LENGTH_S and 100 <= status <= 999):
             raise ValueError("not a response: its begin or its status is out of range")
         if len(self.ends) >= MAX_ROWS:

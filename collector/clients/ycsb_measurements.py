@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collector.clients.client_result import StatedTotals
+from collector.clients.parsing.field_values import decimal
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import stated_latency_s
 from collector.printable import count_text
@@ -114,7 +115,7 @@ class Summary:
             self._kinds |= {"series" for key, value in values if key.isdigit() and "." in value}
         if what.repeats:
             return
-        returns = {key.partition("=")[2]: int(number(text)) for key, text in values if key.startswith("Return=")}
+        returns = {key.partition("=")[2]: int(decimal(text)) for key, text in values if key.startswith("Return=")}
         # The return codes are counted with 32 bits.
         if not returns or min(returns.values()) < 0:
             total.completed = count
@@ -134,7 +135,7 @@ class Summary:
     @property
     def length_s(self) -> float | None:
         """The run's duration; None if the summary is missing."""
-        return number(self._overall[RUN_TIME]) / 1000 if RUN_TIME in self._overall else None
+        return decimal(self._overall[RUN_TIME]) / 1000 if RUN_TIME in self._overall else None
 
     def has_only(self, operation: str) -> bool:
         """Return whether all operations are of one kind and succeeded, so that their total is that of the kind."""
@@ -142,7 +143,7 @@ class Summary:
 
     def stated(self) -> Iterator[StatedTotals]:
         """Yield the number of all operations, of which YCSB counts a read-modify-write as one."""
-        rate, length_ms = (number(self._overall.get(key, "NaN")) for key in (THROUGHPUT, RUN_TIME))
+        rate, length_ms = (decimal(self._overall.get(key, "NaN")) for key in (THROUGHPUT, RUN_TIME))
         # Failed inserts are repeated without being counted again.
         if 0 <= rate * length_ms < float("inf") and not self.totals.get("INSERT", Total()).errors:
             yield StatedTotals(attempted=round(rate * length_ms / 1000) + self._compounds)
@@ -162,16 +163,8 @@ class Summary:
             yield "a time series or list of buckets is not imported (hint: use measurementtype=hdrhistogram and -s)"
 
 
-def number(text: str) -> float:
-    """Return a number as Java prints it. Raises ValueError."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"not a number: {label_of(text)}") from None
-
-
 def _count(values: Values) -> int:
-    count = next((number(text) for key, text in values if key in ("Operations", "Total Operations")), 0.0)
+    count = next((decimal(text) for key, text in values if key in ("Operations", "Total Operations")), 0.0)
     if not 0 <= count < 1e18:
         raise ValueError(f"not a number of operations: {count:g}")
     return int(count)
@@ -188,7 +181,7 @@ def _percentiles(values: Values, *, leave_out_zero: bool) -> Iterable[tuple[floa
         match = _STATED.fullmatch(key) or _STATED_RAW.fullmatch(key)
         if match is None:
             continue
-        value, percentage = number(text), _LIMITS.get(match["limit"] or "", -1.0)
+        value, percentage = decimal(text), _LIMITS.get(match["limit"] or "", -1.0)
         if percentage < 0:
             # Old versions state percentiles in milliseconds, rounded down, too.
             if (leave_out_zero or match["unit"] == "ms") and not value:

@@ -14,6 +14,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.parsing.command_output import OutputLine, plain_text
+from collector.clients.parsing.field_values import decimal, whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
 
@@ -137,15 +138,15 @@ class _Log:
                 raise ValueError("malformed row")
             return
         values = dict(zip(run.columns, fields, strict=True))
-        count, failed = int(values["total ops"]) - run.operations, int(values.get("errors", "0"))
+        count, failed = whole(values["total ops"]) - run.operations, whole(values.get("errors", "0"))
         if count < failed:
             raise ValueError("the number of operations contradicts that of the row before, or the number of errors")
         stated_s = {
-            percentage: stated_latency_s(float(values[column]), MS)
+            percentage: stated_latency_s(decimal(values[column]), MS)
             for column, percentage in _PERCENTAGES.items()
             if column in values and count > failed
         }
-        run.rows.append(PrintedRow(float(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
+        run.rows.append(PrintedRow(decimal(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
         run.operations += count
 
     def notes(self) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from collector.clients.client_format import CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import METRICS, K6Samples
+from collector.clients.parsing.field_values import decimal
 from collector.clients.parsing.text_lines import csv_fields, read_lines
 
 NAME = "k6-csv"
@@ -47,4 +48,4 @@ class _Lines:
         if len(fields) != len(self._columns):
             raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}")
         tags = dict(zip(self._columns, fields, strict=True))
-        self.samples.add(metric, tags["timestamp"], float(tags["metric_value"]), tags)
+        self.samples.add(metric, tags["timestamp"], decimal(tags["metric_value"]), tags)

@@ -7,6 +7,7 @@ from pathlib import Path
 from collector.clients.client_format import CommandTimes, GrowingResult
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import HTTP, METRICS, K6Samples
+from collector.clients.parsing.field_values import decimal
 from collector.clients.parsing.text_lines import GrowingLines, read_lines
 
 NAME = "k6-json"
@@ -47,6 +48,6 @@ class _Lines:
         metric, kind, data = content["metric"], content["type"], content["data"]
         if kind == "Point" and metric in METRICS:
             tags = {str(tag): str(value) for tag, value in (data.get("tags") or {}).items()}
-            self.samples.add(metric, str(data["time"]), float(data["value"]), tags)
+            self.samples.add(metric, str(data["time"]), decimal(data["value"]), tags)
         # k6 declares each metric once.
         self.runs += kind == "Metric" and metric == HTTP

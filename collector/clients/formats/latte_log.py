@@ -13,6 +13,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.parsing.command_output import OutputLine, plain_text
+from collector.clients.parsing.field_values import whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
 
@@ -65,7 +66,7 @@ class _Run:
         fields = text.split()
         if not _ROW.fullmatch(text) or len(fields) != len(self.columns):
             raise ValueError("malformed row")
-        cycles, failed = (int(fields[index]) for index in (1, 2))
+        cycles, failed = (whole(fields[index]) for index in (1, 2))
         if failed > cycles:
             raise ValueError("more failed cycles than cycles")
         stated_s: Mapping[float, float] = {

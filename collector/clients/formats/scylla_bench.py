@@ -15,6 +15,7 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientResult
 from collector.clients.parsing.command_output import OutputLine, plain_text
+from collector.clients.parsing.field_values import whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import (
     PrintedRow,
@@ -100,9 +101,9 @@ class _Run:
         if label == "Time (avg)":
             self.length_s = go_duration_s(value)
         elif label == "Total ops":
-            self.completed = int(value)
+            self.completed = whole(value)
         else:
-            self.failed = int(value)
+            self.failed = whole(value)
 
     def add_percentile(self, kind: str, label: str, value: str) -> None:
         """Add a percentile of the total. Raises ValueError."""

@@ -14,7 +14,7 @@ from statistics import median
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.parsing.field_values import checked_time_s, rfc3339_s, unix_time_s
+from collector.clients.parsing.field_values import checked_time_s, decimal, rfc3339_s, unix_time_s, whole
 from collector.clients.parsing.labels import MAX_LABELS, label_of
 from collector.clients.parsing.printed_rows import PrintedRow, intervals_of
 from collector.clients.parsing.text_lines import csv_fields, read_lines
@@ -111,8 +111,8 @@ class _File:
         if len(fields) != part.width:
             raise ValueError(f"{len(fields)} fields instead of {part.width}")
         time_s = unix_time_s(fields[0]) if part.is_epoch else rfc3339_s(fields[0])
-        counts = {name: _count(fields[index]) for name, index in part.positions.items() if name not in _NOT_COUNTED}
-        elapsed_s = checked_time_s(float(fields[1])) / (1000 if part.is_ms else 1)
+        counts = {name: whole(fields[index]) for name, index in part.positions.items() if name not in _NOT_COUNTED}
+        elapsed_s = checked_time_s(decimal(fields[1])) / (1000 if part.is_ms else 1)
         last = part.rows[-1] if part.rows else _Row(0.0, 0.0, dict.fromkeys(counts, 0))
         if time_s < last.time_s or any(counts[name] < last.counts[name] for name in counts):
             raise ValueError("the time or a count is lower than in the row before")
@@ -123,12 +123,6 @@ class _File:
         values = ", ".join(f"{name} {label_of(value)[:8]} ms" for name, value in self._p99.items())
         last = f" (at the end: {values})" if values else ""
         return [f"the percentiles{last} are those of a decaying reservoir, not of the intervals, and are not imported"]
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"\d{1,18}", text):
-        raise ValueError(f"not a count: {label_of(text)}")
-    return int(text)
 
 
 def _intervals_by_name(part: _Part) -> dict[str, tuple[ClientInterval, ...]]:

@@ -20,6 +20,25 @@ _RFC_3339 = re.compile(
 _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
+def whole(text: str) -> int:
+    """Return a whole number that is not negative."""
+    if not _DIGITS.fullmatch(text):
+        raise ValueError(f"not a whole number: {_shown(text)}")
+    return int(text)
+
+
+def decimal(value: str | float) -> float:
+    """Return a number that a text states, or the value of a JSON field."""
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"not a number: {_shown(value)}") from None
+
+
+def _shown(value: object) -> str:
+    return one_line(value)[:40] or "(empty)"
+
+
 def rfc3339_s(text: str) -> float:
     """Return a time such as 2026-11-23T10:00:00.123+01:00 in seconds since the epoch."""
     match = _RFC_3339.fullmatch(text)
@@ -39,7 +58,7 @@ def unix_time_s(text: str) -> float:
     The number of digits distinguishes the units, except for times before 1974.
     """
     if not _DIGITS.fullmatch(text):
-        raise ValueError(f"not a time: {one_line(text)}")
+        raise ValueError(f"not a time: {_shown(text)}")
     number, digits = int(text), len(text)
     units_per_s = 1 if digits < 12 else 10**3 if digits < 15 else 10**6 if digits < 18 else 10**9
     return checked_time_s(number * 10**6 // units_per_s / 10**6)
@@ -70,14 +89,14 @@ def stated_latency(stated_s: Mapping[float, float]) -> Latency:
 def checked_count(value: object) -> int:
     """Return a number of operations, which a file may also state with decimals, such as 12.0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT or value % 1:
-        raise ValueError(f"not a number of operations: {one_line(value)[:40]}")
+        raise ValueError(f"not a number of operations: {_shown(value)}")
     return int(value)
 
 
 def checked_length_s(value: object) -> float:
     """Return the duration of a run in seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_LENGTH_S:
-        raise ValueError(f"not a duration of up to 14 days: {one_line(value)[:40]}")
+        raise ValueError(f"not a duration of up to 14 days: {_shown(value)}")
     return float(value)
 
 

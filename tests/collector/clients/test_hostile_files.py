@@ -73,6 +73,7 @@ def test_a_file_that_is_called_one_of_another_format_is_one_error_or_a_result(na
 K6 = '{"metrics": {"http_reqs": {"count": 10, "rate": 1}, "http_req_duration": {"med": 1}, %s}}'
 LOCUST = "Type,Name,Request Count,Failure Count,Requests/s,50%%\nGET,/a,10,0,1.0,5\n,Aggregated,10,%s,1.0,5\n"
 CQL = "total ops , op/s, mean, med, time, errors\nResults:\nOp rate : 1 op/s\nTotal operations : %s\n"
+OHA = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n%s,1,1,1,1,1,%s\n"
 XML = '<?xml version="1.0" encoding="%s"?>\n<testResults version="1.2">\n</testResults>\n'
 
 
@@ -87,6 +88,11 @@ XML = '<?xml version="1.0" encoding="%s"?>\n<testResults version="1.2">\n</testR
         ("[OVERALL], RunTime(ms), 10\n[OVERALL], Throughput(ops/sec), a\n[READ], Operations, 9\n", "not a number: a"),
         (LOCUST % "x", "failure count is not a number of requests: x"),
         (CQL % ("9" * 400), "not a usable cql-stress file: "),
+        ("total ops , op/s, mean, time, errors\n10, 10, 1, 1.0, 1.0\n", "line 2: not a whole number: 1.0"),
+        (LOCUST.replace("1.0,5\n,", "1.0,xx\n,") % "0", "not a usable locust-stats file: not a number: xx"),
+        (OHA % ("xx", "200"), "line 2: not a number: xx"),
+        (OHA % ("1", "abc"), "line 2: not a whole number: abc"),
+        (OHA % ("1", ""), r"line 2: not a whole number: \(empty\)"),
         (XML % "GBK", "not a usable jmeter-xml file: multi-byte encodings are not supported"),
         (XML % "unheard-of", "not a usable jmeter-xml file: unknown encoding: unheard-of"),
     ],

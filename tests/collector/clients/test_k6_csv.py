@@ -101,7 +101,7 @@ def test_an_incomplete_last_line_is_ignored_with_a_note(tmp_path: Path) -> None:
         ('http_req_duration,1595325560,1.0,"' + "," * 16, "line 2: not CSV"),
         ("http_req_duration,now,1.0" + "," * 16, "line 2: not a time: now"),
         ("http_req_duration,1595325560,inf" + "," * 16, "line 2: not a latency"),
-        ("http_req_duration,1595325560,x" + "," * 16, "line 2: could not convert"),
+        ("http_req_duration,1595325560,x" + "," * 16, "line 2: not a number: x"),
         ("vus,1595325560,1.0" + "," * 16, "no requests"),
     ],
 )

@@ -129,7 +129,7 @@ def test_variants_with_other_columns_are_read_by_their_names(tmp_path: Path) -> 
         (",,Mutations,,,Reads,,,Deletes,,,Errors,\n", "", "names for its columns"),
         (",3003,3.6", ",2003,3.6", "line 7: the time or a count is lower"),
         ("10:00:24", "09:00:24", "line 8: the time or a count is lower"),
-        (",4520,", ",-4520,", "line 8: not a count"),
+        (",4520,", ",-4520,", "line 8: not a whole number: -4520"),
         (",4520,", ",4520,0,", "line 8: 14 fields"),
         ("10:00:24.204000Z", "10:00:24.204000", "line 8: the time has no time zone"),
         (",24,4520", ",NaN,4520", "line 8"),
