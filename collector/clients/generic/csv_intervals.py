@@ -12,7 +12,7 @@ from collector.clients.generic.csv_operations import UNITS_NS
 from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.load_span import with_true_edges
 from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
-from collector.clients.parsing.field_values import MAX_LATENCY_NS
+from collector.clients.parsing.field_values import stated_latency
 from collector.clients.parsing.labels import Labels
 from collector.clients.sound_results import require_no_overlap, tolerance_s
 from collector.printable import one_line
@@ -58,14 +58,12 @@ class IntervalRows:
         self._intervals[self.names.of(row.get("operation", ""))].append(interval)
 
     def _latency(self, row: Mapping[str, str], kind: str) -> Latency | None:
-        stated_s: dict[float, float] = {}
-        for (kind_of_column, percentage), (column, unit_ns) in sorted(self._percentiles.items()):
-            if kind_of_column == kind and row[column]:
-                stated_s[percentage] = self._numbers.number(row[column]) * unit_ns / NS_PER_S
-        values_s = list(stated_s.values())
-        if values_s != sorted(values_s) or any(value_s > MAX_LATENCY_NS / NS_PER_S for value_s in values_s):
-            raise ValueError("the percentiles are not in ascending order, or exceed one day")
-        return Latency(stated_s=stated_s) if stated_s else None
+        stated_s = {
+            percentage: self._numbers.number(row[column]) * unit_ns / NS_PER_S
+            for (kind_of_column, percentage), (column, unit_ns) in self._percentiles.items()
+            if kind_of_column == kind and row[column]
+        }
+        return stated_latency(stated_s) if stated_s else None
 
     def operations(self) -> tuple[Operation, ...]:
         """Return the operations by name. Raises ClientFormatError."""
