@@ -52,19 +52,17 @@ class LoadTimes:
     is_of_command: bool = False
 
 
-def estimated_share(totals: Sequence[int]) -> float:
-    """Return in which share of its first interval a load ran, given the numbers of operations of equal intervals.
+def empty_share(totals: Sequence[int]) -> float:
+    """Return in which share of its first interval a load did not run, given the operations of equal intervals.
 
-    The load is assumed to have the same rate as in the intervals that follow. A first interval that is empty, or as
-    full as these, counts completely.
+    The load is assumed to have the same rate as in the intervals that follow. A first interval that is empty, or about
+    as full as these, counts completely.
     """
-    following = _following(totals)
-    return min(totals[0] / fmean(following), 1.0) if totals[0] and any(following) else 1.0
-
-
-def _following(totals: Sequence[int]) -> Sequence[int]:
-    """Return the numbers of operations of the intervals after the first one, without the last one."""
-    return totals[1 : min(len(totals) - 1, 1 + _NEIGHBOURS)] if len(totals) >= _MIN_INTERVALS else ()
+    following = totals[1 : min(len(totals) - 1, 1 + _NEIGHBOURS)] if len(totals) >= _MIN_INTERVALS else ()
+    if not totals[0] or not following:
+        return 0.0
+    mean = fmean(following)
+    return 1 - totals[0] / mean if totals[0] < mean - max(_DEVIATIONS * pstdev(following), 1.0) else 0.0
 
 
 def with_true_edges(operation: Operation) -> Operation:
@@ -81,17 +79,10 @@ def with_true_edges(operation: Operation) -> Operation:
         return operation
     totals = [interval.completed + interval.failed for interval in intervals]
     first, *others, last = intervals
-    before_s = _empty_share(totals) * (first.end_s - first.begin_s)
-    after_s = _empty_share(totals[::-1]) * (last.end_s - last.begin_s)
+    before_s = empty_share(totals) * (first.end_s - first.begin_s)
+    after_s = empty_share(totals[::-1]) * (last.end_s - last.begin_s)
     first = replace(first, begin_s=first.begin_s + before_s)
     return replace(operation, intervals=(first, *others, replace(last, end_s=last.end_s - after_s)))
-
-
-def _empty_share(totals: Sequence[int]) -> float:
-    """Return in which share of its first interval a load did not run; 0 if the interval is about as full as others."""
-    following = _following(totals)
-    is_full = not following or totals[0] >= fmean(following) - max(_DEVIATIONS * pstdev(following), 1.0)
-    return 0.0 if is_full else 1 - estimated_share(totals)
 
 
 def with_stall(result: ClientResult, times: LoadTimes) -> ClientResult:

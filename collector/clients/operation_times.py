@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, Operation, total_of
-from collector.clients.load_span import estimated_share
+from collector.clients.load_span import empty_share
 from collector.printable import count_text
 
 INTERVAL_S = 1.0
@@ -105,8 +105,8 @@ class OperationTimes:
             before_s = max(self._first_gap_s(totals, grid), self._first_duration_s)
             bounds_s[0], bounds_s[-1] = max(self._first_end_s - before_s, 0.0), self._ends_s[grid[-1]]
         else:
-            bounds_s[0] = grid[0] + INTERVAL_S * (1 - estimated_share(totals))
-            bounds_s[-1] = grid[-1] + INTERVAL_S * estimated_share(totals[::-1])
+            bounds_s[0] = grid[0] + INTERVAL_S * empty_share(totals)
+            bounds_s[-1] = grid[-1] + INTERVAL_S * (1 - empty_share(totals[::-1]))
         if len(grid) == 1 and bounds_s[1] - bounds_s[0] < MIN_EDGE_S:
             return [float(grid[0]), grid[0] + INTERVAL_S]
         return bounds_s

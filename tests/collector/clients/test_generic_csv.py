@@ -94,6 +94,24 @@ def test_intervals_have_the_stated_counts_and_percentiles(tmp_path: Path) -> Non
     assert result.notes == ("ignored columns: p42",)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "first_s", "last_s"),
+    [
+        ([95, 100, 105, 100, 95, 102, 100, 98], 1.0, 1.0),
+        ([50, 100, 105, 100, 95, 100, 100, 75], 0.5, 0.75),
+    ],
+)
+def test_whole_seconds_have_the_same_lengths_as_rows_of_operations_and_of_intervals(
+    tmp_path: Path, numbers: list[int], first_s: float, last_s: float
+) -> None:
+    single = [f"{T + index},1" for index, number in enumerate(numbers) for _ in range(number)]
+    together = [f"{T + index},1,{number}" for index, number in enumerate(numbers)]
+    for header, rows in (("time_s,latency_ms", single), ("time_s,duration_s,operations", together)):
+        (operation,) = result_of(tmp_path / "file.csv", header, *rows).operations
+        lengths_s = [row.end_s - row.begin_s for row in operation.intervals]
+        assert lengths_s == pytest.approx([first_s, *[1.0] * (len(numbers) - 2), last_s])
+
+
 def test_decimal_commas_are_read(tmp_path: Path) -> None:
     result = result_of(tmp_path / "ops.csv", "time_s;latency_ms", f"{T},25;1,234", f"{T},5;2,345")
     (interval,) = result.operations[0].intervals
