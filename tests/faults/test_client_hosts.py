@@ -90,6 +90,21 @@ def test_the_command_runs_on_all_hosts_at_the_same_time(
     assert peaks["cpu_busy_pct"]["node"] in (f"{HOST}#1", f"{HOST}#2")
 
 
+def test_no_secret_is_hidden_by_the_prefix_of_its_line_or_by_the_length_of_its_line(
+    node: Node, server: SshServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    program = r"import sys; print('- name: DB_PASSWORD\n  value: hunter\n' + sys.argv[2] * 30_000)"
+    hosts = ("--client-host", server.url) * 2
+    command = ("--", sys.executable, "-c", program, "--password", "Geh3imnis")
+    code, _, errors = recorded(capfd, node.address, *hosts, "-o", folder, *command)
+    assert code == 0, errors
+    for path in folder.rglob("*.log"):
+        text = path.read_text()
+        assert "REDACTED" in text
+        assert not any(part in text for part in ("hunter", "Geh", "nis")), path
+
+
 def test_the_command_ends_when_it_has_ended_on_all_hosts_however_slow_the_reader_of_its_output_is(
     node: Node,
     server: SshServer,

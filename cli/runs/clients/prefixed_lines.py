@@ -15,11 +15,11 @@ class PrefixedLines:
         self._incomplete: dict[tuple[int, int], bytes] = {}
 
     def add(self, host: int, stream: int, data: bytes) -> bytes:
-        """Return the lines that `data` completes, without prefixes."""
+        """Return the lines that `data` completes, without prefixes, or a part of a very long one."""
         complete, line_feed, rest = (self._incomplete.get((host, stream), b"") + data).rpartition(b"\n")
         text = complete + line_feed
         if len(rest) > MAX_LINE_BYTES:
-            text += rest + b"\n"
+            text += rest
             rest = b""
         self._incomplete[host, stream] = rest
         return text
@@ -31,5 +31,6 @@ class PrefixedLines:
                 yield host, stream, line + b"\n"
 
     def prefixed(self, host: int, text: bytes) -> bytes:
-        """Return complete lines with their host's prefix."""
-        return b"".join(self._prefixes[host] + line + b"\n" for line in text.split(b"\n")[:-1])
+        """Return lines with their host's prefix; a part of a line becomes a line."""
+        lines = text.removesuffix(b"\n").split(b"\n") if text else []
+        return b"".join(self._prefixes[host] + line + b"\n" for line in lines)

@@ -3,6 +3,7 @@
 import os
 import queue
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from cli.runs.ssh.ssh_agent import SshAgent
 from collector.cluster.live.node_address import NodeAddress
 from collector.journal.writer import folder_name
 from collector.printable import one_line
-from collector.redaction.redactor import Redactor
+from collector.redaction.redactor import RedactedStream, Redactor
 from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.fetching import FetchRange, fetched
 from collector.runs.run import ClientHost
@@ -64,6 +65,8 @@ class RemoteClientHosts:
         self._clock = clock
         self._output: queue.Queue[tuple[int, int, bytes]] = queue.Queue(MAX_WAITING)
         self._lines = PrefixedLines(labels_of(addresses))
+        # A prefix or a line feed would hide a secret that continues after it.
+        self._redacted = defaultdict[tuple[int, int], RedactedStream](lambda: RedactedStream(redactor))
         self._escalation = Escalation()
         self._start_s = 0.0
         self._is_interrupted = False
@@ -153,6 +156,8 @@ class RemoteClientHosts:
             self._pass_on(index, stream, self._lines.add(index, stream, data), log, observer)
         for index, stream, text in self._lines.rest():
             self._pass_on(index, stream, text, log, observer)
+        for (index, stream), redacted in self._redacted.items():
+            self._append(index, stream, redacted.end(), log)
         observer.end()
 
     def entries(self) -> tuple[ClientHost, ...]:
@@ -222,13 +227,16 @@ class RemoteClientHosts:
             return
         # Only the first host's output sets marks: the same output of another host would begin the same phase again.
         observer.before_output(lines if index == 0 else b"", stream)
+        self._append(index, stream, self._redacted[index, stream].add(lines), log)
         text = self._lines.prefixed(index, lines)
-        with suppress(OSError):
-            log.write(text, (index, stream))
         with suppress(OSError):
             while text:
                 text = text[os.write(stream, text) :]
         observer.after_output()
+
+    def _append(self, index: int, stream: int, redacted: bytes, log: OutputLog) -> None:
+        with suppress(OSError):
+            log.write(self._lines.prefixed(index, redacted), (index, stream))
 
     def _interrupt(self) -> None:
         self._forward(self._escalation.next_signal(SUCCESSIVE_KEYS_S if os.isatty(0) else SUCCESSIVE_S))
