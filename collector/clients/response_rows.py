@@ -6,13 +6,12 @@ from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import NS_PER_S
-from collector.clients.client_result import ClientResult
+from collector.clients.client_result import ClientResult, shifted
 from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
 from collector.clients.parsing.command_output import last_line_s, plain_text
 from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, decimal, latency_ns, whole
 from collector.clients.parsing.text_lines import csv_fields, read_lines
 
-MAX_ROWS = 20_000_000
 MAX_LENGTH_S = 14 * SECONDS_PER_DAY
 
 
@@ -41,25 +40,21 @@ class ResponseFile:
         """
         rows = _Rows(self)
         notes = read_lines(path, rows.add)
-        if not rows.ends:
+        if not rows.number:
             raise ClientFormatError("no rows")
-        length_s = max(end_s for end_s, _, _ in rows.ends)
-        begin_s = max(last_line_s(path, times, length_s) - length_s, times.begin_s)
-        operation_times = OperationTimes()
-        for end_s, duration_ns, status in rows.ends:
-            if status >= FIRST_ERROR_STATUS:
-                operation_times.add_error("", begin_s + end_s, f"status {status}")
-            else:
-                operation_times.add("", begin_s + end_s, duration_ns)
-        all_notes = (*notes, note(len(rows.ends)))
-        return ClientResult(self.format, self.tool, path.name, operation_times.operations(), True, all_notes)
+        begin_s = max(last_line_s(path, times, rows.length_s) - rows.length_s, times.begin_s)
+        all_notes = (*notes, note(rows.number))
+        result = ClientResult(self.format, self.tool, path.name, rows.times.operations(), True, all_notes)
+        return shifted(result, begin_s)
 
 
 class _Rows:
-    """The rows of a file, each with its end in seconds, its duration in nanoseconds, and its status."""
+    """The responses in the rows of a file; times are in seconds since the run began."""
 
     def __init__(self, columns: ResponseFile) -> None:
-        self.ends: list[tuple[float, int, int]] = []
+        self.times = OperationTimes()
+        self.number = 0
+        self.length_s = 0.0
         self._has_begun = False
         self._header = columns.header
         self._names: Sequence[str] = columns.header.split(",")
@@ -69,7 +64,7 @@ class _Rows:
     def add(self, line: str) -> None:
         """Add a line. Raises ValueError."""
         if line == self._header:
-            if self.ends:
+            if self.number:
                 raise ValueError("another run begins (hint: write each run to a file of its own)")
             self._has_begun = True
         if line == self._header or not self._has_begun:
@@ -82,6 +77,10 @@ class _Rows:
         status = whole(fields[self._status])
         if not (0 <= begin_s <= MAX_LENGTH_S and 100 <= status <= 999):
             raise ValueError("not a response: its begin or its status is out of range")
-        if len(self.ends) >= MAX_ROWS:
-            raise ValueError(f"more than {MAX_ROWS:,} rows")
-        self.ends.append((begin_s + duration_s, latency_ns(duration_s, NS_PER_S), status))
+        duration_ns, end_s = latency_ns(duration_s, NS_PER_S), begin_s + duration_s
+        if status >= FIRST_ERROR_STATUS:
+            self.times.add_error("", end_s, f"status {status}")
+        else:
+            self.times.add("", end_s, duration_ns)
+        self.number += 1
+        self.length_s = max(self.length_s, end_s)

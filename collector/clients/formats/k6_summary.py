@@ -17,7 +17,7 @@ from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult
 from collector.clients.k6_samples import GRPC, HTTP
 from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
-from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency
+from collector.clients.parsing.field_values import checked_count, checked_length_s, decimal, stated_latency
 from collector.clients.parsing.json_objects import json_objects
 from collector.printable import count_text
 
@@ -101,7 +101,7 @@ def _summary(content: Mapping[str, Any]) -> _Summary | None:
     """Return the summary in one of the three layouts; None if an object is none."""
     if "results" in content and isinstance(content["results"].get("metrics"), list):
         metrics = {str(metric["name"]): metric["values"] for metric in content["results"]["metrics"]}
-        return _Summary(metrics, content["config"]["duration"] * MS_PER_S)
+        return _Summary(metrics, decimal(content["config"]["duration"]) * MS_PER_S)
     if "metrics" not in content:
         return None
     metrics = {name: values.get("values", values) for name, values in content["metrics"].items()}

@@ -71,6 +71,7 @@ def test_a_file_that_is_called_one_of_another_format_is_one_error_or_a_result(na
 
 
 K6 = '{"metrics": {"http_reqs": {"count": 10, "rate": 1}, "http_req_duration": {"med": 1}, %s}}'
+RESULTS = '{"results": {"metrics": [{"name": "http_reqs", "values": {}}]}, "config": {"duration": %s}, "metrics": {}}'
 LOCUST = "Type,Name,Request Count,Failure Count,Requests/s,50%%\nGET,/a,10,0,1.0,5\n,Aggregated,10,%s,1.0,5\n"
 CQL = "total ops , op/s, mean, med, time, errors\nResults:\nOp rate : 1 op/s\nTotal operations : %s\n"
 OHA = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n%s,1,1,1,1,1,%s\n"
@@ -85,6 +86,7 @@ XML = '<?xml version="1.0" encoding="%s"?>\n<testResults version="1.2">\n</testR
         (K6 % '"http_req_failed": {"passes": null}', "not a usable k6-summary file: not a number of operations: None"),
         (K6.replace('"rate": 1', '"rate": 0') % '"a": {}', "not a usable k6-summary file: a number is 0"),
         (K6.replace('"count": 10, ', "") % '"a": {}', "not a usable k6-summary file: a field is missing: 'count'"),
+        (RESULTS % '"long text"', "not a usable k6-summary file: not a number: long text"),
         ("[OVERALL], RunTime(ms), 10\n[OVERALL], Throughput(ops/sec), a\n[READ], Operations, 9\n", "not a number: a"),
         (LOCUST % "x", "failure count is not a number of requests: x"),
         (CQL % ("9" * 400), "not a usable cql-stress file: "),
