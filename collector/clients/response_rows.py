@@ -7,12 +7,10 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import NS_PER_S
 from collector.clients.client_result import ClientResult, shifted
-from collector.clients.operation_times import SECONDS_PER_DAY, OperationTimes
+from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.command_output import last_line_s, plain_text
-from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, decimal, latency_ns, whole
+from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, MAX_LENGTH_S, decimal, latency_ns, whole
 from collector.clients.parsing.text_lines import csv_fields, read_lines
-
-MAX_LENGTH_S = 14 * SECONDS_PER_DAY
 
 
 @dataclass(frozen=True)

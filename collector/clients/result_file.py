@@ -5,7 +5,7 @@ count.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 from collector.atomic_file import replace_file
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.parsing.field_values import MAX_TIME_S
+from collector.clients.sound_results import require_values
 from collector.garbage_collection import gc_paused
 from collector.printable import one_line
 from collector.whole_file import UnsuitableFileError, read_whole
@@ -22,8 +22,6 @@ from collector.whole_file import UnsuitableFileError, read_whole
 FOLDER = "clients"
 SCHEMA_VERSION = 1
 MAX_BYTES = 1 << 30
-# Larger numbers do not fit into the arrays with which results are compared.
-_MAX_COUNT = (1 << 63) - 1
 
 
 class ResultFileError(ValueError):
@@ -124,10 +122,7 @@ def _interval(content: Mapping[str, Any]) -> ClientInterval:
         _latency(content.get("response")),
         _latency(content.get("service")),
     )
-    if not 0 <= interval.begin_s <= interval.end_s < MAX_TIME_S:
-        raise ValueError("impossible time range")
-    if not all(0 <= count <= _MAX_COUNT for count in (interval.completed, *interval.errors.values())):
-        raise ValueError("impossible number of operations")
+    require_values(interval)
     return interval
 
 
@@ -141,12 +136,4 @@ def _latency(content: Mapping[str, Any] | None) -> Latency | None:
     # There may be millions of pairs, so they are converted without a loop in Python.
     counts = dict(zip(values, map(int, map(itemgetter(1), pairs)), strict=True))
     stated_s = {float(percentage): float(value_s) for percentage, value_s in content.get("stated_s", ())}
-    if counts and not (_are_counts(counts) and _are_counts(counts.values()) and any(counts.values())):
-        raise ValueError("impossible counts of latencies")
-    if not all(0 <= value_s < MAX_TIME_S for value_s in stated_s.values()):
-        raise ValueError("impossible latency")
     return Latency(counts, stated_s)
-
-
-def _are_counts(numbers: Collection[int]) -> bool:
-    return min(numbers) >= 0 and max(numbers) <= _MAX_COUNT

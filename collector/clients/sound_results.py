@@ -1,6 +1,6 @@
 """Refuses results whose values are impossible, and notes what is doubtful, whichever format they were read from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from collector.clients.client_format import ClientFormatError
@@ -27,11 +27,12 @@ def require_sound(result: ClientResult) -> None:
         raise ClientFormatError(f"{len(result.operations)} operations (at most {MAX_LABELS} are supported)")
     for operation in result.operations:
         for interval in filter(None, (*operation.intervals, operation.total)):
-            _require_values(interval)
+            require_values(interval)
         _require_order(operation)
 
 
-def _require_values(interval: ClientInterval) -> None:
+def require_values(interval: ClientInterval) -> None:
+    """Raise ClientFormatError if a time, a count or a latency is impossible."""
     if not 0 <= interval.begin_s <= interval.end_s < MAX_TIME_S:
         raise ClientFormatError(f"invalid time range: {interval.begin_s:.3f} s to {interval.end_s:.3f} s")
     if min(interval.completed, *interval.errors.values(), 0) < 0:
@@ -39,11 +40,15 @@ def _require_values(interval: ClientInterval) -> None:
     known = [latency for latency in (interval.response, interval.service) if latency]
     if not all(0 <= value_s < MAX_TIME_S for latency in known for value_s in latency.stated_s.values()):
         raise ClientFormatError(f"impossible latency at {interval.begin_s:.3f} s")
-    latencies = [latency.counts for latency in known if latency.counts]
-    if max(interval.completed, *interval.errors.values(), *map(max, latencies), 0) > MAX_NUMBER:
-        raise ClientFormatError(f"impossible number of operations or latency at {interval.begin_s:.3f} s")
-    if any(sum(counts.values()) > MAX_NUMBER for counts in latencies):
+    if max(interval.completed, *interval.errors.values(), 0) > MAX_NUMBER:
         raise ClientFormatError(f"impossible number of operations at {interval.begin_s:.3f} s")
+    if not all(_are_possible(latency.counts) for latency in known if latency.counts):
+        raise ClientFormatError(f"impossible counts of latencies at {interval.begin_s:.3f} s")
+
+
+def _are_possible(counts: Mapping[int, int]) -> bool:
+    numbers = counts.values()
+    return min(counts) >= 0 and max(counts) <= MAX_NUMBER and min(numbers) >= 0 and 0 < sum(numbers) <= MAX_NUMBER
 
 
 def _require_order(operation: Operation) -> None:

@@ -21,13 +21,13 @@ def write(path: Path, **fields: Any) -> Path:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"begin_s": float("nan")}, "impossible time range"),
-        ({"end_s": float("inf")}, "impossible time range"),
-        ({"end_s": 99.0}, "impossible time range"),
+        ({"begin_s": float("nan")}, "invalid time range"),
+        ({"end_s": float("inf")}, "invalid time range"),
+        ({"end_s": 99.0}, "invalid time range"),
         ({"begin_s": 10**400}, "int too large to convert to float"),
-        ({"completed": -1}, "impossible number of operations"),
+        ({"completed": -1}, "negative number of operations"),
         ({"completed": 10**400}, "impossible number of operations"),
-        ({"errors": {"timeout": -1}}, "impossible number of operations"),
+        ({"errors": {"timeout": -1}}, "negative number of operations"),
         ({"response": {"counts": [[1000, -5]]}}, "impossible counts of latencies"),
         ({"response": {"counts": [[1000, 0]]}}, "impossible counts of latencies"),
         ({"service": {"counts": [[1000, 10**400]]}}, "impossible counts of latencies"),
