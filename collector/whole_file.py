@@ -3,12 +3,14 @@
 import os
 from pathlib import Path
 
+MAX_BYTES = 64 << 20
+
 
 class UnsuitableFileError(ValueError):
     """A file is a named pipe, or larger than allowed; the message says which."""
 
 
-def read_whole(path: Path, max_bytes: int) -> bytes:
+def read_whole(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """Return a file's content. Raises UnsuitableFileError and OSError."""
     if path.is_fifo():
         # Opening it would wait for a writer.

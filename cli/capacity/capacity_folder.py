@@ -13,6 +13,7 @@ from collector.atomic_file import replace_file
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings
 from collector.runs.sweep_file import settings_of_content
+from collector.whole_file import read_whole
 from exporters.capacity.search import SearchPlan, Step
 
 SCHEMA_VERSION = 2
@@ -50,7 +51,7 @@ def read_state(folder: Path) -> SearchState:
     """Read the state of a search. Raises CasstatError."""
     path = folder / STATE_FILE
     try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
+        content: dict[str, Any] = json.loads(read_whole(path))
         if content["schema_version"] != SCHEMA_VERSION:
             raise CasstatError(f"{path}: written by another version of casstat")
         steps = [dict(step) for step in content["steps"]]

@@ -35,7 +35,6 @@ STATE_FILE = "capacity.json"
 """The file of a search."""
 DOCUMENTS = (RUN_FILE, SWEEP_FILE, STATE_FILE, SUMMARY_FILE, MARKS_FILE)
 """casstat's own files, in which each text is redacted by itself, so that they remain JSON."""
-MAX_DOCUMENT_BYTES = 64 << 20
 
 
 class NotTextError(Exception):
@@ -104,7 +103,7 @@ def redact_document(path: Path, redactor: Redactor) -> tuple[int, bool]:
     Raises OSError and NotTextError.
     """
     try:
-        text = read_whole(path, MAX_DOCUMENT_BYTES).decode()
+        text = read_whole(path).decode()
         is_marks = path.name == MARKS_FILE
         before = [json.loads(line) for line in text.splitlines()] if is_marks else json.loads(text)
         after = redacted_json(before, redactor)

@@ -19,6 +19,7 @@ from collector.journal.read_limits import MAX_MEMORY_BYTES
 from collector.runs.phases import WARM_UP
 from collector.runs.run import Run
 from collector.runs.run_file import RunFileError, read_run
+from collector.whole_file import read_whole
 from exporters.files.merged_rows import table_of
 from exporters.summary.phase_coverage import coverage_texts, time_of_day
 from exporters.summary.phase_summary import NEEDS, phase_values
@@ -37,7 +38,7 @@ def run_values(folder: Path) -> RunValues:
     file = folder / VALUES_FILE
     try:
         if file.stat().st_mtime >= (folder / SUMMARY_FILE).stat().st_mtime:
-            return values_of_content(json.loads(file.read_bytes()))
+            return values_of_content(json.loads(read_whole(file)))
     except (OSError, ValueError, RecursionError):
         # The values are read from the run instead.
         pass

@@ -20,7 +20,6 @@ from collector.whole_file import UnsuitableFileError, read_whole
 
 FILE = "sweep.json"
 SCHEMA_VERSION = 1
-MAX_BYTES = 64 << 20
 _TEXT_LISTS = ("command", "before", "after", "nodes", "seeds", "client_hosts", "clients", "tags")
 
 
@@ -41,7 +40,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
 def read_sweep(folder: Path) -> Sweep:
     """Return the sweep in a directory. Raises SweepFileError, and OSError if the file cannot be read."""
     try:
-        content = json.loads(read_whole(folder / FILE, MAX_BYTES))
+        content = json.loads(read_whole(folder / FILE))
     except UnsuitableFileError as error:
         raise SweepFileError(str(error)) from None
     except (ValueError, RecursionError):

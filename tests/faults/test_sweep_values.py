@@ -1,6 +1,7 @@
 """The values of a sweep: those of the clients if there are any; otherwise the servers', unless a node is missing."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,10 @@ def test_a_result_that_is_imported_later_is_used_after_the_next_resume(
     assert (content["rows"][0]["ops_per_s"], content["rows"][1]["p50_ms"]) == (None, 7)
     # Values that cannot be read are read from the run again.
     (folder / run / VALUES_FILE).write_text("[]")
+    assert main([*words, "--resume", *command]) == 1
+    assert results(folder) == content
+    (folder / run / VALUES_FILE).unlink()
+    os.mkfifo(folder / run / VALUES_FILE)
     assert main([*words, "--resume", *command]) == 1
     assert results(folder) == content
     capfd.readouterr()

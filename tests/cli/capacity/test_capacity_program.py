@@ -1,6 +1,7 @@
 """`casstat capacity` with simulated load generators instead of recorded runs."""
 
 import json
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -277,6 +278,12 @@ def test_a_damaged_search_is_not_resumed(tmp_path: Path, text: str) -> None:
     (folder / "capacity.json").write_text(text)
     with pytest.raises(CasstatError, match="not the state of a search"):
         capacity(options(folder, OPEN, resume=True), Laboratory(open_loop).recording)
+
+
+def test_a_named_pipe_is_no_search(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "capacity.json")
+    with pytest.raises(CasstatError, match="not the state of a search"):
+        capacity(options(tmp_path, OPEN, resume=True), Laboratory(open_loop).recording)
 
 
 @pytest.mark.parametrize(
