@@ -293,41 +293,45 @@ class RedactedStream:
 
     def add(self, data: bytes) -> bytes:
         """Return what can be written now."""
-        pending = self._rest + data
+        pending, result = self._rest + data, None
         cut = max(pending.rfind(b"\n"), pending.rfind(b"\r", 0, -1)) + 1
         # In Latin-1, the position of a character is that of its byte.
         key = open_private_key(pending.decode("latin-1")) if b"-----BEGIN " in pending else None
         if key is not None and len(pending) - key < MAX_KEY_BYTES:
             cut = min(cut, pending.rfind(b"\n", 0, key) + 1)
         elif len(pending) - cut > self._limit:
-            cut = self._inside_line(pending, cut) or cut
+            place, result = self._inside_line(pending, cut)
+            cut = place or cut
         elif cut:
             last = pending.rfind(b"\n", 0, cut - 1) + 1
             cut = last if ends_in_name(pending[last:cut].decode("latin-1")) else cut
         self._rest = pending[cut:]
-        return self._redacted(pending[:cut]) if cut else b""
+        return self._redacted(pending[:cut], result) if cut else b""
 
     def end(self) -> bytes:
         """Return the rest."""
         rest, self._rest = self._rest, b""
         return self._redacted(rest)
 
-    def _redacted(self, data: bytes) -> bytes:
-        result = self._redactor.data(data)
-        if result is not data:
+    def _redacted(self, data: bytes, result: bytes | None = None) -> bytes:
+        if result is None:
+            result = self._redactor.data(data)
+        if result != data:
             self.count += max(result.count(_MARK) - data.count(_MARK), 1)
         return result
 
-    def _inside_line(self, pending: bytes, begin: int) -> int:
+    def _inside_line(self, pending: bytes, begin: int) -> tuple[int, bytes | None]:
         """Return where the very long line from `begin` on can be divided, so that no secret of the whole is lost.
 
-        Returns 0 if more of the line must be known.
+        Also returns what precedes this place without secrets; 0 and None if more of the line must be known.
         """
         whole = self._redactor.data(pending)
         self._limit = MAX_LINE_BYTES
         for end in (len(pending) - _LOOK_BACK_BYTES, len(pending) // 2):
             for cut in (pending.rfind(b" ", begin, end), pending.rfind(b",", begin, end) + 1, end):
-                if cut > begin and self._redactor.data(pending[:cut]) + self._redactor.data(pending[cut:]) == whole:
-                    return cut
+                if cut > begin:
+                    first = self._redactor.data(pending[:cut])
+                    if first + self._redactor.data(pending[cut:]) == whole:
+                        return cut, first
         self._limit = 2 * len(pending)
-        return 0 if self._limit <= _MAX_UNDIVIDED_BYTES else len(pending)
+        return (0, None) if self._limit <= _MAX_UNDIVIDED_BYTES else (len(pending), whole)

@@ -205,9 +205,10 @@ def is_secret_value(value: str) -> bool:
 
 
 def _in_line(line: str) -> Iterator[Span]:
-    for match in _URL_PASSWORD.finditer(line):
-        yield match.span("password" if match["password"] is not None else "user")
-    yield from (match.span("password") for match in _PASSWORD_AT_HOST.finditer(line))
+    if "@" in line:
+        for match in _URL_PASSWORD.finditer(line):
+            yield match.span("password" if match["password"] is not None else "user")
+        yield from (match.span("password") for match in _PASSWORD_AT_HOST.finditer(line))
     yield from _named(line)
     for match in _USER_PASSWORD.finditer(line):
         offset = password_offset(match["pair"])
