@@ -210,7 +210,7 @@ def _require_from_run(run: Run, path: Path) -> None:
 def _recognised(path: Path) -> str:
     """Return the name of a file's format; "" if it is not recognised. Prints if it has results of several formats."""
     try:
-        return recognised_format(path).NAME if path.is_file() else ""
+        return recognised_format(path).name if path.is_file() else ""
     except AmbiguousFormatError as error:
         note(f"{path}: not imported: {error}")
         return ""

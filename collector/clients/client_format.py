@@ -1,9 +1,6 @@
-"""What a module in `formats` defines: NAME, `recognises` and `read`. Each module reads one format.
+"""What a module in `formats` defines: FORMATS, a `Format` for each format that it reads."""
 
-A module also defines `growing` if its format can be read while a load generator writes it, and OPTIONS if a user can
-state what its files do not.
-"""
-
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,36 +60,11 @@ class FormatChoice:
     """What a user states about a file.
 
     format   the name of its format; "" if the content determines it.
-    options  the values of the format's options, such as {"unit": "us"}; see `FormatWithOptions`.
+    options  the values of the format's options, such as {"unit": "us"}; see `Format`.
     """
 
     format: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
-
-
-class ClientFormat(Protocol):
-    """A module that reads one format."""
-
-    NAME: str
-
-    def recognises(self, head: str) -> bool:
-        """Return whether a file that begins with the text `head` (at most HEAD_BYTES of it) is in this format."""
-
-    def read(self, path: Path, times: CommandTimes) -> ClientResult:
-        """Read a file. `times` places a result without times of day.
-
-        Raises OSError, and one of MALFORMED if the file is malformed.
-        """
-
-
-class FormatWithOptions(ClientFormat, Protocol):
-    """A format with options, by which a user states what its files do not: `FORMAT,OPTION=VALUE:FILE`."""
-
-    OPTIONS: Mapping[str, tuple[str, ...]]
-    """The values that each option accepts; () if it accepts any text without commas and colons."""
-
-    def read(self, path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
-        """Read a file as `ClientFormat.read` does; `options` has only names and values that OPTIONS accepts."""
 
 
 class GrowingResult(Protocol):
@@ -111,12 +83,36 @@ class GrowingResult(Protocol):
         """Return the operations added since the last call, each with its total and no intervals."""
 
 
-class GrowingFormat(ClientFormat, Protocol):
-    """A format that can be read while a load generator writes it."""
+Options = Mapping[str, str]
+"""What a user states about a file, such as {"unit": "us"}."""
+AcceptedOptions = Mapping[str, tuple[str, ...]]
+"""The values that each option accepts; () if it accepts any text without commas and colons."""
 
-    @property
-    def growing(self) -> Callable[..., GrowingResult]:
-        """A function that returns a reader for a file, and raises ClientFormatError.
 
-        Its arguments are the file's beginning, without a byte order mark, and, if the format has options, those given.
+@dataclass(frozen=True)
+class Format:
+    """A format of client results.
+
+    name            its name, as users state it.
+    sign            what recognises a file by its beginning: a pattern that is found in it, or a function of it.
+    read            reads a file. The times of the command place a result without times of day; the options are some of
+                    `options`. Raises OSError, and one of MALFORMED if the file is malformed.
+    growing         returns a reader for a file that is being written, and raises ClientFormatError. Its arguments are
+                    the file's beginning, without a byte order mark, and options. None if only whole files are read.
+    options         the options by which a user states what files do not: `FORMAT,OPTION=VALUE:FILE`.
+    follows_output  whether the result may follow other lines, such as a command's output.
+    """
+
+    name: str
+    sign: re.Pattern[str] | Callable[[str], bool]
+    read: Callable[[Path, CommandTimes, Options], ClientResult]
+    growing: Callable[[bytes, Options], GrowingResult] | None = None
+    options: AcceptedOptions = field(default_factory=dict)
+    follows_output: bool = False
+
+    def recognises(self, text: str) -> bool:
+        """Return whether a file that begins with a text of at most HEAD_BYTES is in this format.
+
+        The text has no terminal escapes, and its lines end with a line feed only.
         """
+        return bool(self.sign.search(text) if isinstance(self.sign, re.Pattern) else self.sign(text))

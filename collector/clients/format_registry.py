@@ -2,27 +2,26 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import cast
 
 from collector.clients import formats
 from collector.clients.client_format import (
     MALFORMED,
     AmbiguousFormatError,
-    ClientFormat,
     ClientFormatError,
     CommandTimes,
+    Format,
     FormatChoice,
-    FormatWithOptions,
-    GrowingFormat,
     GrowingResult,
+    Options,
     UnknownFormatError,
     reason_of,
 )
 from collector.clients.client_result import ClientResult, with_joined_intervals, with_unique_names
+from collector.clients.parsing.command_output import plain_text
 from collector.clients.parsing.container_logs import LogPrefix, log_prefix
 from collector.clients.parsing.plain_files import (
     further_texts,
@@ -37,11 +36,11 @@ from collector.printable import one_line
 
 
 @cache
-def client_formats() -> Mapping[str, ClientFormat]:
+def client_formats() -> Mapping[str, Format]:
     """Return all formats by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__) if not module.ispkg)
-    modules = [cast("ClientFormat", importlib.import_module(f"{formats.__name__}.{name}")) for name in names]
-    return {module.NAME: module for module in modules}
+    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
+    modules = [importlib.import_module(f"{formats.__name__}.{name}") for name in names]
+    return {form.name: form for module in modules for form in module.FORMATS}
 
 
 def choice_of(text: str) -> tuple[FormatChoice, Path]:
@@ -54,7 +53,7 @@ def choice_of(text: str) -> tuple[FormatChoice, Path]:
     if not (colon and name in client_formats()):
         return FormatChoice(), Path(text)
     options = dict(setting.partition("=")[::2] for setting in settings)
-    accepted = _options_of(client_formats()[name])
+    accepted = client_formats()[name].options
     for option, value in options.items():
         if option not in accepted:
             known = f"options: {', '.join(accepted)}" if accepted else "it has no options"
@@ -63,10 +62,6 @@ def choice_of(text: str) -> tuple[FormatChoice, Path]:
             values = f" (one of {', '.join(accepted[option])})" if accepted[option] else ""
             raise ClientFormatError(f"{name}: invalid value of {option}: '{one_line(value)}'{values}")
     return FormatChoice(name, options), Path(path)
-
-
-def _options_of(form: ClientFormat) -> Mapping[str, tuple[str, ...]]:
-    return cast("FormatWithOptions", form).OPTIONS if hasattr(form, "OPTIONS") else {}
 
 
 def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:
@@ -85,20 +80,18 @@ def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientRe
     return with_joined_intervals(result)
 
 
-def read_as(
-    form: ClientFormat, path: Path, times: CommandTimes, options: Mapping[str, str] | None = None
-) -> ClientResult:
+def read_as(form: Format, path: Path, times: CommandTimes, options: Options | None = None) -> ClientResult:
     """Read a file of a format, without the checks of `read_file`. Raises ClientFormatError and OSError."""
     try:
-        result = cast("FormatWithOptions", form).read(path, times, options) if options else form.read(path, times)
+        result = form.read(path, times, options or {})
     except ClientFormatError:
         raise
     except MALFORMED as error:
-        raise ClientFormatError(f"not a usable {form.NAME} file: {reason_of(error)}") from None
+        raise ClientFormatError(f"not a usable {form.name} file: {reason_of(error)}") from None
     return replace(result, operations=with_unique_names(result.operations))
 
 
-def recognised_format(path: Path) -> ClientFormat:
+def recognised_format(path: Path) -> Format:
     """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
     return _content_in(path, "").form
 
@@ -107,7 +100,7 @@ def recognised_format(path: Path) -> ClientFormat:
 class _Content:
     """The format of a file and, if its lines have prefixes, these and the container whose lines are read."""
 
-    form: ClientFormat
+    form: Format
     prefix: LogPrefix | None = None
     container: str = ""
 
@@ -117,9 +110,10 @@ def _content_in(path: Path, name: str) -> _Content:
     head = head_of(path)
     if name or not head.strip() or _matching_formats(head) or log_prefix(head):
         return _content_of(head, name, partial(texts_in, path))
-    # A result may follow other output; a format that begins with a file's first line does not recognise it there.
-    texts = (text for text in further_texts(path) if _matching_formats(f"-\n{text}"))
-    return _Content(_matching_format(f"-\n{next(texts, head)}"))
+    for text in further_texts(path):
+        if forms := [form for form in _matching_formats(text) if form.follows_output]:
+            return _Content(_only(forms))
+    return _Content(_only([]))
 
 
 def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[str, str]]) -> _Content:
@@ -139,13 +133,13 @@ def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[st
             f"results of several containers: {names} (hint: write the log of each to its own file)"
         )
     for container, text in recognised.items():
-        return _Content(_matching_format(text, name), prefix, container)
+        return _Content(_only(_matching_formats(text, name)), prefix, container)
     if prefix and not name and not _matching_formats(head):
         raise UnknownFormatError(
             f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
             f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
         )
-    return _Content(client_formats()[name] if name else _matching_format(head))
+    return _Content(client_formats()[name] if name else _only(_matching_formats(head)))
 
 
 def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> GrowingResult | None:
@@ -167,24 +161,22 @@ def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> Grow
         raise ClientFormatError(
             f"a log with prefixes of {content.prefix.writer} is read only after the command has ended"
         )
-    if not hasattr(form, "growing"):
-        raise ClientFormatError(f"results in the format {form.NAME} are read only after the command has ended")
-    growing = cast("GrowingFormat", form).growing
-    return growing(head, choice.options) if choice.options else growing(head)
+    if form.growing is None:
+        raise ClientFormatError(f"results in the format {form.name} are read only after the command has ended")
+    return form.growing(head, choice.options)
 
 
-def _matching_formats(head: str, name: str = "") -> list[ClientFormat]:
+def _matching_formats(head: str, name: str = "") -> list[Format]:
     """Return the formats that recognise a file that begins with `head`; only the format `name` if it is not ""."""
-    known = client_formats()
-    return [form for form in ([known[name]] if name else known.values()) if form.recognises(head)]
+    known, text = client_formats(), plain_text(head)
+    return [form for form in ([known[name]] if name else known.values()) if form.recognises(text)]
 
 
-def _matching_format(head: str, name: str = "") -> ClientFormat:
-    """Return the only format that recognises `head`. Raises ClientFormatError if none or several do."""
-    matching = _matching_formats(head, name)
+def _only(matching: Sequence[Format]) -> Format:
+    """Return the only format that recognises a file. Raises ClientFormatError if there is none, or several."""
     if len(matching) == 1:
         return matching[0]
     if not matching:
         raise UnknownFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
-    names = ", ".join(candidate.NAME for candidate in matching)
+    names = ", ".join(form.name for form in matching)
     raise AmbiguousFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

@@ -8,16 +8,19 @@ complete requests. Percentiles are whole milliseconds, of all responses, measure
 """
 
 import re
+from itertools import islice
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
-from collector.clients.parsing.command_output import last_run, only_total, plain_text
+from collector.clients.parsing.command_output import last_run, only_total, output_lines
 from collector.clients.parsing.field_values import checked_length_s, stated_latency
 from collector.printable import count_text
 
 NAME = "ab"
 _BEGIN = re.compile(r"\s*This is ApacheBench, Version ([\w.]{1,20})")
+_PERCENTILES = "Percentage served,Time in ms"
+_SIGN = re.compile(rf"\A{_PERCENTILES}|^[ \t]*This is ApacheBench, Version ", re.MULTILINE)
 _VALUE = re.compile(r"(?P<label>[A-Z][\w ./-]{2,40}): +(?P<value>\d{1,18}(?:\.\d{1,9})?)(?: .*)?")
 _FAILURES = re.compile(r" *\((?:[A-Z][a-z]+: \d{1,18}(?:, )?)+\)")
 _FAILURE = re.compile(r"([A-Z][a-z]+): (\d{1,18})")
@@ -25,15 +28,19 @@ _PERCENTILE = re.compile(r" *(\d{1,3})% +(\d{1,9})(?: \(longest request\))?")
 _REQUIRED = ("Complete requests", "Failed requests", "Time taken for tests")
 
 
-def recognises(head: str) -> bool:
-    return bool(re.search(r"^[ \t]*This is ApacheBench, Version ", plain_text(head), re.MULTILINE))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    if any(line.text == _PERCENTILES for line in islice(output_lines(path), 1)):
+        raise ClientFormatError(
+            "the percentiles that ab writes with -e state no number of requests (hint: import what ab prints, which "
+            "has percentiles too, or the file of -g)"
+        )
     run, notes = last_run(path, NAME, _BEGIN.match, _Run)
     run.check()
     stated = StatedTotals(attempted_per_s=run.values.get("Requests per second"))
     return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
+
+
+FORMATS = (Format(NAME, _SIGN, read, follows_output=True),)
 
 
 class _Run:

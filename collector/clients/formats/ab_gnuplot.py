@@ -7,7 +7,7 @@ are assumed to begin in the middle of their second. The file does not state whic
 import re
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.field_values import checked_time_s, latency_ns
@@ -19,12 +19,7 @@ MS_NS = 1_000_000
 _ROW = re.compile(r"[^\t]{1,40}\t(?P<seconds>\d{1,12})\t\d{1,12}\t\d{1,12}\t(?P<ttime>\d{1,12})\t\d{1,12}")
 
 
-def recognises(head: str) -> bool:
-    return head.startswith(HEADER)
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The rows have the time of day.
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     rows = _Rows()
     notes = read_lines(path, rows.add)
     if notes:
@@ -34,6 +29,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         raise ClientFormatError("no rows")
     notes.append("the file does not state which requests failed (hint: what ab prints does)")
     return ClientResult(NAME, "ab", path.name, operations, notes=tuple(notes))
+
+
+FORMATS = (Format(NAME, re.compile(rf"\A{HEADER}"), read),)
 
 
 class _Rows:

@@ -9,9 +9,9 @@ print this option, so it is looked for in the command.
 import re
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
-from collector.clients.parsing.command_output import OutputLine, output_lines, plain_text
+from collector.clients.parsing.command_output import OutputLine, output_lines
 from collector.clients.parsing.labels import label_of
 from collector.clients.stress_run import Row, StressRun
 from collector.printable import count_text
@@ -33,11 +33,7 @@ _LIMITED_RATE = re.compile(r"\s*OpsPer Sec: [1-9]\d*")
 PERCENTAGES = (50.0, 95.0, 99.0, 99.9, 100.0)
 
 
-def recognises(head: str) -> bool:
-    return bool(re.search("^" + _HEADER, plain_text(head), re.MULTILINE))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log(times)
     for line in output_lines(path):
         log.add(line)
@@ -51,6 +47,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     operations = run.operations(begin_s, log.is_fixed)
     notes = tuple(log.notes())
     return ClientResult(NAME, NAME, path.name, operations, estimated_clock=True, notes=notes, stated=run.stated)
+
+
+FORMATS = (Format(NAME, re.compile("^" + _HEADER, re.MULTILINE), read, follows_output=True),)
 
 
 class _Log:

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
-from collector.clients.parsing.command_output import OutputLine, plain_text
+from collector.clients.parsing.command_output import OutputLine
 from collector.clients.parsing.field_values import decimal, whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
 
 NAME = "cql-stress"
 MS = 1e-3
-_HEADER = re.compile(r"\s*total ops\s*,\s*op/s,\s*mean,")
+_HEADER = re.compile(r"^[ \t]*total ops\s*,\s*op/s,\s*mean,", re.MULTILINE)
 _ROW = re.compile(r"\s*(\d{1,18})((?:,\s*(?:\d{1,15}(?:\.\d+)?|NaN|inf))+)")
 _BEGIN_OF_ROW = re.compile(r"\s*\d+,\s*(?:\d|NaN|inf)")
 _RESULT = re.compile(r"(?P<label>[A-Z][\w. ]{1,40}?)\s*: +(?P<value>[\d.:]+|NaN|inf)(?: (?:op/s|ms))?")
@@ -37,11 +37,7 @@ _LATENCIES = {
 }
 
 
-def recognises(head: str) -> bool:
-    return any(map(_HEADER.match, plain_text(head).split("\n")))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log()
     read_output(path, log.add)
     run = log.run
@@ -49,6 +45,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         raise ClientFormatError("the last run has no rows")
     operation = operation_of(run.name, run.rows, run.total(), path, times)
     return ClientResult(NAME, NAME, path.name, (operation,), True, tuple(log.notes()))
+
+
+FORMATS = (Format(NAME, _HEADER, read, follows_output=True),)
 
 
 @dataclass

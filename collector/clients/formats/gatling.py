@@ -7,7 +7,7 @@ name, and before the name its groups, separated by commas. Older versions have f
 import re
 from pathlib import Path
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.gatling_requests import GatlingRequests
 from collector.clients.parsing.labels import label_of
@@ -16,19 +16,18 @@ from collector.clients.parsing.text_lines import read_lines
 NAME = "gatling"
 OTHER_RECORDS = ("USER", "GROUP", "ASSERTION")
 STATUSES = ("OK", "KO")
+_SIGN = re.compile(r"\A(?:ASSERTION\t\S+\n)*RUN\t[^\n]*\t")
 _TIME = re.compile(r"\d{13}")
 _VERSION = re.compile(r"\d+\.\d+[\w.-]*")
 
 
-def recognises(head: str) -> bool:
-    return bool(re.match(r"(?:ASSERTION\t\S+\r?\n)*RUN\t[^\n]*\t", head))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The records have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log()
     notes = read_lines(path, log.add)
     return log.requests.result(NAME, log.tool, path.name, log.runs, notes)
+
+
+FORMATS = (Format(NAME, _SIGN, read),)
 
 
 class _Log:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.gatling_requests import GatlingRequests
 from collector.clients.parsing.labels import label_of
@@ -24,15 +24,11 @@ MAX_TEXTS_BYTES = 256 << 20
 MAX_TEXTS = 1_000_000
 MAX_GROUPS = 1000
 ENCODINGS = {0: "latin-1", 1: "utf-16-le"}
+_SIGN = re.compile(r"\A\x00\x00\x00\x00[\x03-\x1f]\d+\.\d+")
 _NOT_A_LOG = "not a binary log of Gatling (hint: the supported versions are 3.13 and 3.14)"
 
 
-def recognises(head: str) -> bool:
-    return bool(re.match(r"\x00\x00\x00\x00[\x03-\x1f]\d+\.\d+", head))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The header has the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     with path.open("rb") as file:
         log = _Log(file)
         notes = []
@@ -44,6 +40,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         except (ValueError, struct.error) as error:
             raise ClientFormatError(f"at byte {file.tell()}: {one_line(error)}") from None
     return log.requests.result(NAME, log.tool, path.name, 1, notes)
+
+
+FORMATS = (Format(NAME, _SIGN, read),)
 
 
 class _Log:

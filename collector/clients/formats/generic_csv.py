@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.generic import csv_intervals, csv_operations
 from collector.clients.generic.csv_intervals import IntervalRows
@@ -18,8 +18,8 @@ NAME = "csv"
 TIMES = ("time_s", "time")
 
 
-def recognises(head: str) -> bool:
-    line = head.lstrip().partition("\n")[0]
+def recognises(text: str) -> bool:
+    line = text.lstrip().partition("\n")[0]
     try:
         columns = set(_columns(line, _delimiter(line)))
     except ValueError:
@@ -30,11 +30,13 @@ def recognises(head: str) -> bool:
     return "time" in columns and has_values
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The rows have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     file = _File()
     notes = read_lines(path, file.add)
     return file.result(path.name, notes)
+
+
+FORMATS = (Format(NAME, recognises, read),)
 
 
 class _File:

@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes, GrowingResult
+from collector.clients.client_format import (
+    AcceptedOptions,
+    ClientFormatError,
+    CommandTimes,
+    Format,
+    GrowingResult,
+    Options,
+)
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import MAX_COUNTS, ClientInterval, ClientResult, Operation, joined_note
 from collector.clients.hdr_tags import (
@@ -33,7 +40,7 @@ from collector.printable import count_text
 
 NAME = "hdr-log"
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}
-OPTIONS: Mapping[str, tuple[str, ...]] = {"unit": tuple(UNITS_NS), "metric": ()}
+OPTIONS: AcceptedOptions = {"unit": tuple(UNITS_NS), "metric": ()}
 # Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
 YEAR_S = 365.0 * 86400
 # In a log without a header, times from this one on (in 2001) are seconds since the epoch.
@@ -55,12 +62,12 @@ Span = tuple[float, float]
 Histograms = dict[Span, Counter[int]]
 
 
-def recognises(head: str) -> bool:
-    return ",HIST" in head and bool(_BEGIN.search(head))
+def recognises(text: str) -> bool:
+    return ",HIST" in text and bool(_BEGIN.search(text))
 
 
-def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
-    log = _Log(times, options or {})
+def read(path: Path, times: CommandTimes, options: Options) -> ClientResult:
+    log = _Log(times, options)
     notes = read_lines(path, log.add)
     if not log.by_tag:
         raise ClientFormatError("the log has no intervals")
@@ -71,10 +78,13 @@ def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = No
     return ClientResult(NAME, log.tool, path.name, operations, log.is_estimated, (*notes, *log.notes()))
 
 
-def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingResult:
-    del head  # Only totals are taken, so the time at which the log starts is not needed.
-    log = _Log(CommandTimes(0.0, 0.0), options or {})
+def growing(_head: bytes, options: Options) -> GrowingResult:
+    # Only totals are taken, so the time at which the log starts is not needed.
+    log = _Log(CommandTimes(0.0, 0.0), options)
     return GrowingLines(log.add, log.take)
+
+
+FORMATS = (Format(NAME, recognises, read, growing, OPTIONS),)
 
 
 class _Log:

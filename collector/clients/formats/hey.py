@@ -8,9 +8,9 @@ when a request is sent (service time): with `-q`, a worker waits for its turn, a
 import re
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
-from collector.clients.parsing.command_output import last_run, only_total, plain_text
+from collector.clients.parsing.command_output import last_run, only_total
 from collector.clients.parsing.field_values import checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.labels import Labels
 from collector.printable import count_text
@@ -18,6 +18,7 @@ from collector.printable import count_text
 NAME = "hey"
 MAX_RESPONSES = 1_000_000
 SECTIONS = ("Summary:", "Latency distribution:", "Status code distribution:", "Error distribution:")
+_SIGN = re.compile(r"^Summary:\n  Total:\t[\d.]+ secs\n  Slowest:\t", re.MULTILINE)
 _TOTAL = re.compile(r"  Total:\t(\d{1,12}\.\d{4}) secs")
 _LIMITS = re.compile(r"  (Slowest|Fastest):\t(\d{1,12}\.\d{4}) secs")
 _RATE = re.compile(r"  Requests/sec:\t(\d{1,15}\.\d{4})")
@@ -27,15 +28,14 @@ _COUNT = re.compile(r"  \[(?P<key>\d{1,18})\]\t(?P<text>.*)")
 _RESPONSES = re.compile(r"\d{1,18} responses")
 
 
-def recognises(head: str) -> bool:
-    return bool(re.search(r"^Summary:\n  Total:\t[\d.]+ secs\n  Slowest:\t", plain_text(head), re.MULTILINE))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     run, notes = last_run(path, NAME, SECTIONS[0].__eq__, _Run)
     run.check()
     stated = StatedTotals(attempted_per_s=run.rate_per_s)
     return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
+
+
+FORMATS = (Format(NAME, _SIGN, read, follows_output=True),)
 
 
 class _Run:

@@ -2,12 +2,20 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
-from collector.clients.client_format import HEAD_BYTES, ClientFormatError, CommandTimes, GrowingResult
+from collector.clients.client_format import (
+    HEAD_BYTES,
+    AcceptedOptions,
+    ClientFormatError,
+    CommandTimes,
+    Format,
+    GrowingResult,
+    Options,
+)
 from collector.clients.client_result import ClientResult
 from collector.clients.jmeter.jmeter_samples import JmeterSamples
 from collector.clients.jmeter.jtl_layout import BYTE_ORDER_MARK, Layout, check_columns, check_rows, is_row, layout_of
@@ -16,18 +24,18 @@ from collector.clients.parsing.csv_blocks import blocks
 from collector.printable import one_line
 
 NAME = "jmeter-csv"
-OPTIONS: Mapping[str, tuple[str, ...]] = {"zone": tuple(ZONES)}
+OPTIONS: AcceptedOptions = {"zone": tuple(ZONES)}
 REQUIREMENT = "reading JMeter's CSV requires numpy and pyarrow (hint: install them in casstat's environment)"
 # The start of another row. If an unclosed field contains one, a quote is malformed; if not, the file is incomplete.
 _FURTHER_ROW = re.compile(rb"\n\d{10,}\D\d+\D")
 
 
-def recognises(head: str) -> bool:
-    first = head.split("\n", 1)[0].encode()
+def recognises(text: str) -> bool:
+    first = text.split("\n", 1)[0].encode()
     return is_row(first) or {"timeStamp", "elapsed"} <= set(layout_of(first).columns)
 
 
-def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingResult:
+def growing(head: bytes, options: Options) -> GrowingResult:
     try:
         from collector.clients.jmeter.growing_rows import GrowingRows
     except ImportError:
@@ -37,11 +45,11 @@ def growing(head: bytes, options: Mapping[str, str] | None = None) -> GrowingRes
     return GrowingRows(layout, JtlTimes(layout.delimiter, time.time(), _zone(options)))
 
 
-def _zone(options: Mapping[str, str] | None) -> tzinfo | None:
-    return ZONES[(options or {}).get("zone", "local")]
+def _zone(options: Options) -> tzinfo | None:
+    return ZONES[options.get("zone", "local")]
 
 
-def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
+def read(path: Path, times: CommandTimes, options: Options) -> ClientResult:
     try:
         from collector.clients.jmeter.jmeter_table import JmeterTable, MalformedBlockError
     except ImportError:
@@ -64,6 +72,9 @@ def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = No
                 check_rows(block, line, layout)
                 raise ClientFormatError(f"after line {line}: {one_line(error)}") from None
     return samples.result(NAME, path.name, [*notes, *jtl_times.notes])
+
+
+FORMATS = (Format(NAME, recognises, read, growing, OPTIONS),)
 
 
 def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:

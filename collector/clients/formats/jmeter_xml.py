@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.parsers import expat
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.jmeter.jmeter_samples import (
     FALSE,
@@ -33,17 +33,12 @@ _FORBIDDEN = re.compile(rb"&#x(?:[0-8bcef]|1[0-9a-f]|fff[ef]|d[89a-f][0-9a-f]{2}
 # Processing instructions (JMeter writes that of `jmeter.save.saveservice.xml_pi`) and comments may come first. None may
 # be read beyond its own end, or the ways to divide a text into comments would double with each of them.
 _BEGIN = re.compile(
-    r"\s*(?:(?:<\?(?:(?!\?>).)*\?>|<!--(?:(?!-->).)*-->|<!DOCTYPE\b[^>]*>)\s*)*<testResults\b", re.DOTALL
+    r"\A\s*(?:(?:<\?(?:(?!\?>).)*\?>|<!--(?:(?!-->).)*-->|<!DOCTYPE\b[^>]*>)\s*)*<testResults\b", re.DOTALL
 )
 _REFERENCE_BYTES = len(b"&#xffff;")
 
 
-def recognises(head: str) -> bool:
-    return bool(_BEGIN.match(head))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The samples have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     document = _Document()
     notes = []
     with path.open("rb") as file:
@@ -55,6 +50,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
                 raise ClientFormatError(f"line {document.line}: unclosed element")
             notes.append("the file is incomplete; its last samples may be missing")
     return document.samples.result(NAME, path.name, notes)
+
+
+FORMATS = (Format(NAME, _BEGIN, read),)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

@@ -3,10 +3,11 @@
 Times are whole seconds unless K6_CSV_TIME_FORMAT states another format; all of them are recognised.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import METRICS, K6Samples
 from collector.clients.parsing.field_values import decimal
@@ -16,15 +17,13 @@ NAME = "k6-csv"
 FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
 
 
-def recognises(head: str) -> bool:
-    return head.startswith(",".join(FIRST_COLUMNS))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The samples have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     lines = _Lines()
     notes = read_lines(path, lines.add)
     return lines.samples.result(NAME, path.name, lines.runs, notes)
+
+
+FORMATS = (Format(NAME, re.compile(rf"\A{','.join(FIRST_COLUMNS)}"), read),)
 
 
 class _Lines:

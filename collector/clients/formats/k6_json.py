@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from collector.clients.client_format import CommandTimes, GrowingResult
+from collector.clients.client_format import CommandTimes, Format, GrowingResult, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import HTTP, METRICS, K6Samples
 from collector.clients.parsing.field_values import decimal
@@ -12,24 +12,21 @@ from collector.clients.parsing.text_lines import GrowingLines, read_lines
 
 NAME = "k6-json"
 _METRIC = re.compile(rf'"metric":\s*"(?:{"|".join(sorted(METRICS))})"')
-_FIRST_LINE = re.compile(r'\s*\{(?=.*"type":\s*"(?:Metric|Point)")(?=.*"metric":\s*").*"data":\s*\{')
+_FIRST_LINE = re.compile(r'\A\s*\{(?=.*"type":\s*"(?:Metric|Point)")(?=.*"metric":\s*").*"data":\s*\{')
 
 
-def recognises(head: str) -> bool:
-    return bool(_FIRST_LINE.match(head))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The samples have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     lines = _Lines()
     notes = read_lines(path, lines.add)
     return lines.samples.result(NAME, path.name, lines.runs, notes)
 
 
-def growing(head: bytes) -> GrowingResult:
-    del head  # Each line is complete in itself.
+def growing(_head: bytes, _options: Options) -> GrowingResult:
     lines = _Lines()
     return GrowingLines(lines.add, lines.samples.take)
+
+
+FORMATS = (Format(NAME, _FIRST_LINE, read, growing),)
 
 
 class _Lines:

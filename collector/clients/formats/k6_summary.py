@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult
 from collector.clients.k6_samples import GRPC, HTTP
-from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
+from collector.clients.parsing.command_output import earlier_runs, only_total
 from collector.clients.parsing.field_values import checked_count, checked_length_s, decimal, stated_latency
 from collector.clients.parsing.json_objects import json_objects
 from collector.printable import count_text
@@ -29,19 +29,22 @@ _PERCENTILE = re.compile(r"p\(?(\d{1,3}(?:\.\d{1,6})?)\)?")
 _RANKS = {"min": 0.0, "med": 50.0, "max": 100.0}
 
 
-def recognises(head: str) -> bool:
+def recognises(text: str) -> bool:
     # A line of k6's JSON output also begins with a bracket, but does not contain all metrics.
-    begins = re.search(r"^[ \t]*\{", plain_text(head), re.MULTILINE)
-    return bool(begins and _METRICS.search(head) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', head))
+    begins = re.search(r"^[ \t]*\{", text, re.MULTILINE)
+    return bool(begins and _METRICS.search(text) and re.search(r'"(?:iterations|http_reqs|vus|data_sent)"', text))
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     summaries = list(filter(None, map(_summary, json_objects(path))))
     if not summaries:
         raise ValueError("no metrics")
     summary = summaries[-1]
     notes = [*summary.notes(), *earlier_runs(len(summaries) - 1, "k6")]
     return only_total((NAME, "k6"), summary.total(), path, times, notes)
+
+
+FORMATS = (Format(NAME, recognises, read, follows_output=True),)
 
 
 @dataclass(frozen=True)

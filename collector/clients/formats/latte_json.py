@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.field_values import rfc3339_s
@@ -22,14 +22,16 @@ NAME = "latte"
 MAX_BYTES = 1 << 30
 
 
-def recognises(head: str) -> bool:
-    return head.lstrip().startswith("{") and '"conf"' in head and '"workload"' in head
+def recognises(text: str) -> bool:
+    return text.lstrip().startswith("{") and '"conf"' in text and '"workload"' in text
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The report has the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     content = json.loads(read_whole(path, MAX_BYTES))
     return _result(content["result"], path.name)
+
+
+FORMATS = (Format(NAME, recognises, read),)
 
 
 def _result(result: Mapping[str, Any], source: str) -> ClientResult:

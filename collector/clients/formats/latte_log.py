@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
-from collector.clients.parsing.command_output import OutputLine, plain_text
+from collector.clients.parsing.command_output import OutputLine
 from collector.clients.parsing.field_values import whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
@@ -32,14 +32,14 @@ _LIMITS = {"Min": 0.0, "Max": 100.0}
 _NUMBER = re.compile(r"(?<![\d.+-])\d{1,18}(?:\.\d+)?(?![\d.%])")
 
 
-def recognises(head: str) -> bool:
-    lines = plain_text(head).split("\n")
+def recognises(text: str) -> bool:
+    lines = text.split("\n")
     sections = {match["title"] for line in lines if (match := _SECTION.fullmatch(line.strip()))}
     has_log = "LOG" in sections and any(map(_COLUMNS.fullmatch, map(str.rstrip, lines)))
     return has_log or {"CONFIG", "SUMMARY STATS"} <= sections
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log()
     read_output(path, log.add)
     run = log.run
@@ -49,6 +49,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
     operation = operation_of(name, run.rows, run.total(), path, times)
     return ClientResult(NAME, TOOL, path.name, (operation,), True, tuple(log.notes()))
+
+
+FORMATS = (Format(NAME, recognises, read, follows_output=True),)
 
 
 @dataclass

@@ -10,7 +10,7 @@ middle of their second.
 from itertools import pairwise
 from pathlib import Path
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
 from collector.clients.load_span import with_true_edges
@@ -28,22 +28,24 @@ COUNTS = (("total request count", "total failure count"), ("request count", "fai
 MIDDLE_S = 0.5
 
 
-def recognises(head: str) -> bool:
+def recognises(text: str) -> bool:
     try:
-        columns = columns_of(head.lstrip().partition("\n")[0].rstrip("\r"))
+        columns = columns_of(text.lstrip().partition("\n")[0].rstrip("\r"))
     except ValueError:
         return False
     return set(columns) >= REQUIRED and columns[:2] == ["timestamp", "user count"]
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The rows have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     rows = _Rows()
     notes = read_lines(path, rows.add)
     operations = rows.operations()
     return ClientResult(
         NAME, "Locust", path.name, operations, notes=(*notes, *rows.notes(operations)), stated=rows.stated()
     )
+
+
+FORMATS = (Format(NAME, recognises, read),)
 
 
 class _Series:

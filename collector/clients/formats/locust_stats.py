@@ -6,7 +6,7 @@ every few seconds and not when it ends, so the last ones are missing. Counts and
 
 from pathlib import Path
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
 from collector.clients.locust_rows import LocustRow, columns_of, operation_names, row_of, total_of_row
 from collector.clients.parsing.command_output import placed
@@ -19,15 +19,15 @@ NAME = "locust-stats"
 REQUIRED = {"type", "name", "request count", "failure count", "requests/s"}
 
 
-def recognises(head: str) -> bool:
+def recognises(text: str) -> bool:
     try:
-        columns = columns_of(head.lstrip().partition("\n")[0].rstrip("\r"))
+        columns = columns_of(text.lstrip().partition("\n")[0].rstrip("\r"))
     except ValueError:
         return False
     return set(columns) >= REQUIRED and columns[0] == "type"
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     rows = _Rows()
     notes = read_lines(path, rows.add)
     totals = rows.totals()
@@ -37,6 +37,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
     notes.append("Locust does not update the file when it ends, so the last requests may be missing")
     return ClientResult(NAME, "Locust", path.name, operations, True, tuple(notes), stated=rows.stated())
+
+
+FORMATS = (Format(NAME, recognises, read),)
 
 
 class _Rows:

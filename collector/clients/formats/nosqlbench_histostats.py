@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import AcceptedOptions, ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, failed_in, require_distinct
 from collector.clients.parsing.field_values import checked_time_s
@@ -22,7 +22,7 @@ from collector.clients.parsing.text_lines import read_lines
 from collector.printable import count_text
 
 NAME = "nosqlbench-histostats"
-OPTIONS: Mapping[str, tuple[str, ...]] = {"metric": ()}
+OPTIONS: AcceptedOptions = {"metric": ()}
 NS = 1e-9
 MAX_TAGS = 500
 _COLUMNS = "#Tag,Interval_Start,Interval_Length,count,"
@@ -36,18 +36,13 @@ _LIMITS = {"min": 0.0, "max": 100.0}
 _MAX_COUNT = 5000
 
 
-def recognises(head: str) -> bool:
-    return re.search(f"^{re.escape(_COLUMNS)}", head, re.MULTILINE) is not None
-
-
-def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = None) -> ClientResult:
-    del times  # The file has the time of day.
+def read(path: Path, _times: CommandTimes, options: Options) -> ClientResult:
     file = _File()
     notes = read_lines(path, file.add)
     if not file.rows:
         raise ClientFormatError("no rows")
     metric, counts = (
-        (options or {}).get("metric", ""),
+        options.get("metric", ""),
         {tag: [row.count for row in rows] for tag, rows in file.rows.items()},
     )
     require_distinct(metric, counts, NAME)
@@ -68,6 +63,9 @@ def read(path: Path, times: CommandTimes, options: Mapping[str, str] | None = No
     if file.has_wrong_percentiles:
         notes.append("the file's percentiles contradict its maxima, as in old versions, and are not imported")
     return ClientResult(NAME, "NoSQLBench", path.name, operations, notes=(*notes, *choice_notes))
+
+
+FORMATS = (Format(NAME, re.compile(f"^{re.escape(_COLUMNS)}", re.MULTILINE), read, options=OPTIONS),)
 
 
 @dataclass(frozen=True)

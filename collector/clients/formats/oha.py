@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from collector.clients.client_format import CommandTimes
+from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
-from collector.clients.parsing.command_output import earlier_runs, only_total, plain_text
+from collector.clients.parsing.command_output import earlier_runs, only_total
 from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.json_objects import json_objects
 from collector.clients.parsing.labels import Labels
@@ -26,11 +26,11 @@ KEYS = ("successRate", "latencyPercentiles", "statusCodeDistribution")
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
-def recognises(head: str) -> bool:
-    return all(f'"{key}"' in head for key in KEYS) and "\n{" in f"\n{plain_text(head)}"
+def recognises(text: str) -> bool:
+    return all(f'"{key}"' in text for key in KEYS) and "\n{" in f"\n{text}"
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     reports = [content for content in json_objects(path) if "summary" in content]
     if not reports:
         raise ValueError("no summary")
@@ -38,6 +38,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     total = report.total(is_response=CORRECTION in " ".join(times.words))
     notes = [*report.notes(), *earlier_runs(len(reports) - 1, NAME)]
     return only_total((NAME, NAME), total, path, times, notes, report.stated)
+
+
+FORMATS = (Format(NAME, recognises, read, follows_output=True),)
 
 
 class _Report:

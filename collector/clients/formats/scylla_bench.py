@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
-from collector.clients.parsing.command_output import OutputLine, plain_text
+from collector.clients.parsing.command_output import OutputLine
 from collector.clients.parsing.field_values import whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import (
@@ -46,11 +46,7 @@ _FIXED = re.compile(r"-latency-type[= ]+\S*(?:fixed|co)\S*")
 _ROUNDING = 1.06
 
 
-def recognises(head: str) -> bool:
-    return any(map(_HEADER.fullmatch, map(str.rstrip, plain_text(head).split("\n"))))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log()
     read_output(path, log.add)
     run = log.run
@@ -62,6 +58,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         rows = [PrintedRow(row.end_s, row.completed, row.errors, row.service_s) for row in rows]
     operation = operation_of(run.name, rows, run.total(), path, times)
     return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes(tool)))
+
+
+FORMATS = (Format(NAME, re.compile(rf"^{_HEADER.pattern} *$", re.MULTILINE), read, follows_output=True),)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.parsing.field_values import checked_time_s, decimal, rfc3339_s, unix_time_s, whole
 from collector.clients.parsing.labels import MAX_LABELS, label_of
@@ -34,12 +34,7 @@ _GROUPS = re.compile(r",,[A-Z][\w ]*,.*")
 _COLUMNS = re.compile(r"(?P<time>Timestamp|Epoch Time \(ms\)), ?Elapsed Time(?P<ms> \(ms\))?,Count,.*")
 
 
-def recognises(head: str) -> bool:
-    return any(_COLUMNS.fullmatch(line.rstrip()) for line in head.split("\n"))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
-    del times  # The rows have the time of day.
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     file = _File()
     notes = read_lines(path, file.add)
     parts = [_intervals_by_name(part) for part in file.parts if part.rows]
@@ -50,6 +45,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
         Operation(name, tuple(interval for part in parts for interval in part.get(name, ()))) for name in names
     ]
     return ClientResult(NAME, file.tool, path.name, tuple(operations), notes=(*notes, *file.notes()))
+
+
+FORMATS = (Format(NAME, re.compile(rf"^{_COLUMNS.pattern}$", re.MULTILINE), read),)
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult
-from collector.clients.parsing.command_output import last_run, only_total, plain_text
+from collector.clients.parsing.command_output import last_run, only_total
 from collector.printable import count_text
 
 NAME = "wrk"
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
-_RUN = re.compile(r"Running \S+ test @ ", re.MULTILINE)
+_RUN = re.compile(r"^Running \S+ test @ ", re.MULTILINE)
 _STATISTICS = re.compile(r"\s*Thread Stats\b")
 _DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
 # Each pair has a pattern for the beginning of a line, and one for the whole line.
@@ -38,15 +38,14 @@ _STATUS = re.compile(r"\s*Non-2xx or 3xx"), re.compile(r"\s*Non-2xx or 3xx respo
 _RATE = re.compile(r"\s*Requests/sec"), re.compile(r"\s*Requests/sec:\s+(\d{1,15}\.\d\d)")
 
 
-def recognises(head: str) -> bool:
-    return bool(re.search(r"^Running \S+ test @ ", plain_text(head), re.MULTILINE))
-
-
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     run, notes = last_run(path, NAME, _RUN.match, _Run)
     run.check()
     tool = "wrk2" if run.is_wrk2 else NAME
     return only_total((NAME, tool), run.total(), path, times, [*run.notes(), *notes])
+
+
+FORMATS = (Format(NAME, _RUN, read, follows_output=True),)
 
 
 class _Run:

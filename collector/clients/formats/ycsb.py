@@ -13,9 +13,9 @@ from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines, plain_text
+from collector.clients.parsing.command_output import OutputLine, last_line_s, output_lines
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, interval_of, intervals_of, stated_latency_s
 from collector.clients.ycsb_measurements import RUN_TIME, UNITS_S, Measured, Summary, Total, measured_by
@@ -42,12 +42,12 @@ _ZONE_STEP_S, _MAX_ZONE_S = 900.0, 14 * 3600.0
 _SLACK_S = 2.0
 
 
-def recognises(head: str) -> bool:
-    lines = plain_text(head).split("\n")
+def recognises(text: str) -> bool:
+    lines = text.split("\n")
     return any(_BEGIN_OF_SUMMARY.match(line) or _STATUS.search(line) or _CLIENT.match(line) for line in lines)
 
 
-def read(path: Path, times: CommandTimes) -> ClientResult:
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     log = _Log()
     for line in output_lines(path):
         log.add(line)
@@ -62,6 +62,9 @@ def read(path: Path, times: CommandTimes) -> ClientResult:
     return ClientResult(
         NAME, "YCSB", path.name, operations, run_times.is_estimated, notes, stated=tuple(summary.stated())
     )
+
+
+FORMATS = (Format(NAME, recognises, read, follows_output=True),)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def test_other_files_are_not_recognised(tmp_path: Path, content: str, reason: st
 
 def test_formats_have_distinct_names() -> None:
     assert {"latte", "hdr-log"} <= client_formats().keys()
-    assert all(name == module.NAME for name, module in client_formats().items())
+    assert all(name == form.name for name, form in client_formats().items())
 
 
 def test_a_result_is_the_same_after_it_is_written_and_read(tmp_path: Path) -> None:

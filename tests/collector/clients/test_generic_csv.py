@@ -22,7 +22,7 @@ T = 1_795_000_000
 def result_of(path: Path, *lines: str, end: str = "\n") -> ClientResult:
     path.write_text("\n".join(lines) + end)
     chosen = recognised_format(path)
-    assert chosen.NAME == "csv"
+    assert chosen.name == "csv"
     return read_as(chosen, path, TIMES)
 
 
@@ -178,7 +178,7 @@ def test_a_file_without_a_time_column_is_an_error_if_the_format_is_named(tmp_pat
     path = tmp_path / "file.csv"
     path.write_text("when,latency_ms\n1,2\n")
     with pytest.raises(ClientFormatError, match="line 1: missing column: time_s or time"):
-        generic_csv.read(path, TIMES)
+        generic_csv.read(path, TIMES, {})
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_damaged_file_is_an_error_or_has_plausible_counts(
     path = tmp_path / "file.csv"
     path.write_bytes(data.draw(damaged(content)))
     try:
-        result = generic_csv.read(path, TIMES)
+        result = generic_csv.read(path, TIMES, {})
     except ClientFormatError:
         return
     intervals = [interval for operation in result.operations for interval in operation.intervals]

@@ -106,7 +106,7 @@ def test_jmeters_capture_has_the_counts_of_the_import(
     file = Followed(tmp_path / "a.jtl")
     file.path.write_bytes(CAPTURE.read_bytes())
     file.step()
-    imported = jmeter_csv.read(CAPTURE, CommandTimes(0.0, 1.0)).operations
+    imported = jmeter_csv.read(CAPTURE, CommandTimes(0.0, 1.0), {}).operations
     summaries = {operation.name: operation.summary for operation in imported}
     expected = {(name, ""): summary.completed for name, summary in summaries.items() if summary}
     errors = {(name, kind): n for name, summary in summaries.items() if summary for kind, n in summary.errors.items()}

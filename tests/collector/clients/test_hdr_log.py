@@ -28,7 +28,7 @@ def line_of(begin_s: float) -> str:
 
 def result_of(path: Path, *lines: str) -> ClientResult:
     path.write_text("\n".join(lines) + "\n")
-    return hdr_log.read(path, TIMES)
+    return hdr_log.read(path, TIMES, {})
 
 
 def begins_s(result: ClientResult) -> list[float]:

@@ -149,7 +149,7 @@ def test_the_sums_of_scylla_bench_in_mixed_mode_are_not_counted(tmp_path: Path) 
 
 def taken_live(lines: Iterable[str]) -> tuple[Counter[tuple[str, bool]], set[tuple[bool, bool]]]:
     """Return the operations that a growing log has after each line: their numbers, and which latencies they have."""
-    growing = hdr_log.growing(b"")
+    growing = hdr_log.growing(b"", {})
     numbers: Counter[tuple[str, bool]] = Counter()
     latencies = set()
     for text in lines:
@@ -181,7 +181,7 @@ def test_an_interval_of_a_growing_log_is_counted_when_its_histograms_are_known()
 
 
 def test_a_growing_log_with_too_many_tags_does_not_take_more_and_more_memory() -> None:
-    growing = hdr_log.growing(b"")
+    growing = hdr_log.growing(b"", {})
     text = "".join(f"{line(f'tag{number}', 0, 1)}\n" for number in range(hdr_log.MAX_TAGS + 100))
     assert growing.add(text.encode()) == 100
     assert sum(growing.add(text.encode()) for _ in range(2)) == 200

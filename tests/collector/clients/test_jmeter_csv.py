@@ -114,7 +114,7 @@ def test_a_plain_reader_has_the_same_counts_in_blocks_of_any_size(
     monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
     monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", block_bytes)
-    counts = counts_of(jmeter_csv.read(CAPTURE, TIMES))
+    counts = counts_of(jmeter_csv.read(CAPTURE, TIMES, {}))
     assert counts == plainly_read(CAPTURE.read_text(encoding="utf-8"))
 
 
@@ -166,7 +166,7 @@ def test_columns_are_found_by_name(tmp_path: Path, content: str) -> None:
 
 def test_a_file_without_a_header_has_the_default_columns(tmp_path: Path) -> None:
     content = b"\xef\xbb\xbf" + CAPTURE.read_bytes().split(b"\n", 1)[1]
-    assert result_of(tmp_path / "file", content).operations == jmeter_csv.read(CAPTURE, TIMES).operations
+    assert result_of(tmp_path / "file", content).operations == jmeter_csv.read(CAPTURE, TIMES, {}).operations
 
 
 @pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
@@ -181,7 +181,7 @@ def test_captures_without_a_header_and_with_formatted_times_have_the_counts_that
 @pytest.mark.parametrize("name", ["jmeter-10-columns.csv", "jmeter-10-columns-formatted.csv", "jmeter-formatted.csv"])
 def test_a_growing_file_without_a_header_or_with_formatted_times_is_read(name: str) -> None:
     content = (CAPTURES / name).read_bytes()
-    growing = jmeter_csv.growing(content[:1000])
+    growing = jmeter_csv.growing(content[:1000], {})
     assert sum(growing.add(content[begin : begin + 700]) for begin in range(0, len(content), 700)) == 0
     totals = [operation.total for operation in growing.take()]
     assert sum(each.completed + each.failed for each in totals if each) == 98
@@ -205,7 +205,7 @@ def test_formatted_times_are_read(tmp_path: Path, times: tuple[str, str], span_s
     path.write_text("\n".join([HEADER, *(f"{text},123,read,200,true" for text in times), ""]))
     times_ms = (1_700_000_000_000, 1_700_000_000_000 + round(span_s * 1000))
     plain.write_text("\n".join([HEADER, *(f"{time_ms},123,read,200,true" for time_ms in times_ms), ""]))
-    assert jmeter_csv.read(path, TIMES, {"zone": "UTC"}).operations == jmeter_csv.read(plain, TIMES).operations
+    assert jmeter_csv.read(path, TIMES, {"zone": "UTC"}).operations == jmeter_csv.read(plain, TIMES, {}).operations
 
 
 @pytest.mark.parametrize(("begin", "begin_s"), [("2026-11-02", 1_793_613_600), ("2026-02-11", 1_770_804_000)])
@@ -227,7 +227,7 @@ def test_times_without_a_zone_are_in_that_of_this_machine(tmp_path: Path, monkey
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        result = jmeter_csv.read(path, TIMES)
+        result = jmeter_csv.read(path, TIMES, {})
     finally:
         monkeypatch.undo()
         time.tzset()

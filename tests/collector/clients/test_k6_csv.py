@@ -25,7 +25,7 @@ HEADER = csv_text([])
 def result_of(path: Path, text: str) -> ClientResult:
     path.write_text(text)
     chosen = recognised_format(path)
-    assert chosen.NAME == "k6-csv"
+    assert chosen.name == "k6-csv"
     return read_as(chosen, path, TIMES)
 
 
@@ -38,7 +38,7 @@ def test_the_result_is_that_of_the_json_output(tmp_path: Path, time_format: str)
     result = result_of(tmp_path / "k6.csv", csv_text(k6_output.run(), time_format))
     path = tmp_path / "k6.json"
     path.write_text(json_text(k6_output.run()))
-    expected = replace(k6_json.read(path, TIMES), format="k6-csv", source="k6.csv")
+    expected = replace(k6_json.read(path, TIMES, {}), format="k6-csv", source="k6.csv")
     if time_format == "unix":
         result, expected = (replace(read, operations=without_times(read)) for read in (result, expected))
     assert result == expected
@@ -114,7 +114,7 @@ def test_a_file_without_the_header_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "k6.csv"
     path.write_text(csv_text(request(0, 1.0)).partition("\n")[2])
     with pytest.raises(ClientFormatError, match="not the header"):
-        k6_csv.read(path, TIMES)
+        k6_csv.read(path, TIMES, {})
 
 
 CONTENT = csv_text(k6_output.run()).encode()
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_an_error_or_has_no_more_operations(tmp_path: Path, da
     path = tmp_path / "k6.csv"
     path.write_bytes(data.draw(damaged(CONTENT)))
     try:
-        result = k6_csv.read(path, TIMES)
+        result = k6_csv.read(path, TIMES, {})
     except ClientFormatError:
         return
     assert 0 < total(result) <= 40

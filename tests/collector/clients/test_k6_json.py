@@ -23,7 +23,7 @@ TIMES = CommandTimes(1_700_000_000.0, 1_700_000_100.0)
 def result_of(path: Path, text: str) -> ClientResult:
     path.write_text(text)
     chosen = recognised_format(path)
-    assert chosen.NAME == "k6-json"
+    assert chosen.name == "k6-json"
     return read_as(chosen, path, TIMES)
 
 
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_an_error_or_has_no_more_operations(tmp_path: Path, da
     path = tmp_path / "k6.json"
     path.write_bytes(data.draw(damaged(CONTENT)))
     try:
-        result = k6_json.read(path, TIMES)
+        result = k6_json.read(path, TIMES, {})
     except ClientFormatError:
         return
     assert 0 < sum(completed + sum(errors.values()) for completed, errors in map(counts, result.operations)) <= 40

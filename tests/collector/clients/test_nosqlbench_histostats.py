@@ -24,7 +24,7 @@ HEADER = (
 
 def result_of(path: Path, **options: str) -> ClientResult:
     form = recognised_format(path)
-    assert form.NAME == "nosqlbench-histostats"
+    assert form.name == "nosqlbench-histostats"
     result = nosqlbench_histostats.read(path, TIMES, options)
     require_sound(result)
     return result

@@ -73,15 +73,18 @@ def test_each_capture_has_the_same_operations_however_it_was_copied(
             assert (path.name, copied.operations) == (path.name, plain.operations)
 
 
-@pytest.mark.parametrize("name", ["wrk-status.log", "hey.log", "oha.json", "jmeter.csv"])
+# The first line of such a file must be one of the result.
+WITHOUT_OTHER_OUTPUT = ("jmeter.csv", "stress.hdr", "tlp-stress.csv", "nosqlbench-histostats.csv")
+
+
+@pytest.mark.parametrize("name", ["wrk-status.log", "hey.log", "oha.json", *WITHOUT_OTHER_OUTPUT])
 def test_a_result_that_follows_much_other_output_is_recognised(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plain_files, "MAX_SEARCHED_BYTES", 1 << 17)
     content, other = content_of(name), b"load.sh: another line that has nothing to do with the result\n"
     for lines in (2_000, 40_000):
-        if name == "jmeter.csv":
-            # This format begins with a file's first line.
+        if name in WITHOUT_OTHER_OUTPUT:
             with pytest.raises(ClientFormatError, match="unknown format"):
                 result_of(tmp_path / "file", other * lines + content)
         else:
@@ -207,7 +210,7 @@ def test_a_container_may_begin_to_print_long_after_others(tmp_path: Path, compre
     result = result_of(tmp_path / "file", log)
     assert result.operations == result_of(tmp_path / "file", WRK.read_bytes()).operations
     (tmp_path / "file").write_bytes(log)
-    assert recognised_format(tmp_path / "file").NAME == "wrk"
+    assert recognised_format(tmp_path / "file").name == "wrk"
 
 
 def test_the_results_of_several_containers_in_one_log_are_an_error(tmp_path: Path) -> None:

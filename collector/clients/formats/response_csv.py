@@ -1,55 +1,85 @@
-"""CSV files of hey and oha: one row per response, with times in seconds since the run began."""
+"""The CSV of hey (`hey -o csv`) and of oha (`oha --output-format csv`): one row per response.
 
+Times are in seconds since the run began. Requests without a response have no row.
+"""
+
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.clients.client_format import ClientFormatError, CommandTimes
+from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_latency import NS_PER_S
 from collector.clients.client_result import ClientResult, shifted
+from collector.clients.formats.hey import MAX_RESPONSES
 from collector.clients.operation_times import OperationTimes
-from collector.clients.parsing.command_output import last_line_s, plain_text
+from collector.clients.parsing.command_output import last_line_s
 from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, MAX_LENGTH_S, decimal, latency_ns, whole
 from collector.clients.parsing.text_lines import csv_fields, read_lines
 
 
 @dataclass(frozen=True)
-class ResponseFile:
+class _ResponseFile:
     """A format: its name, the load generator, the header, and the columns of a row.
 
     begin, duration, status  the columns with a request's begin, its duration and the status of its response.
+    note                     returns what is missing in a file with a number of rows.
     """
 
-    format: str
+    name: str
     tool: str
     header: str
     begin: str
     duration: str
     status: str
+    note: Callable[[int], str]
 
-    def recognises(self, head: str) -> bool:
-        """Return whether a line of a text is the header."""
-        return self.header in plain_text(head).splitlines()
-
-    def read(self, path: Path, times: CommandTimes, note: Callable[[int], str]) -> ClientResult:
-        """Read a file; `note` returns what is missing in a file with a number of rows.
-
-        Raises ClientFormatError and OSError.
-        """
+    def read(self, path: Path, times: CommandTimes, _options: Options) -> ClientResult:
         rows = _Rows(self)
         notes = read_lines(path, rows.add)
         if not rows.number:
             raise ClientFormatError("no rows")
         begin_s = max(last_line_s(path, times, rows.length_s) - rows.length_s, times.begin_s)
-        all_notes = (*notes, note(rows.number))
-        result = ClientResult(self.format, self.tool, path.name, rows.times.operations(), True, all_notes)
+        all_notes = (*notes, self.note(rows.number))
+        result = ClientResult(self.name, self.tool, path.name, rows.times.operations(), True, all_notes)
         return shifted(result, begin_s)
+
+    def format(self) -> Format:
+        sign = re.compile(f"^{re.escape(self.header)}$", re.MULTILINE)
+        return Format(self.name, sign, self.read, follows_output=True)
+
+
+def _note_of_hey(rows: int) -> str:
+    if rows >= MAX_RESPONSES:
+        return f"hey writes {MAX_RESPONSES:,} rows at most; others are missing (hint: use what hey prints without -o)"
+    return "requests without a response are not in the file (hint: hey prints them without -o)"
+
+
+HEY = _ResponseFile(
+    "hey-csv",
+    "hey",
+    "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset",
+    begin="offset",
+    duration="response-time",
+    status="status-code",
+    note=_note_of_hey,
+)
+OHA = _ResponseFile(
+    "oha-csv",
+    "oha",
+    "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status",
+    begin="request-start",
+    duration="request-duration",
+    status="status",
+    note=lambda _: "requests without a response are not in the file (hint: oha's JSON has them)",
+)
+FORMATS = (HEY.format(), OHA.format())
 
 
 class _Rows:
     """The responses in the rows of a file; times are in seconds since the run began."""
 
-    def __init__(self, columns: ResponseFile) -> None:
+    def __init__(self, columns: _ResponseFile) -> None:
         self.times = OperationTimes()
         self.number = 0
         self.length_s = 0.0
