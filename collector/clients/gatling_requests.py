@@ -12,7 +12,6 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientResult
 from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.field_values import checked_time_s, latency_ns
-from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 MS_NS = 1_000_000
@@ -26,18 +25,17 @@ class GatlingRequests:
     def __init__(self) -> None:
         self.errors = 0
         self._times = OperationTimes()
-        self._names, self._kinds = Labels(), Labels()
 
     def add(self, groups: Sequence[str], name: str, begin_ms: int, end_ms: int, message: str | None) -> None:
         """Add a request; `message` states why it failed, or is None if it succeeded. Raises ValueError."""
         duration_ns = latency_ns(end_ms - begin_ms, MS_NS)
         end_s = checked_time_s(end_ms / MS_PER_S)
-        label = self._names.of(" / ".join([*groups, name]))
+        label = " / ".join([*groups, name])
         if message is None:
             self._times.add(label, end_s, duration_ns)
             return
         status = _STATUS.match(message)
-        self._times.add_error(label, end_s, self._kinds.of(f"status {status[1]}" if status else message.strip()))
+        self._times.add_error(label, end_s, f"status {status[1]}" if status else message.strip())
 
     def result(self, format_name: str, tool: str, source: str, runs: int, notes: Sequence[str]) -> ClientResult:
         """Return the result; `runs` is the number of runs in the file. Raises ClientFormatError."""
@@ -47,8 +45,6 @@ class GatlingRequests:
         further = {
             f"the file has {count_text(runs, 'run')} of Gatling": runs > 1,
             f"{count_text(self.errors, 'error')} outside of requests not counted": self.errors,
-            f"{count_text(self._names.omitted, 'request')} beyond the first {MAX_LABELS} names are counted without a "
-            "name": self._names.omitted,
         }
-        all_notes = (*notes, *(note for note, applies in further.items() if applies))
+        all_notes = (*notes, *(note for note, applies in further.items() if applies), *self._times.notes("request"))
         return ClientResult(format_name, tool, source, operations, notes=all_notes)

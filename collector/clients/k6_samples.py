@@ -14,7 +14,6 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientResult, Operation
 from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, latency_ns, rfc3339_s, unix_time_s
-from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 HTTP, GRPC = "http_req_duration", "grpc_req_duration"
@@ -31,8 +30,6 @@ class K6Samples:
 
     def __init__(self) -> None:
         self._times = OperationTimes()
-        self._names = Labels()
-        self._kinds = Labels()
         self._totals: Counter[str] = Counter()
         self._http_requests = 0
         self._failed_http_requests = 0
@@ -53,11 +50,11 @@ class K6Samples:
             self._grpc_streams += 1
             return
         kind = _grpc_error(tags) if metric == GRPC else self._http_error(tags)
-        name = self._names.of(_grpc_name(tags) if metric == GRPC else _http_name(tags))
+        name = _grpc_name(tags) if metric == GRPC else _http_name(tags)
         if kind is None:
             self._times.add(name, end_s, duration_ns)
         else:
-            self._times.add_error(name, end_s, self._kinds.of(kind))
+            self._times.add_error(name, end_s, kind)
 
     def _http_error(self, tags: Mapping[str, str]) -> str | None:
         """Return the kind of a failed request's error; None if the request succeeded."""
@@ -105,10 +102,9 @@ class K6Samples:
             f"{count_text(self._http_requests_without_result, 'HTTP request')} without the tags expected_response, "
             "status and error_code are counted as completed": self._http_requests_without_result,
             f"{count_text(self._grpc_streams, 'gRPC stream')} are not counted as operations": self._grpc_streams,
-            f"{count_text(self._names.omitted, 'request')} beyond the first {MAX_LABELS} names are counted "
-            "without a name (hint: set the tag `name` in the k6 script)": self._names.omitted,
         }
-        return [note for note, applies in notes.items() if applies]
+        omitted = self._times.notes("request", " (hint: set the tag `name` in the k6 script)")
+        return [*(note for note, applies in notes.items() if applies), *omitted]
 
 
 def _grpc_error(tags: Mapping[str, str]) -> str | None:

@@ -11,6 +11,7 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, Operation, total_of
 from collector.clients.load_span import empty_share
+from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 INTERVAL_S = 1.0
@@ -24,9 +25,13 @@ MIN_EDGE_S = 0.25
 
 
 class OperationTimes:
-    """Counts operations by name and second; each operation belongs to the second in which it ended."""
+    """Counts operations by name and second; each operation belongs to the second in which it ended.
+
+    Only the first names and kinds of errors are distinguished (see `Labels`).
+    """
 
     def __init__(self) -> None:
+        self._names, self._kinds = Labels(), Labels()
         self._counts: defaultdict[str, defaultdict[int, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
         self._errors: defaultdict[str, defaultdict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         # The end of the last operation in each second.
@@ -38,20 +43,20 @@ class OperationTimes:
     def add(self, name: str, end_s: float, duration_ns: int, count: int = 1) -> None:
         """Add operations that ended at `end_s`, in seconds since the epoch."""
         self.add_time(end_s, duration_ns / NS_PER_S)
-        self._counts[name][int(end_s)][duration_ns] += count
+        self._counts[self._names.of(name, count)][int(end_s)][duration_ns] += count
 
     def add_error(self, name: str, end_s: float, kind: str, count: int = 1) -> None:
         """Add operations that failed at `end_s`."""
         self.add_time(end_s)
-        self._errors[name][int(end_s)][kind] += count
+        self._errors[self._names.of(name, count)][int(end_s)][self._kinds.of(kind, count)] += count
 
     def add_counts(self, name: str, second: int, counts_by_ns: Mapping[int, int]) -> None:
         """Add operations that ended within `second`, counted by their duration; see `add_time`."""
-        self._counts[name][second].update(counts_by_ns)
+        self._counts[self._names.of(name, sum(counts_by_ns.values()))][second].update(counts_by_ns)
 
     def add_error_count(self, name: str, second: int, kind: str, count: int) -> None:
         """Add operations that failed within `second`; see `add_time`."""
-        self._errors[name][second][kind] += count
+        self._errors[self._names.of(name, count)][second][self._kinds.of(kind, count)] += count
 
     def add_time(self, end_s: float, duration_s: float = 0.0) -> None:
         """Note when an operation ended that is added by `add_counts` or `add_error_count`.
@@ -87,6 +92,15 @@ class OperationTimes:
             del bounds_s[1]
         spans = list(zip(grid, bounds_s, bounds_s[1:], strict=False))
         return tuple(Operation(name, tuple(self._interval(name, *span) for span in spans)) for name in names)
+
+    def notes(self, noun: str, hint: str = "") -> list[str]:
+        """Return notes on operations whose names or errors are not distinguished; `noun` is a word for an operation."""
+        names, kinds = self._names.omitted, self._kinds.omitted
+        notes = {
+            f"{count_text(names, noun)} beyond the first {MAX_LABELS} names are counted without a name{hint}": names,
+            f"{count_text(kinds, 'error')} beyond the first {MAX_LABELS} kinds are counted without a kind": kinds,
+        }
+        return [note for note, applies in notes.items() if applies]
 
     def _move(self, second: int, to: int) -> None:
         for counts in self._counts.values():

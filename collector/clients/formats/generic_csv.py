@@ -10,7 +10,6 @@ from collector.clients.generic.csv_intervals import IntervalRows
 from collector.clients.generic.csv_operations import OperationRows
 from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.parsing.field_values import checked_time_s, rfc3339_s
-from collector.clients.parsing.labels import MAX_LABELS
 from collector.clients.parsing.text_lines import csv_fields, read_lines
 from collector.printable import count_text, one_line
 
@@ -91,16 +90,11 @@ class _File:
         if not operations:
             raise ClientFormatError("no rows")
         self._numbers.check()
-        rows = self._rows
         further = {
             f"ignored columns: {one_line(', '.join(self._unknown))}": self._unknown,
             f"the file has {count_text(self._headers, 'header')}": self._headers > 1,
-            f"{count_text(rows.names.omitted, 'row')} beyond the first {MAX_LABELS} operations are counted "
-            "without a name": rows.names.omitted,
-            f"{count_text(rows.kinds.omitted, 'error')} beyond the first {MAX_LABELS} kinds are counted "
-            "without a kind": rows.kinds.omitted,
         }
-        all_notes = (*notes, *(note for note, applies in further.items() if applies))
+        all_notes = (*notes, *(note for note, applies in further.items() if applies), *self._rows.notes())
         return ClientResult(NAME, "CSV file", source, operations, notes=all_notes)
 
 

@@ -27,7 +27,7 @@ class IntervalRows:
     """Intervals by operation. Raises ValueError if columns are missing."""
 
     def __init__(self, columns: Sequence[str], numbers: DecimalMarks) -> None:
-        self.names, self.kinds = Labels(), Labels()
+        self._names = Labels()
         self._numbers = numbers
         self._count = 0
         self._intervals: defaultdict[str, list[ClientInterval]] = defaultdict(list)
@@ -55,7 +55,7 @@ class IntervalRows:
         interval = ClientInterval(begin_s, begin_s + length_s, completed, {"": failed} if failed else {})
         if completed:
             interval = replace(interval, response=response, service=service)
-        self._intervals[self.names.of(row.get("operation", ""))].append(interval)
+        self._intervals[self._names.of(row.get("operation", ""))].append(interval)
 
     def _latency(self, row: Mapping[str, str], kind: str) -> Latency | None:
         stated_s = {
@@ -65,9 +65,12 @@ class IntervalRows:
         }
         return stated_latency(stated_s) if stated_s else None
 
+    def notes(self) -> list[str]:
+        return []
+
     def operations(self) -> tuple[Operation, ...]:
         """Return the operations by name. Raises ClientFormatError."""
-        if self.names.omitted:
+        if self._names.omitted:
             raise ClientFormatError("too many operations (hint: use fewer operation names)")
         intervals = [interval for of_name in self._intervals.values() for interval in of_name]
         if not intervals:

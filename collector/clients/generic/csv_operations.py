@@ -9,7 +9,6 @@ from collector.clients.client_result import ClientInterval, Operation
 from collector.clients.generic.decimal_marks import DecimalMarks
 from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.field_values import latency_ns
-from collector.clients.parsing.labels import Labels
 
 UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3}
 LATENCY = re.compile(r"(?P<kind>latency|response)_(?P<unit>s|ms|us)")
@@ -22,7 +21,6 @@ class OperationRows:
     """Operations by the second in which they ended. Raises ValueError if columns are missing."""
 
     def __init__(self, columns: Sequence[str], numbers: DecimalMarks) -> None:
-        self.names, self.kinds = Labels(), Labels()
         self._numbers = numbers
         self._latencies: dict[str, tuple[str, int]] = {}
         for column in columns:
@@ -40,11 +38,10 @@ class OperationRows:
         error = row.get("error", "")
         if error.lower() in _NOT_ERRORS:
             raise ValueError(f"the column error is {error} (hint: leave it empty for operations that succeeded)")
-        name = self.names.of(row.get("operation", ""))
+        name = row.get("operation", "")
         if error:
-            kind = self.kinds.of(error)
             for times in self._times.values():
-                times.add_error(name, end_s, kind)
+                times.add_error(name, end_s, error)
             return
         durations_ns = {
             kind: latency_ns(self._numbers.number(row[column]), unit_ns)
@@ -55,6 +52,9 @@ class OperationRows:
             # All kinds must have the same intervals, so their times must be the same.
             self._times[kind].add_time(end_s, longest_s)
             self._times[kind].add_counts(name, int(end_s), {duration_ns: 1})
+
+    def notes(self) -> list[str]:
+        return next(iter(self._times.values())).notes("row")
 
     def operations(self) -> tuple[Operation, ...]:
         """Return the operations by name. Raises ClientFormatError."""

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientResult, Operation
 from collector.clients.operation_times import OperationTimes, checked_seconds
-from collector.clients.parsing.labels import MAX_LABELS, Labels
 from collector.printable import count_text
 
 NS_PER_MS = 1_000_000
@@ -37,7 +36,6 @@ class JmeterSamples:
         self._operations, self._transactions = OperationTimes(), OperationTimes()
         self._transaction_count = 0
         self._is_empty = True
-        self._labels, self._kinds = Labels(), Labels()
         self._seconds: range | None = None
 
     def extend(self, first_second: int, last_second: int) -> None:
@@ -48,12 +46,12 @@ class JmeterSamples:
     def add(self, label: bytes, second: int, counts_by_ms: Mapping[int, int], *, is_transaction: bool) -> None:
         """Add samples that succeeded and ended within a second."""
         counts = {elapsed_ms * NS_PER_MS: count for elapsed_ms, count in counts_by_ms.items()}
-        self._times(is_transaction, counts).add_counts(self._labels.of(_text(label)), second, counts)
+        self._times(is_transaction, counts).add_counts(_text(label), second, counts)
 
     def add_errors(self, label: bytes, second: int, code: bytes | None, count: int, *, is_transaction: bool) -> None:
         """Add samples that failed and ended within a second; `code` is the response code, None if it is not saved."""
         times = self._times(is_transaction, {0: count})
-        times.add_error_count(self._labels.of(_text(label)), second, self._kinds.of(_text(_kind(code))), count)
+        times.add_error_count(_text(label), second, _text(_kind(code)), count)
 
     def add_time(self, end_ms: int, elapsed_ms: int, *, is_transaction: bool) -> None:
         """Note when a sample ended; at least the first sample and the last one of each second must be noted."""
@@ -82,7 +80,7 @@ class JmeterSamples:
         operations = times.operations()
         if not operations:
             raise ClientFormatError("the file has no samples")
-        return ClientResult(name, "JMeter", source, operations, notes=(*notes, *self._notes()))
+        return ClientResult(name, "JMeter", source, operations, notes=(*notes, *self._notes(), *times.notes("sample")))
 
     def _notes(self) -> list[str]:
         notes = []
@@ -102,8 +100,6 @@ class JmeterSamples:
                 f"{containers} counted that contain the one before of their thread; if they are those of transaction "
                 "controllers, operations count twice (hint: let JMeter save the responseMessage)"
             )
-        if self._labels.omitted:
-            notes.append(f"samples beyond the first {MAX_LABELS} labels are counted without a name")
         return notes
 
 

@@ -13,13 +13,13 @@ class Labels:
         self.omitted = 0
         self._known = {""}
 
-    def of(self, text: str) -> str:
-        """Return the name to use for a name in the file."""
+    def of(self, text: str, count: int = 1) -> str:
+        """Return the name to use for a name in the file; if it is omitted, it counts `count` times."""
         label = text if text in self._known else label_of(text)
         if label in self._known:
             return label
         if len(self._known) > MAX_LABELS:
-            self.omitted += 1
+            self.omitted += count
             return ""
         self._known.add(label)
         return label
