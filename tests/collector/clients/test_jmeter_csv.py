@@ -436,9 +436,7 @@ def test_rows_at_the_end_of_a_sample(tmp_path: Path, rows: list[tuple[int, int, 
 
 def test_errors_beyond_the_first_kinds_are_counted_and_noted(tmp_path: Path) -> None:
     rows = [f"17000000000{index:02},5,read,{400 + index},false\n" for index in range(MAX_LABELS + 10)]
-    result = result_of(
-        tmp_path / "file", "timeStamp,elapsed,label,responseCode,threadName,success\n" + "\n".join(rows) + "\n"
-    )
+    result = result_of(tmp_path / "file", f"{HEADER}\n{''.join(rows)}")
     (summary,) = (operation.summary for operation in result.operations if operation.summary)
     assert (summary.failed, summary.errors[""]) == (MAX_LABELS + 10, 10)
     assert f"10 errors beyond the first {MAX_LABELS} kinds are counted without a kind" in result.notes
