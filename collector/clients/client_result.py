@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
 
 from collector.clients.client_latency import Latency
+from collector.printable import count_text
 
 MAX_COUNTS = 2_000_000
 """The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
@@ -114,6 +115,32 @@ class ClientResult:
     def parts(self) -> list[ClientInterval]:
         """All intervals and totals."""
         return [part for operation in self.operations for part in (*operation.intervals, operation.total) if part]
+
+
+def counted(
+    begin_s: float,
+    end_s: float,
+    completed: int,
+    failed: int,
+    latency: Latency | None = None,
+    *,
+    is_response: bool = False,
+) -> ClientInterval:
+    """Return a period with operations whose kinds of errors are unknown; the latency is ignored if none succeeded.
+
+    `is_response` states whether the latency is the response time or the service time. Raises ValueError if fewer than
+    no operations succeeded.
+    """
+    if completed < 0:
+        raise ValueError("more failed operations than operations")
+    known = latency if completed else None
+    response, service = (known, None) if is_response else (None, known)
+    return ClientInterval(begin_s, end_s, completed, {"": failed} if failed else {}, response, service)
+
+
+def failed_note(number: int, noun: str = "operation", hint: str = "") -> list[str]:
+    """Return a note if the latencies include those of operations that failed; `noun` is a word for an operation."""
+    return [f"the latencies include those of {count_text(number, f'failed {noun}')}{hint}"] if number else []
 
 
 def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval
 from collector.clients.parsing.field_values import checked_count, decimal, stated_latency
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.text_lines import csv_fields
@@ -77,12 +76,3 @@ def operation_names(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], st
     keys = list(keys)
     names = [name for _, name in keys]
     return {(kind, name): label_of(f"{kind} {name}" if names.count(name) > 1 and kind else name) for kind, name in keys}
-
-
-def total_of_row(begin_s: float, end_s: float, attempted: int, failed: int, latency: Latency | None) -> ClientInterval:
-    """Return a period with requests, of which `failed` failed. Raises ValueError."""
-    if failed > attempted:
-        raise ValueError("more failures than requests")
-    errors = {"": failed} if failed else {}
-    completed = attempted - failed
-    return ClientInterval(begin_s, end_s, completed, errors, service=latency if completed else None)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, Operation, StatedTotals
+from collector.clients.client_result import ClientInterval, Operation, StatedTotals, counted, failed_note
 from collector.clients.operation_times import MAX_INTERVALS
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.printable import count_text
@@ -240,9 +240,7 @@ class StressRun:
         intervals = []
         for (from_s, before), (until_s, count) in pairwise([(0.0, 0), *ends]):
             lost = failed * count // max(attempted, 1) - failed * before // max(attempted, 1)
-            intervals.append(
-                _interval(begin_s + from_s, begin_s + until_s, count - before - lost, lost, {}, is_response)
-            )
+            intervals.append(counted(begin_s + from_s, begin_s + until_s, count - before - lost, lost))
         return (Operation(self._name, tuple(intervals), self._total(self._name, attempted, begin_s, is_response)),)
 
     @cached_property
@@ -272,7 +270,8 @@ class StressRun:
             for label, percentage in _LATENCIES.items()
             if (text := self._result(label, name)) is not None
         }
-        return _interval(begin_s, begin_s + self.exact_length_s, completed, failed, stated_s, is_response)
+        latency, end_s = _latency(stated_s), begin_s + self.exact_length_s
+        return counted(begin_s, end_s, completed, failed, latency, is_response=is_response)
 
     def _result(self, label: str, name: str) -> str | None:
         """Return the text of a number in the results; None if it is missing."""
@@ -284,10 +283,7 @@ class StressRun:
         return text if text and re.fullmatch(_NUMBER, text) else None
 
     def notes(self) -> list[str]:
-        notes = []
-        failed = sum(row.errors for row in self.totals)
-        if failed:
-            notes.append(f"the latencies include those of {count_text(failed, 'failed operation')}")
+        notes = failed_note(sum(row.errors for row in self.totals))
         if self._pending:
             notes.append("the last rows are incomplete and are ignored")
         missing = self.completed - sum(rows[-1].operations for rows in self._singles.values())
@@ -355,16 +351,12 @@ def _intervals(
     for from_s, until_s in spans:
         row, count = by_time.get(until_s, (_START, 0))
         completed = max(count - row.errors, 0)
-        yield _interval(begin_s + from_s, begin_s + until_s, completed, row.errors, row.stated_s, is_response)
+        latency = _latency(row.stated_s)
+        yield counted(begin_s + from_s, begin_s + until_s, completed, row.errors, latency, is_response=is_response)
 
 
-def _interval(
-    begin_s: float, end_s: float, completed: int, failed: int, stated_s: Mapping[float, float], is_response: bool
-) -> ClientInterval:
-    latency = Latency(stated_s=stated_s) if completed and stated_s else None
-    errors = {"": failed} if failed else {}
-    response, service = (latency, None) if is_response else (None, latency)
-    return ClientInterval(begin_s, end_s, completed, errors, response, service)
+def _latency(stated_s: Mapping[float, float]) -> Latency | None:
+    return Latency(stated_s=stated_s) if stated_s else None
 
 
 def _whole(text: str) -> int:

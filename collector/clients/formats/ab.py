@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
+from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.clients.parsing.command_output import last_run, only_total, output_lines
 from collector.clients.parsing.field_values import checked_length_s, stated_latency
 from collector.printable import count_text
@@ -112,10 +112,8 @@ class _Run:
         )
 
     def notes(self) -> list[str]:
-        notes = []
+        notes = failed_note(self._failed_responses, "request") if self._stated_s else []
         lengths = self._failures.get("length", 0)
-        if self._failed_responses and self._stated_s:
-            notes.append(f"the latencies include those of {count_text(self._failed_responses, 'failed request')}")
         if lengths > self._statuses:
             notes.append(
                 f"ab calls {count_text(lengths, 'response')} failed because the length differs from the first one's "

@@ -20,7 +20,14 @@ from collector.clients.client_format import (
     Options,
 )
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import MAX_COUNTS, ClientInterval, ClientResult, Operation, joined_note
+from collector.clients.client_result import (
+    MAX_COUNTS,
+    ClientInterval,
+    ClientResult,
+    Operation,
+    failed_note,
+    joined_note,
+)
 from collector.clients.hdr_tags import (
     FAILED,
     KINDS,
@@ -36,7 +43,6 @@ from collector.clients.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
 from collector.clients.parsing.hdr_histogram import decoded
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.text_lines import GrowingLines, read_lines
-from collector.printable import count_text
 
 NAME = "hdr-log"
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}
@@ -73,8 +79,7 @@ def read(path: Path, times: CommandTimes, options: Options) -> ClientResult:
         raise ClientFormatError("the log has no intervals")
     operations = log.operations(is_complete=not notes)
     failed = sum(operation.summary.failed for operation in operations if operation.summary)
-    if failed and log.has_latencies_of_failed:
-        notes.append(f"the latencies include those of {count_text(failed, 'failed operation')}")
+    notes += failed_note(failed) if log.has_latencies_of_failed else []
     return ClientResult(NAME, log.tool, path.name, operations, log.is_estimated, (*notes, *log.notes()))
 
 

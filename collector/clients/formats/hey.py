@@ -9,11 +9,10 @@ import re
 from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
-from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
+from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.clients.parsing.command_output import last_run, only_total
 from collector.clients.parsing.field_values import checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.labels import Labels
-from collector.printable import count_text
 
 NAME = "hey"
 MAX_RESPONSES = 1_000_000
@@ -107,9 +106,7 @@ class _Run:
         )
 
     def notes(self) -> list[str]:
-        notes = []
-        if failed := sum(status_errors(self._statuses).values()):
-            notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
+        notes = failed_note(sum(status_errors(self._statuses).values()), "request")
         if self._unlisted:
             notes.append(
                 f"hey keeps the status and the latency of the first {MAX_RESPONSES:,} responses only; "

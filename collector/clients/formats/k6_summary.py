@@ -14,7 +14,7 @@ from typing import Any
 
 from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult
+from collector.clients.client_result import ClientInterval, ClientResult, counted, failed_note
 from collector.clients.k6_samples import GRPC, HTTP
 from collector.clients.parsing.command_output import earlier_runs, only_total
 from collector.clients.parsing.field_values import checked_count, checked_length_s, decimal, stated_latency
@@ -61,14 +61,10 @@ class _Summary:
             raise ValueError(f"{reason} (hint: import the file of k6 run --out json=FILE)")
         requests = self.metrics["http_reqs"]
         attempted, failed = checked_count(requests["count"]), self._failed
-        if failed > attempted:
-            raise ValueError("more failed requests than requests")
         length_s = float(self.length_ms) / MS_PER_S if isinstance(self.length_ms, int | float) else None
         if length_s is None:
             length_s = attempted / float(requests["rate"])
-        latency = self._latency() if attempted > failed else None
-        errors = {"": failed} if failed else {}
-        return ClientInterval(0.0, checked_length_s(length_s), attempted - failed, errors, service=latency)
+        return counted(0.0, checked_length_s(length_s), attempted - failed, failed, self._latency())
 
     @property
     def _failed(self) -> int:
@@ -88,9 +84,7 @@ class _Summary:
         return stated_latency(stated_s) if stated_s else None
 
     def notes(self) -> list[str]:
-        notes = []
-        if self._failed and EXPECTED not in self.metrics:
-            notes.append(f"the latencies include those of {count_text(self._failed, 'failed request')}")
+        notes = failed_note(self._failed, "request") if EXPECTED not in self.metrics else []
         if "http_req_failed" not in self.metrics:
             notes.append("the summary does not state how many requests failed; all are counted as completed")
         if dropped := checked_count(self.metrics.get("dropped_iterations", {}).get("count", 0)):

@@ -11,11 +11,10 @@ from typing import Any
 
 from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, counted, failed_note
 from collector.clients.parsing.field_values import rfc3339_s
 from collector.clients.parsing.hdr_histogram import decoded
 from collector.clients.parsing.labels import MAX_LABELS, label_of
-from collector.printable import count_text
 from collector.whole_file import read_whole
 
 NAME = "latte"
@@ -51,9 +50,7 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
         ]
         total = _interval(name, result, begin_s, float(result["elapsed_time_s"]), failed)
         operations.append(Operation(label_of(name), tuple(intervals), total))
-    notes = []
-    if failed:
-        notes.append(f"latte's latencies include those of {count_text(failed, 'failed request')}")
+    notes = failed_note(failed, "request")
     if not samples:
         notes.append("the report contains no periodic samples (hint: run latte without --drop-sampling-log)")
     return ClientResult(NAME, "latte", source, tuple(operations), notes=tuple(notes))
@@ -70,7 +67,4 @@ def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: f
     counts = decoded(latency["histogram"]) if latency else {}
     # A cycle ends at its first failed request.
     completed = max(sum(counts.values()) - failed, 0)
-    errors = {"": failed} if failed else {}
-    return ClientInterval(
-        begin_s, begin_s + length_s, completed, errors, service=Latency(counts) if completed else None
-    )
+    return counted(begin_s, begin_s + length_s, completed, failed, Latency(counts))

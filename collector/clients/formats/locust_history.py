@@ -12,14 +12,13 @@ from pathlib import Path
 
 from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals, counted, failed_note
 from collector.clients.load_span import with_true_edges
-from collector.clients.locust_rows import MS_PER_S, LocustRow, columns_of, operation_names, row_of, total_of_row
+from collector.clients.locust_rows import MS_PER_S, LocustRow, columns_of, operation_names, row_of
 from collector.clients.operation_times import MAX_INTERVALS
 from collector.clients.parsing.field_values import stated_latency, unix_time_s
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.clients.parsing.text_lines import read_lines
-from collector.printable import count_text
 
 NAME = "locust-history"
 REQUIRED = {"timestamp", "type", "name"}
@@ -121,7 +120,7 @@ class _Rows:
             is_reset = after[0] < before[0] or after[1] < before[1]
             self._resets += is_reset
             attempted, failed = after if is_reset else (after[0] - before[0], after[1] - before[1])
-            intervals.append(total_of_row(begin + MIDDLE_S, end + MIDDLE_S, attempted, failed, None))
+            intervals.append(counted(begin + MIDDLE_S, end + MIDDLE_S, attempted - failed, failed))
             before = after
         return intervals
 
@@ -130,7 +129,8 @@ class _Rows:
         if series.last is None or self._resets:
             return None
         attempted, failed = max(series.counts.values())
-        return total_of_row(intervals[0].begin_s, intervals[-1].end_s, attempted, failed, _latency(series.last))
+        begin_s, end_s = intervals[0].begin_s, intervals[-1].end_s
+        return counted(begin_s, end_s, attempted - failed, failed, _latency(series.last))
 
     def stated(self) -> tuple[StatedTotals, ...]:
         if not self._series or not self._aggregated.counts or self._resets:
@@ -143,8 +143,7 @@ class _Rows:
         if self._resets:
             notes.append("Locust reset its statistics; requests between the previous row and the reset are missing")
         failed = sum(interval.failed for operation in operations for interval in operation.intervals)
-        if failed:
-            notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
+        notes += failed_note(failed, "request")
         notes.append("Locust writes no row when it ends, so the last requests may be missing")
         return notes
 

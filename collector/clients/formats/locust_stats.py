@@ -7,13 +7,12 @@ every few seconds and not when it ends, so the last ones are missing. Counts and
 from pathlib import Path
 
 from collector.clients.client_format import CommandTimes, Format, Options
-from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
-from collector.clients.locust_rows import LocustRow, columns_of, operation_names, row_of, total_of_row
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals, counted, failed_note
+from collector.clients.locust_rows import LocustRow, columns_of, operation_names, row_of
 from collector.clients.parsing.command_output import placed
 from collector.clients.parsing.field_values import checked_length_s
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.clients.parsing.text_lines import read_lines
-from collector.printable import count_text
 
 NAME = "locust-stats"
 REQUIRED = {"type", "name", "request count", "failure count", "requests/s"}
@@ -32,9 +31,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     notes = read_lines(path, rows.add)
     totals = rows.totals()
     operations = tuple(Operation(name, total=placed(total, path, times)) for name, total in totals)
-    failed = sum(total.failed for _, total in totals)
-    if failed:
-        notes.append(f"the latencies include those of {count_text(failed, 'failed request')}")
+    notes += failed_note(sum(total.failed for _, total in totals), "request")
     notes.append("Locust does not update the file when it ends, so the last requests may be missing")
     return ClientResult(NAME, "Locust", path.name, operations, True, tuple(notes), stated=rows.stated())
 
@@ -74,13 +71,12 @@ class _Rows:
             raise ValueError("no requests")
         length_s = checked_length_s(attempted / rate)
         names = operation_names(self._rows)
-        return [
-            (
-                names[key],
-                total_of_row(0.0, length_s, row.count("request count"), row.count("failure count"), row.percentiles()),
-            )
-            for key, row in self._rows.items()
-        ]
+        totals = []
+        for key, row in self._rows.items():
+            failed = row.count("failure count")
+            completed = row.count("request count") - failed
+            totals.append((names[key], counted(0.0, length_s, completed, failed, row.percentiles())))
+        return totals
 
     def stated(self) -> tuple[StatedTotals, ...]:
         if self._aggregated is None:

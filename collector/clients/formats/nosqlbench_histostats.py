@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.clients.client_format import AcceptedOptions, ClientFormatError, CommandTimes, Format, Options
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.clients.client_result import ClientInterval, ClientResult, Operation, failed_note
 from collector.clients.hdr_tags import FAILED, RESPONSE, SUCCEEDED, WAITING, chosen, failed_in, require_distinct
 from collector.clients.parsing.field_values import checked_time_s
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, interval_of, stated_latency_s
 from collector.clients.parsing.text_lines import read_lines
-from collector.printable import count_text
 
 NAME = "nosqlbench-histostats"
 OPTIONS: AcceptedOptions = {"metric": ()}
@@ -57,9 +56,7 @@ def read(path: Path, _times: CommandTimes, options: Options) -> ClientResult:
         Operation(label_of(name), tuple(one.intervals([other for other in series.values() if other is not one])))
         for name, one in sorted(series.items())
     )
-    failed = sum(interval.failed for operation in operations for interval in operation.intervals)
-    if failed:
-        notes.append(f"the latencies include those of {count_text(failed, 'failed operation')}")
+    notes += failed_note(sum(interval.failed for operation in operations for interval in operation.intervals))
     if file.has_wrong_percentiles:
         notes.append("the file's percentiles contradict its maxima, as in old versions, and are not imported")
     return ClientResult(NAME, "NoSQLBench", path.name, operations, notes=(*notes, *choice_notes))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.clients.client_format import CommandTimes, Format, Options
-from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals
+from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.clients.parsing.command_output import earlier_runs, only_total
 from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency, status_errors
 from collector.clients.parsing.json_objects import json_objects
@@ -84,13 +84,8 @@ class _Report:
         return ClientInterval(0.0, self._length_s, completed, {**failed, **self._errors}, response, service)
 
     def notes(self) -> list[str]:
-        notes = []
-        failed = sum(status_errors(self._statuses).values())
-        if failed and not self._has_only_successful:
-            notes.append(
-                f"the latencies include those of {count_text(failed, 'failed request')} "
-                "(hint: oha --stats-success-breakdown)"
-            )
+        failed = 0 if self._has_only_successful else sum(status_errors(self._statuses).values())
+        notes = failed_note(failed, "request", " (hint: oha --stats-success-breakdown)")
         if self._aborted:
             notes.append(f"{count_text(self._aborted, 'request')} cut off by the end of the run not counted")
         return notes

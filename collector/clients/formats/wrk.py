@@ -13,9 +13,8 @@ from pathlib import Path
 
 from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult
+from collector.clients.client_result import ClientInterval, ClientResult, failed_note
 from collector.clients.parsing.command_output import last_run, only_total
-from collector.printable import count_text
 
 NAME = "wrk"
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -170,8 +169,8 @@ class _Run:
                 f"{max(status, timeout):,} to {most:,} requests failed: late responses with an error status are in two "
                 f"of wrk's counters; {most:,} are counted"
             )
-        if self._errors["status"] and self._stated_s:
-            notes.append(f"the latencies include those of {count_text(self._errors['status'], 'failed request')}")
+        if self._stated_s:
+            notes += failed_note(self._errors["status"], "request")
         if self.is_wrk2 and self._errors["timeout"]:
             notes.append(
                 "wrk2 counts a slow request as a timeout at each check, so one request may be several timeouts"

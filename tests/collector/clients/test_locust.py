@@ -73,7 +73,7 @@ def test_names_whose_first_characters_are_equal_are_different_operations(tmp_pat
     [
         (",Aggregated,440,", ",Aggregated,0,", "no requests"),
         (",Aggregated,", ",Total,", "row Aggregated is missing"),
-        (",339,34,", ",339,340,", "more failures than requests"),
+        (",339,34,", ",339,340,", "more failed operations than operations"),
         (",339,34,", ",339,-1,", "failure count is not a number of requests"),
         ("POST,write", 'GET,"read, by id"', "another run begins"),
         (",40.26", ",nan,", "fields instead of"),
@@ -166,7 +166,7 @@ def test_a_reset_is_noted_and_its_total_is_unknown(tmp_path: Path) -> None:
         (((0, 0, 0),), "no requests"),
         ((), "no rows"),
         (((0, 0, 0), (1, 5, 0), (-5, 0, 0)), "line 4: the time is before that of the previous row"),
-        (((0, 0, 0), (1, 5, 6)), "more failures than requests"),
+        (((0, 0, 0), (1, 5, 6)), "more failed operations than operations"),
         (((0, 0, 0), (2_000_000, 5, 0)), "more than 14 days apart"),
     ],
 )
