@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from collector.clients.client_latency import Latency
 from collector.clients.parsing.field_values import checked_count, decimal, stated_latency
 from collector.clients.parsing.labels import label_of
-from collector.clients.parsing.text_lines import csv_fields
+from collector.clients.parsing.text_lines import csv_fields, csv_row
 from collector.printable import one_line
 
 AGGREGATED = "Aggregated"
@@ -65,10 +65,7 @@ class LocustRow:
 
 def row_of(line: str, columns: Sequence[str]) -> LocustRow:
     """Return a row. Raises ValueError."""
-    fields = csv_fields(line)
-    if len(fields) != len(columns):
-        raise ValueError(f"{len(fields)} fields instead of {len(columns)}")
-    return LocustRow(dict(zip(columns, fields, strict=True)))
+    return LocustRow(csv_row(line, columns))
 
 
 def operation_names(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

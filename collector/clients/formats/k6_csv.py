@@ -11,7 +11,7 @@ from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.k6_samples import METRICS, K6Samples
 from collector.clients.parsing.field_values import decimal
-from collector.clients.parsing.text_lines import csv_fields, read_lines
+from collector.clients.parsing.text_lines import csv_fields, csv_row, read_lines
 
 NAME = "k6-csv"
 FIRST_COLUMNS = ("metric_name", "timestamp", "metric_value")
@@ -43,8 +43,5 @@ class _Lines:
             raise ValueError(f"not the header of k6's CSV output, which begins with {','.join(FIRST_COLUMNS)}")
         if metric not in METRICS:
             return
-        fields = csv_fields(line)
-        if len(fields) != len(self._columns):
-            raise ValueError(f"{len(fields)} fields instead of {len(self._columns)}")
-        tags = dict(zip(self._columns, fields, strict=True))
+        tags = csv_row(line, self._columns)
         self.samples.add(metric, tags["timestamp"], decimal(tags["metric_value"]), tags)

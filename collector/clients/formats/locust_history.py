@@ -18,7 +18,7 @@ from collector.clients.locust_rows import MS_PER_S, LocustRow, columns_of, opera
 from collector.clients.operation_times import MAX_INTERVALS
 from collector.clients.parsing.field_values import stated_latency, unix_time_s
 from collector.clients.parsing.labels import MAX_LABELS
-from collector.clients.parsing.text_lines import read_lines
+from collector.clients.parsing.text_lines import ANOTHER_RUN, read_lines
 
 NAME = "locust-history"
 REQUIRED = {"timestamp", "type", "name"}
@@ -76,7 +76,7 @@ class _Rows:
             self._count, self._failure_count = known[0]
             return
         if line == self._header:
-            raise ValueError("another run begins (hint: write each run to a file of its own)")
+            raise ValueError(ANOTHER_RUN)
         row = row_of(line, self._columns)
         time_s = int(unix_time_s(row.values["timestamp"]))
         if time_s < self._time_s:

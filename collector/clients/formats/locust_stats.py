@@ -12,7 +12,7 @@ from collector.clients.locust_rows import LocustRow, columns_of, operation_names
 from collector.clients.parsing.command_output import placed
 from collector.clients.parsing.field_values import checked_length_s
 from collector.clients.parsing.labels import MAX_LABELS
-from collector.clients.parsing.text_lines import read_lines
+from collector.clients.parsing.text_lines import ANOTHER_RUN, read_lines
 
 NAME = "locust-stats"
 REQUIRED = {"type", "name", "request count", "failure count", "requests/s"}
@@ -54,7 +54,7 @@ class _Rows:
             return
         row = row_of(line, self._columns)
         if self._aggregated or row.key in self._rows:
-            raise ValueError("another run begins (hint: write each run to a file of its own)")
+            raise ValueError(ANOTHER_RUN)
         if row.is_aggregated:
             self._aggregated = row
         elif len(self._rows) > MAX_LABELS:

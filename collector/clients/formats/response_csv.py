@@ -4,7 +4,7 @@ Times are in seconds since the run began. Requests without a response have no ro
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from collector.clients.formats.hey import MAX_RESPONSES
 from collector.clients.operation_times import OperationTimes
 from collector.clients.parsing.command_output import last_line_s
 from collector.clients.parsing.field_values import FIRST_ERROR_STATUS, MAX_LENGTH_S, decimal, latency_ns, whole
-from collector.clients.parsing.text_lines import csv_fields, read_lines
+from collector.clients.parsing.text_lines import ANOTHER_RUN, csv_row, read_lines
 
 
 @dataclass(frozen=True)
@@ -84,25 +84,21 @@ class _Rows:
         self.number = 0
         self.length_s = 0.0
         self._has_begun = False
-        self._header = columns.header
-        self._names: Sequence[str] = columns.header.split(",")
-        names = (columns.begin, columns.duration, columns.status)
-        self._begin, self._duration, self._status = map(self._names.index, names)
+        self._columns = columns
+        self._names = columns.header.split(",")
 
     def add(self, line: str) -> None:
         """Add a line. Raises ValueError."""
-        if line == self._header:
-            if self.number:
-                raise ValueError("another run begins (hint: write each run to a file of its own)")
-            self._has_begun = True
-        if line == self._header or not self._has_begun:
+        is_header = line == self._columns.header
+        if is_header and self.number:
+            raise ValueError(ANOTHER_RUN)
+        self._has_begun |= is_header
+        if is_header or not self._has_begun:
             # A command may print other lines before.
             return
-        fields = csv_fields(line)
-        if len(fields) != len(self._names):
-            raise ValueError(f"{len(fields)} fields instead of {len(self._names)}")
-        begin_s, duration_s = decimal(fields[self._begin]), decimal(fields[self._duration])
-        status = whole(fields[self._status])
+        row = csv_row(line, self._names)
+        begin_s, duration_s = decimal(row[self._columns.begin]), decimal(row[self._columns.duration])
+        status = whole(row[self._columns.status])
         if not (0 <= begin_s <= MAX_LENGTH_S and 100 <= status <= 999):
             raise ValueError("not a response: its begin or its status is out of range")
         duration_ns, end_s = latency_ns(duration_s, NS_PER_S), begin_s + duration_s

@@ -1,7 +1,7 @@
 """Reads text files line by line, whole ones and growing ones, so that memory does not grow with the file."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from collector.clients.client_format import MALFORMED, ClientFormatError, reason_of
@@ -9,6 +9,8 @@ from collector.clients.client_result import Operation
 from collector.log.line_splitter import LineSplitter
 
 MAX_LINE_BYTES = 1 << 20
+ANOTHER_RUN = "another run begins (hint: write each run to a file of its own)"
+"""Why a header or a row of totals in the middle of a file is an error."""
 
 
 def read_lines(path: Path, add: Callable[[str], None]) -> list[str]:
@@ -42,6 +44,14 @@ def csv_fields(line: str, delimiter: str = ",") -> list[str]:
         return next(csv.reader([line], delimiter=delimiter, strict=True))
     except (csv.Error, StopIteration) as error:
         raise ValueError(f"not CSV: {error}") from None
+
+
+def csv_row(line: str, columns: Sequence[str], delimiter: str = ",") -> dict[str, str]:
+    """Return the fields of a row by column. Raises ValueError."""
+    fields = csv_fields(line, delimiter)
+    if len(fields) != len(columns):
+        raise ValueError(f"{len(fields)} fields instead of {len(columns)}")
+    return dict(zip(columns, fields, strict=True))
 
 
 class GrowingLines:
