@@ -5,6 +5,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from operator import attrgetter
 from pathlib import Path
 
 from collector.clients import formats
@@ -40,7 +41,8 @@ def client_formats() -> Mapping[str, Format]:
     """Return all formats by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     modules = [importlib.import_module(f"{formats.__name__}.{name}") for name in names]
-    return {form.name: form for module in modules for form in module.FORMATS}
+    known = [form for module in modules for form in module.FORMATS]
+    return {form.name: form for form in sorted(known, key=attrgetter("name"))}
 
 
 def choice_of(text: str) -> tuple[FormatChoice, Path]:

@@ -16,6 +16,7 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, Operation, StatedTotals, counted, failed_note
 from collector.clients.operation_times import MAX_INTERVALS
+from collector.clients.parsing.field_values import clock_s
 from collector.clients.parsing.labels import MAX_LABELS
 from collector.printable import count_text
 
@@ -31,14 +32,14 @@ MAX_DIFFERENCE = 0.02
 _RESULT = re.compile(
     r"\s*(?P<label>[A-Za-z][\w. ]{1,40}?)\s*: +(?P<total>[^ \[]+)(?: [^\[]*)?(?:\[(?P<single>.*)\])?\s*"
 )
-_LATENCIES = {
+LATENCIES = {
     "latency median": 50.0,
     "latency 95th percentile": 95.0,
     "latency 99th percentile": 99.0,
     "latency 99.9th percentile": 99.9,
     "latency max": 100.0,
 }
-_DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
+"""The percentages of the latencies in the results, by label."""
 _NUMBER = r"\d[\d.,'\u00a0\u202f\u2019]{0,25}"
 MAX_DIGITS = 18
 
@@ -142,8 +143,7 @@ class StressRun:
     @property
     def length_s(self) -> float:
         """The run's duration in seconds: the time of its last row or, if it is longer, the stated duration."""
-        match = _DURATION.fullmatch(self._results.get("total operation time", ("", ""))[0])
-        stated_s = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else 0
+        stated_s = clock_s(self._results.get("total operation time", ("", ""))[0]) or 0
         length_s = max(self._last.time_s, float(stated_s))
         if length_s > MAX_INTERVALS:
             raise ClientFormatError(f"the run lasts {length_s / 86400:.0f} days (hint: check the times in the file)")
@@ -267,7 +267,7 @@ class StressRun:
         completed = max(operations - failed, 0)
         stated_s = {
             percentage: _number(text) / 1000
-            for label, percentage in _LATENCIES.items()
+            for label, percentage in LATENCIES.items()
             if (text := self._result(label, name)) is not None
         }
         latency, end_s = _latency(stated_s), begin_s + self.exact_length_s

@@ -14,9 +14,10 @@ from pathlib import Path
 from collector.clients.client_format import ClientFormatError, CommandTimes, Format, Options
 from collector.clients.client_result import ClientResult
 from collector.clients.parsing.command_output import OutputLine
-from collector.clients.parsing.field_values import decimal, whole
+from collector.clients.parsing.field_values import clock_s, decimal, whole
 from collector.clients.parsing.labels import label_of
 from collector.clients.parsing.printed_rows import PrintedRow, operation_of, read_output, run_notes, stated_latency_s
+from collector.clients.stress_run import LATENCIES
 
 NAME = "cql-stress"
 MS = 1e-3
@@ -24,17 +25,9 @@ _HEADER = re.compile(r"^[ \t]*total ops\s*,\s*op/s,\s*mean,", re.MULTILINE)
 _ROW = re.compile(r"\s*(\d{1,18})((?:,\s*(?:\d{1,15}(?:\.\d+)?|NaN|inf))+)")
 _BEGIN_OF_ROW = re.compile(r"\s*\d+,\s*(?:\d|NaN|inf)")
 _RESULT = re.compile(r"(?P<label>[A-Z][\w. ]{1,40}?)\s*: +(?P<value>[\d.:]+|NaN|inf)(?: (?:op/s|ms))?")
-_DURATION = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
 _FIXED = re.compile(r"\s*Coordinated-Omission-Fixed latencies: true")
 _KIND = re.compile(r"\s*Type: (\w+)")
 _PERCENTAGES = {"med": 50.0, ".95": 95.0, ".99": 99.0, ".999": 99.9, "max": 100.0}
-_LATENCIES = {
-    "Latency median": 50.0,
-    "Latency 95th percentile": 95.0,
-    "Latency 99th percentile": 99.0,
-    "Latency 99.9th percentile": 99.9,
-    "Latency max": 100.0,
-}
 
 
 def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
@@ -52,7 +45,7 @@ FORMATS = (Format(NAME, _HEADER, read, follows_output=True),)
 
 @dataclass
 class _Run:
-    """One run: its columns, its rows, and the texts of its results by label."""
+    """One run: its columns, its rows, and the texts of its results by label in lower case."""
 
     columns: list[str]
     name: str
@@ -70,21 +63,20 @@ class _Run:
         """The run's duration: that of the rows or, if the results state more, as exactly as they state it."""
         rows_s = self.rows[-1].end_s if self.rows else 0.0
         # The duration is rounded down to a second; the rate, which is rounded to 1/s, states it more exactly.
-        rate, operations = self.results.get("Op rate", ""), self.count("Total operations") or 0
+        rate, operations = self.results.get("op rate", ""), self.count("total operations") or 0
         exact_s = operations / int(rate) if rate.isdigit() and int(rate) else 0.0
-        if match := _DURATION.fullmatch(self.results.get("Total operation time", "")):
-            seconds = int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
+        if (seconds := clock_s(self.results.get("total operation time", ""))) is not None:
             exact_s = min(max(exact_s, seconds), seconds + 1.0)
         return max(rows_s, exact_s)
 
     def total(self) -> PrintedRow | None:
         """Return what the results state; None if they are missing. Raises ValueError."""
-        operations, failed = self.count("Total operations"), self.count("Total errors") or 0
+        operations, failed = self.count("total operations"), self.count("total errors") or 0
         if operations is None:
             return None
         stated_s = {
             percentage: stated_latency_s(float(text), MS)
-            for label, percentage in _LATENCIES.items()
+            for label, percentage in LATENCIES.items()
             if (text := self.results.get(label, "NaN")) not in ("NaN", "inf")
         }
         return PrintedRow(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
@@ -115,7 +107,7 @@ class _Log:
         elif self.run and self._has_results:
             match = _RESULT.fullmatch(line.text)
             if match and line.is_whole:
-                self.run.results.setdefault(match["label"], match["value"])
+                self.run.results.setdefault(match["label"].lower(), match["value"])
         elif self.run and line.text == "Results:":
             self._has_results = True
         elif self.run and _BEGIN_OF_ROW.match(line.text):

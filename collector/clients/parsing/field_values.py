@@ -17,6 +17,7 @@ _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?P<fraction>\.[0-9]+)?(?P<zone>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
+_CLOCK = re.compile(r"(\d{1,6}):(\d\d):(\d\d)")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 
 
@@ -62,6 +63,12 @@ def unix_time_s(text: str) -> float:
     number, digits = int(text), len(text)
     units_per_s = 1 if digits < 12 else 10**3 if digits < 15 else 10**6 if digits < 18 else 10**9
     return checked_time_s(number * 10**6 // units_per_s / 10**6)
+
+
+def clock_s(text: str) -> int | None:
+    """Return a duration such as 00:01:30 in seconds; None if the text is not one."""
+    match = _CLOCK.fullmatch(text)
+    return int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3]) if match else None
 
 
 def checked_time_s(time_s: float) -> float:
