@@ -8,7 +8,6 @@ of a log are counted.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
 from pathlib import Path
 
 from collector.clients.client_format import (
@@ -108,9 +107,8 @@ class _Log:
         self._stated_base_s: float | None = None
         self._deduced_base_s: float | None = None
         self._start_s: float | None = None
-        self._first: Span | None = None
-        # The last interval of each tag.
-        self._last: dict[str, Span] = {}
+        # When the last interval of the log begins.
+        self._last_s = 0.0
         self._totals: Counter[str] = Counter()
         self._count = 0
         self._width_s = 1.0
@@ -144,7 +142,7 @@ class _Log:
         # Logs of several threads may have the same interval more than once.
         histogram = self.by_tag[tag].setdefault(interval, Counter())
         histogram.update({value * self._unit_ns: count for value, count in counts.items()})
-        self._first, self._last[tag] = self._first or interval, interval
+        self._last_s = begin_s
         self._totals[tag] += sum(counts.values())
         self._count += 1 + len(counts)
         while self._count > 2 * MAX_COUNTS and self._width_s < SECONDS_PER_DAY:
@@ -195,29 +193,18 @@ class _Log:
     def take(self) -> tuple[Operation, ...]:
         """Return the total of each operation since the last call, and forget it.
 
-        An interval is part of it when all its histograms are known, because which of them are counted, and how many
-        operations failed, depends on all of them.
+        An interval is part of it when a later one has begun: then all its histograms are known, and which of them are
+        counted, and how many operations failed, depends on all of them.
         """
-        complete_s = self._complete_s()
         taken: dict[str, Histograms] = {}
         for tag, histograms in self.by_tag.items():
-            spans = [span for span in histograms if _middle_s(span) < complete_s]
+            spans = [span for span in histograms if _middle_s(span) < self._last_s]
             taken[tag] = {span: histograms.pop(span) for span in spans}
         self._count = self._counted()
         if not any(taken.values()):
             return ()
         operations = (Operation(name, total=_total(kinds)) for name, kinds in self._operations(taken).items())
         return tuple(operation for operation in operations if operation.total)
-
-    def _complete_s(self) -> float:
-        """Return the time before which all intervals are complete: none of their histograms is still to come.
-
-        An interval is complete when a later one has begun and, if it is not the first one, when each tag has one.
-        """
-        latest_s = max((begin_s for begin_s, _ in self._last.values()), default=0.0)
-        if self._first is None or _middle_s(self._first) >= latest_s:
-            return latest_s
-        return inf if all(_middle_s(span) > latest_s for span in self._last.values()) else latest_s
 
     def operations(self, *, is_complete: bool) -> tuple[Operation, ...]:
         """Return the operations; after an incomplete log's last interval, nothing is known about an operation."""

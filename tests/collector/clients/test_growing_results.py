@@ -162,7 +162,7 @@ def test_a_growing_log_is_read_with_its_unit_and_its_metric(tmp_path: Path) -> N
         file.write(capture)
         counts[len(options)] = dict(file.counts)
         assert file.notes == []
-    assert counts[0] == counts[2] == {("kv_default_main", ""): 1500}
+    assert counts[0] == counts[2] == {("kv_default_main", ""): 1000}
 
 
 def output_of(path: Path, notes: list[str]) -> GrowingResults:

@@ -165,19 +165,22 @@ def taken_live(lines: Iterable[str]) -> tuple[Counter[tuple[str, bool]], set[tup
 def test_of_a_growing_log_each_operation_counts_once_however_its_lines_are_divided() -> None:
     numbers = {"raw": 100, "raw-read": 60, "raw-write": 40}
     tags = numbers | {tag.replace("raw", "co-fixed"): number for tag, number in numbers.items()}
-    lines = [line(tag, second, number) for second in range(3) for tag, number in tags.items()]
+    lines = [line(tag, second, number) for second in range(4) for tag, number in tags.items()]
     assert taken_live(lines) == ({("read", True): 180, ("write", True): 120}, {(True, True)})
     tags = {"main.bind": 100, "main.result": 100, "main.result_success": 90}
-    lines = [line(tag, second, number) for second in range(3) for tag, number in tags.items()]
+    lines = [line(tag, second, number) for second in range(4) for tag, number in tags.items()]
     assert taken_live(lines)[0] == {("main", True): 270, ("main", False): 30}
+    # Two threads write the same intervals.
+    lines = [line(tag, second, 10) for second in range(4) for tag in ("READ-st", "READ-rt") * 2]
+    assert taken_live(lines) == ({("read", True): 60}, {(True, True)})
 
 
-def test_an_interval_of_a_growing_log_is_counted_when_its_histograms_are_known() -> None:
+def test_an_interval_of_a_growing_log_is_counted_when_the_next_one_begins() -> None:
     tags = ("READ-st", "WRITE-st")
     first, second = ([line(tag, second, 10) for tag in tags] for second in range(2))
     assert not taken_live(first)[0]
     assert taken_live([*first, second[0]])[0] == {("read", True): 10, ("write", True): 10}
-    assert taken_live([*first, *second])[0] == {("read", True): 20, ("write", True): 20}
+    assert taken_live([*first, *second])[0] == {("read", True): 10, ("write", True): 10}
 
 
 def test_a_growing_log_with_too_many_tags_does_not_take_more_and_more_memory() -> None:
