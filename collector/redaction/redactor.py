@@ -300,9 +300,8 @@ class RedactedStream:
         if key is not None and len(pending) - key < MAX_KEY_BYTES:
             cut = min(cut, pending.rfind(b"\n", 0, key) + 1)
         elif len(pending) - cut > self._limit:
-            place, result = self._inside_line(pending, cut)
-            cut = place or cut
-        elif cut:
+            cut, result = self._inside_line(pending, cut)
+        if cut and result is None:
             last = pending.rfind(b"\n", 0, cut - 1) + 1
             cut = last if ends_in_name(pending[last:cut].decode("latin-1")) else cut
         self._rest = pending[cut:]

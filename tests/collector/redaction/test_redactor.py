@@ -229,6 +229,28 @@ def test_the_value_of_a_name_may_be_on_the_next_line(text: str) -> None:
         assert b"".join(parts) == expected.encode()
 
 
+@pytest.mark.parametrize("part", ["hunter2 ", "hunter2"])
+@pytest.mark.parametrize("before", ["", "first\n"])
+def test_the_value_on_the_next_line_may_be_very_long(part: str, before: str) -> None:
+    stream = RedactedStream(Redactor())
+    lines = [f"{before}<password>\n", *[part * (MAX_LINE_BYTES // 100)] * 20, "\n</password>\n"]
+    written = b"".join([*(stream.add(line.encode()) for line in lines), stream.end()])
+    assert written.decode() == f"{before}<password>\nREDACTED\n</password>\n"
+
+
+def test_a_value_on_the_next_line_may_precede_a_private_key() -> None:
+    stream = RedactedStream(Redactor())
+    lines = [
+        "<password>\n",
+        f"{SECRET} -----BEGIN RSA PRIVATE KEY-----\n",
+        "MIIabc\n",
+        "-----END RSA PRIVATE KEY-----\n",
+    ]
+    written = b"".join([*(stream.add(line.encode()) for line in lines), stream.end()])
+    assert written == Redactor().data("".join(lines).encode())
+    assert SECRET.encode() not in written
+
+
 def test_a_script_may_have_several_lines() -> None:
     script = f"load --password \\\n  {SECRET} --n 3\ncqlsh -p {SECRET}"
     assert Redactor().words(["sh", "-c", script])[2] == "load --password \\\n  REDACTED --n 3\ncqlsh -p REDACTED"
