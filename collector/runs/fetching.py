@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import add
 from pathlib import Path
 
 from collector.cluster.live.agent_connection import AgentError
 from collector.journal.look_back import look_back_s
 from collector.journal.trim_extent import Extent, TickSpan, extent_of
-from collector.journal.writer import files_of, folder_name
+from collector.journal.writer import folder_name
 from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.runs.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
 from collector.runs.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
@@ -175,9 +176,6 @@ class _Fetch:
             for extent in self._extents(client, node, problems):
                 span += extent.span
                 damaged += extent.damaged
-            if self._wanted.stepped_s != (0.0, 0.0):
-                # More was fetched than the time range.
-                span, _ = ticks_in(files_of(self._run / node.folder), self._wanted.shown_s(self._clocks(client, node)))
         except AgentError as error:
             problems.add(str(error))
         except ClientInterruptedError:
@@ -194,21 +192,21 @@ class _Fetch:
             return replace(node, problem=problem)
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
-    def _clocks(self, client: AgentClient, node: RunNode) -> tuple[NodeClock, ...]:
-        return *self._earlier.get(client, ()), *node.clocks
-
     def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
-        """Fetch a node's files, and yield the extent that was kept of each file.
+        """Fetch a node's files, and yield the extent that was kept of each file, with the ticks in the time range.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        begin_s, end_s = self._wanted.shown_s(self._clocks(client, node))
-        begin_s, end_s = begin_s + self._wanted.stepped_s[0], end_s + self._wanted.stepped_s[1]
+        wanted_s = self._wanted.shown_s((*self._earlier.get(client, ()), *node.clocks))
+        begin_s, end_s = map(add, wanted_s, self._wanted.stepped_s)
         files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.add)
         for file in files:
             try:
                 folder, is_last = self._run / node.folder, file is files[-1]
-                yield fetch_file(client, file, (begin_s, end_s), folder, self._progress, is_last=is_last)
+                extent = fetch_file(client, file, (begin_s, end_s), folder, self._progress, is_last=is_last)
+                if extent.first is not None and (begin_s, end_s) != wanted_s:
+                    extent.span, _ = ticks_in([folder / file.name], wanted_s)
+                yield extent
             except AgentUnavailableError:
                 raise
             except AgentError as error:

@@ -6,15 +6,16 @@ from contextlib import closing
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.runs.fetch_program import Progress
 from collector.cluster.live.node_address import parse_address
 from collector.http.access import Access
-from collector.journal.writer import files_of
+from collector.journal.writer import SUFFIX, files_of
 from collector.runs import clock_offset
-from collector.runs.agent_client import AgentClient
+from collector.runs.agent_client import AgentClient, AgentUnavailableError
 from collector.runs.clock_offset import ClockOffset
 from collector.runs.fetching import FetchRange, fetched, ticks_in
 from collector.runs.run import NodeClock
@@ -95,6 +96,29 @@ def test_ticks_outside_of_the_run_that_may_be_misplaced_are_fetched_but_not_coun
         kept.append(ticks_in(files_of(folder / node.folder), (begin_s + 150, begin_s + 350))[0].ticks)
     assert ticks[0] == ticks[1]
     assert kept[1] >= 200 > kept[0]
+
+
+class EndingClient(AgentClient):
+    """A client of an agent that ends after the download of its journal's first file."""
+
+    def json(self, path: str) -> Any:
+        content = super().json(path)
+        return [*content, {**content[0], "name": f"later{SUFFIX}"}] if "/journal" in path else content
+
+    def download(self, path: str, *arguments: Any) -> None:
+        if "later" in path:
+            raise AgentUnavailableError("the agent has ended")
+        super().download(path, *arguments)
+
+
+def test_ticks_outside_of_the_run_are_not_counted_if_a_fetch_ends_early(
+    recorded_node: RecordedNode, tmp_path: Path
+) -> None:
+    begin_s = recorded_node.begin_s
+    client = EndingClient(parse_address(recorded_node.address, "http"), Access())
+    (node,) = fetched([client], FetchRange(begin_s + 200, begin_s + 259, (-60.0, 60.0)), tmp_path / "run").nodes
+    assert (node.ticks, node.begin_s, node.end_s) == (60, begin_s + 200, begin_s + 259)
+    assert node.problem == "the agent has ended"
 
 
 def test_a_node_that_is_down_is_reported_and_the_others_are_fetched(
