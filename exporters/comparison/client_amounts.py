@@ -1,6 +1,6 @@
 """The amounts, by interval of the client results, from which throughput, errors and latency are compared."""
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -149,7 +149,7 @@ def _bins(operations: Sequence[Intervals], kind: str, phase: TimeRange, ranges: 
             failed[index] += amounts[1]
         for part in intervals:
             if part.completed and lies_inside(part, *phase):
-                index = min(bisect_right(ends_s, middle_s(part)), len(ranges) - 1)
+                index = min(bisect_left(ends_s, middle_s(part)), len(ranges) - 1)
                 latencies[index].append(getattr(part, kind, None))
     return ClientBins(np.array([last_s - first_s for first_s, last_s in ranges]), completed, failed, _counts(latencies))
 

@@ -1,6 +1,6 @@
 """Throughput, mean latency and p99 of client results over time, by the clients' own intervals."""
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -102,6 +102,6 @@ def _overlaps(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
 
 
 def _within(intervals: Intervals, begin_s: float, end_s: float) -> Intervals:
-    """Return the intervals whose midpoints lie in a time range."""
-    first = bisect_left(intervals, begin_s, key=middle_s)
-    return intervals[first : bisect_left(intervals, end_s, key=middle_s)]
+    """Return the intervals whose midpoints lie in a time range; its end belongs to it, its begin does not."""
+    first = bisect_right(intervals, begin_s, key=middle_s)
+    return intervals[first : bisect_right(intervals, end_s, key=middle_s)]

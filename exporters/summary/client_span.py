@@ -13,9 +13,12 @@ for which the state of each is known:
 
 Of an interval that crosses the span's begin or end, operations count in proportion. Latencies belong to intervals, so
 they are those of all intervals that lie completely inside the phase.
+
+The end of a time range belongs to it, its begin to the range before: an interval without length, and the midpoint of an
+interval, lie in one of two consecutive ranges.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
@@ -37,7 +40,7 @@ def intervals_of(operation: Operation) -> Intervals:
 
 
 def lies_inside(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
-    return begin_s <= interval.begin_s and interval.end_s <= end_s
+    return begin_s <= interval.begin_s and begin_s < interval.end_s <= end_s
 
 
 def crosses(interval: ClientInterval, begin_s: float, end_s: float) -> bool:
@@ -93,10 +96,7 @@ def _first_s(edges: Sequence[tuple[float, bool]], begin_s: float, stagger_s: flo
 
 
 def amounts_within(intervals: Intervals, begin_s: float, end_s: float) -> tuple[float, float]:
-    """Return the numbers of operations of consecutive intervals that succeeded and that failed in a time range.
-
-    An interval without length counts in the range that begins before it and ends at its time or later.
-    """
+    """Return the numbers of operations of consecutive intervals that succeeded and that failed in a time range."""
     completed = failed = 0.0
     for interval in touching(intervals, begin_s, end_s):
         length_s = interval.end_s - interval.begin_s
@@ -144,10 +144,11 @@ def _uncovered(interval: ClientInterval, axis: Sequence[TimeRange], ends_s: Sequ
 
     Returns None if a range contains the interval's midpoint, or if the interval has no length.
     """
-    index = bisect_right(ends_s, middle_s(interval))
+    index = bisect_left(ends_s, middle_s(interval))
     before_s = ends_s[index - 1] if index else interval.begin_s
     last_s = min(interval.end_s, axis[index][0]) if index < len(axis) else interval.end_s
-    return (max(interval.begin_s, before_s), last_s) if last_s > middle_s(interval) else None
+    first_s = max(interval.begin_s, before_s)
+    return (first_s, last_s) if first_s < middle_s(interval) <= last_s else None
 
 
 def in_steps(axis: Sequence[TimeRange], step_s: float) -> Iterator[TimeRange]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from exporters.summary.client_points import ClientPoint, client_points, with_breaks, without_rests
-from exporters.summary.client_values import LATENCY_KINDS
+from exporters.summary.client_values import LATENCY_KINDS, phase_operations
 
 MS_NS = 1_000_000
 CLIENTS = st.lists(
@@ -69,7 +69,7 @@ def test_every_interval_belongs_to_one_point(clients: list[tuple[int, float, lis
     for part in results:
         for interval in part.operations[0].intervals:
             middle_s = (interval.begin_s + interval.end_s) / 2
-            assert sum(point.begin_s <= middle_s < point.end_s for point in points) == 1
+            assert sum(point.begin_s < middle_s <= point.end_s for point in points) == 1
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30), st.sampled_from([0.5, 1.0, 4.0, 30.0]))
@@ -128,6 +128,30 @@ def test_consecutive_results_in_one_point_do_not_add_up() -> None:
     assert point.ops_per_s == pytest.approx(8.0)
 
 
+@pytest.mark.parametrize(("time_s", "index"), [(101.0, 0), (103.0, 2), (104.0, 3)])
+def test_the_operations_and_latencies_of_an_interval_without_length_are_in_the_same_point(
+    time_s: float, index: int
+) -> None:
+    (operation,) = result(100.0, 1.0, [10] * 4).operations
+    burst = ClientInterval(time_s, time_s, 60, service=Latency({100 * MS_NS: 60}))
+    intervals = tuple(sorted((*operation.intervals, burst), key=lambda interval: (interval.end_s, interval.begin_s)))
+    load = ClientResult("csv", "tool", "file", (Operation("get", intervals),))
+    points = client_points([load], 0, 1000, 1.0)
+    assert rates(points) == pytest.approx([70.0 if number == index else 10.0 for number in range(4)])
+    assert [point.p99_ms["service"] for point in points] == [100.0 if number == index else 10.0 for number in range(4)]
+
+
+def test_an_interval_without_length_belongs_to_the_phase_that_ends_with_it() -> None:
+    (operation,) = result(100.0, 1.0, [10] * 4).operations
+    burst = ClientInterval(102.0, 102.0, 60, service=Latency({100 * MS_NS: 60}))
+    operation = replace(operation, intervals=(*operation.intervals[:2], burst, *operation.intervals[2:]))
+    load = ClientResult("csv", "tool", "file", (operation,))
+    for begin_s, end_s, count in ((100.0, 102.0, 80), (102.0, 104.0, 20)):
+        (part,) = phase_operations([load], begin_s, end_s)
+        assert part.total is not None
+        assert part.completed == part.total.completed == count
+
+
 def test_a_client_with_longer_intervals_contributes_to_every_point() -> None:
     hosts = [result(100.0, 1.0, [10] * 20), result(100.0, 10.0, [50] * 2)]
     points = client_points(hosts, 0, 1000, 1.0)
@@ -162,7 +186,7 @@ def test_the_mean_is_the_total_of_the_latencies_divided_by_the_operations(
     intervals = [interval for part in results for interval in part.operations[0].intervals]
     drawn_ms = 0.0
     for point in client_points(results, 0, 1000, step_s):
-        inside = [part for part in intervals if point.begin_s <= (part.begin_s + part.end_s) / 2 < point.end_s]
+        inside = [part for part in intervals if point.begin_s < (part.begin_s + part.end_s) / 2 <= point.end_s]
         completed = sum(interval.completed for interval in inside)
         mean_ms = point.mean_ms.get("service")
         assert (mean_ms is None) == (completed == 0)
