@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from collector.cassandra.requests import OPERATIONS
+from collector.cassandra.requests import COUNTED
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
 from exporters.capacity.number_text import measured_text, rate_text
@@ -31,7 +31,7 @@ def step_verdict(objectives: Sequence[Condition], steps: Sequence[StepData], rat
     return combined([*verdicts, achieved_verdict(steps, rate), refused_verdict(steps[-1].values)])
 
 
-_REFUSED = (*(f"{operation.word}_timeouts" for operation in OPERATIONS), "requests_discarded")
+_REFUSED = (*(f"{operation.word}_timeouts" for operation in COUNTED), "requests_discarded")
 
 
 def refused_verdict(values: Mapping[str, Cell]) -> Verdict:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.cassandra.requests import OPERATIONS, Operation
+from collector.cassandra.requests import COUNTED, Operation
 from collector.model.histogram import Buckets, upper_bounds_of
 from exporters.capacity.batch_means import ratio_interval
 from exporters.capacity.evidence import StepData, evidence_of
@@ -236,11 +236,16 @@ def test_with_service_times_no_request_may_be_refused() -> None:
     assert refused_verdict({**refused, "client_latency": "response"}).is_met
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.word)
+@pytest.mark.parametrize("operation", COUNTED, ids=lambda operation: operation.word)
 def test_an_operation_of_any_kind_may_be_refused(operation: Operation) -> None:
     column = f"{operation.word}_timeouts"
     verdict = refused_verdict({column: 300, "client_latency": "service"})
     assert verdict == Verdict(False, reason=f"{column} is 300")
+
+
+def test_a_serial_read_that_times_out_is_stated_once() -> None:
+    values: dict[str, Cell] = {"read_timeouts": 3, "cas_read_timeouts": 3, "client_latency": "service"}
+    assert refused_verdict(values).reason == "read_timeouts is 3"
 
 
 def test_steps_at_a_rate_are_judged_together() -> None:
