@@ -11,7 +11,7 @@ from collector.printable import printable
 GREEN, YELLOW, RED, PLAIN = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 COLOURS = {State.OK: GREEN, State.WARNING: YELLOW, State.PROBLEM: RED}
 INDENT = " " * 4
-_URL = re.compile(r"\w://\S+")
+_URL = re.compile(r"//\S+")
 
 
 def is_coloured(environ: Mapping[str, str], *, terminal: bool) -> bool:

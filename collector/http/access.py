@@ -12,11 +12,13 @@ from collector.http.failures import Hint, no_hint
 
 HIDDEN = "***"
 """Replaces secrets in messages and output."""
-_CREDENTIALS = re.compile(r"(?<=://).*(?=@)", re.DOTALL)
+# An invalid password may contain any character, so all is masked unless a host and a port end before the @.
+_HOST = r"(?:[^@:/?#\[\]]*|\[[^@/?#\[\]]*\])(?::\d{0,5})?"
+_CREDENTIALS = re.compile(rf"(?<=//)(?!{_HOST}(?:[/?#]|\Z)).*(?=@)", re.DOTALL)
 
 
 def masked_url(url: str) -> str:
-    """Return a URL with all that precedes its last @ masked, because an invalid password may contain any character."""
+    """Return a URL with its credentials masked: all that precedes its last @, unless that is in the path or query."""
     return _CREDENTIALS.sub(HIDDEN, url)
 
 

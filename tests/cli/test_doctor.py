@@ -217,6 +217,14 @@ def test_secrets_are_hidden() -> None:
     assert SECRET not in hidden(f"http://me:{SECRET}@node:8778/jolokia and {SECRET}", [SECRET, ""])
     assert hidden(f"http://me:{SECRET}@node:8778/jolokia", []) == "http://***@node:8778/jolokia"
     assert hidden(f"at http://me:a/b@{SECRET}?#[@node:8778/ a@b", []) == "at http://***@node:8778/ a@b"
+    assert hidden(f"'//me:{SECRET}@node/x'", []) == "'//***@node/x'"
+    assert hidden(f"http://node:8778/,http://me:{SECRET}@node", []) == "http://node:8778/,http://***@node"
+
+
+@pytest.mark.parametrize("host", ["node", "node:8086", "10.0.0.1:1", "[::1]", "[::1]:8086"])
+@pytest.mark.parametrize("rest", ["/a@b", "/db?org=ops@corp", "?y=a@b", "#a@b", ""])
+def test_an_address_without_credentials_remains_as_it_is(host: str, rest: str) -> None:
+    assert hidden(f"influxdb+http://{host}{rest}", []) == f"influxdb+http://{host}{rest}"
 
 
 def test_problems_become_warnings_while_another_transport_works() -> None:

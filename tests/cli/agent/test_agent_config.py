@@ -56,6 +56,11 @@ def test_the_printed_configuration_is_a_file_with_the_same_settings(tmp_path: Pa
     assert reread["node"] == '"é"  # file'
 
 
+@pytest.mark.parametrize("scheme", ["http://", "//"])
+def test_the_printed_configuration_contains_no_password(scheme: str) -> None:
+    assert printed("--jolokia", f"{scheme}joe:x1@h:8778/jolokia")["jolokia"].startswith(f'"{scheme}***@h:8778/jolokia"')
+
+
 def without_sources(settings: Mapping[str, str]) -> dict[str, str]:
     return {key: value.rpartition("  # ")[0] for key, value in settings.items()}
 
