@@ -9,7 +9,7 @@ from pathlib import Path
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.run import RunMark
-from collector.runs.run_file import is_finite
+from collector.runs.run_file import is_finite, text_of
 from collector.runs.run_texts import MAX_TEXT_CHARS
 
 FILE = "marks.jsonl"
@@ -73,7 +73,7 @@ class MarksReader:
             return None
         try:
             content = json.loads(line)
-            time_s, text = content["time_s"], mark_text(self._redactor.text(content["text"]))
+            time_s, text = content["time_s"], mark_text(self._redactor.text(text_of(content["text"])))
         except (ValueError, RecursionError, KeyError, TypeError):
             return None
         return RunMark(float(time_s), text) if is_finite(time_s) and text else None

@@ -50,6 +50,7 @@ def test_a_named_pipe_has_no_marks(tmp_path: Path) -> None:
 
 def test_malformed_lines_are_ignored(tmp_path: Path) -> None:
     bad = [b"", b"{", b"[]", b"null", b'{"time_s": "x", "text": "a"}', b'{"time_s": NaN, "text": "a"}', b"\xff"]
+    bad += [b'{"time_s": 1, "text": %s}' % value for value in (b'["x"]', b"{}", b"1", b"null")]
     bad += [b'{"time_s": 1, "text": " "}', b'{"time_s": 1, "text": "%s"}' % (b"x" * MAX_LINE_BYTES)]
     (tmp_path / FILE).write_bytes(b"\n".join(bad) + b"\n")
     append_mark(tmp_path, "good", lambda: 1.0)
