@@ -119,7 +119,8 @@ class LocalCluster:
         jars = fetch_cassandra(plan.version, self._cache, progress)
         used = [path.absolute() for path in (jars, *jars.glob("*.jar"), *([jolokia] if jolokia else ()))]
         if problem := files_problem([path for path in used if path.exists()], {0, os.geteuid()}):
-            raise DemoError(f"{self._cache}: not used, because {problem} (hint: delete the directory)")
+            hint = "set XDG_CACHE_HOME to a directory of your own"
+            raise DemoError(f"{self._cache}: not used, because {problem} (hint: {hint})")
         addresses = plan.addresses()
         jmx_ports = self._jmx_ports(plan)
         self._write(replace(plan, jmx_ports=jmx_ports))
