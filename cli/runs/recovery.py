@@ -65,9 +65,11 @@ def recover(folder: Path, agent: JolokiaSettings) -> None:
     report_spools(run)
     with completing(folder):
         redact_written(folder, _redactor_of(run), note)
-        if is_killed and run.command and any(REDACTED in word for word in run.command.words):
+        known = (*(run.options or ()), *(run.command.words if run.command else ()))
+        if is_killed and any(REDACTED in word for word in known):
             command = shlex.join(["casstat", "runs", "redact", "--redact", "REGEX", str(folder)])
-            note(f"{folder}: what the command wrote may contain secrets of its command line (hint: run '{command}')")
+            problem = "what the command wrote may contain secrets that are not known any more"
+            note(f"{folder}: {problem} (hint: run '{command}')")
         import_after_run(folder, run, (), redactor=_redactor_of(run))
         finish(folder, run, quiet=False)
     require_all([*run.nodes, *(host for host in run.client_hosts if host.address)])
@@ -86,7 +88,7 @@ def _redactor_of(run: Run) -> Redactor:
     patterns = []
     for option, value in pairwise(run.options or ()):
         if option == "--redact":
-            # An expression that matched itself has been replaced, too.
+            # An expression that looks like a secret has been changed when it was stored.
             with suppress(re.error):
                 patterns.append(re.compile(value))
     return Redactor(tuple(patterns)).knowing_environment(os.environ)

@@ -284,6 +284,16 @@ def test_secrets_of_a_killed_command_that_are_not_known_any_more_are_a_note(
     assert "REGEX" not in recovered(capsys, case.folder)[1]
 
 
+@pytest.mark.parametrize("stored", [r"session: (REDACTED+)", "api_key=REDACTED", r"token=REDACTED id=(\S+)"])
+def test_an_expression_of_redact_that_is_not_known_any_more_is_a_note(
+    stored: str, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(case.folder, replace(killed(case), options=("--redact", stored)))
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0
+    assert f"casstat runs redact --redact REGEX {case.folder}" in errors
+
+
 def test_a_run_never_ends_before_it_begins(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     run = killed(case)
     write_run(case.folder, run)
