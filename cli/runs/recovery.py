@@ -31,7 +31,7 @@ from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import REDACTED
 from collector.runs.fetching import FetchRange, fetched, ticks_in, wanted_range
 from collector.runs.phases import phases_of
-from collector.runs.run import ClientHost, Run, RunNode
+from collector.runs.run import ClientHost, NodeClock, Run, RunNode
 from collector.runs.run_clock import clock_of, marks_on_run_clock, recorder_clocks
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, FILE, NODES_FOLDER, write_run
 
@@ -134,7 +134,7 @@ def _completed(folder: Path, run: Run, clients: AgentClients, stack: ExitStack) 
     agents = _agents(folder, [node for node in missing if not node.journal], stack)
     remote = [(node, agent) for node, agent in agents if isinstance(agent, NodeAddress)]
     completed: dict[RunNode, RunNode] = {
-        node: _from_journal(folder, replace(node, clocks=(*node.clocks, *recorder_clocks(run))), wanted)
+        node: _from_journal(folder, replace(node, clocks=_clocks_of(node, run)), wanted)
         for node in missing
         if node.journal
     }
@@ -219,7 +219,7 @@ def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) ->
     is_ambiguous = sum(other.name == node.name for other in run.recorded) > 1
     if node.folder or is_used or is_ambiguous or not (folder / target).is_dir():
         return node
-    span, _ = ticks_in(files_of(folder / target), wanted.shown_s(node.clocks))
+    span, _ = ticks_in(files_of(folder / target), wanted.shown_s(_clocks_of(node, run)))
     if not span.ticks:
         rmtree(folder / target, ignore_errors=True)
         return node
@@ -261,9 +261,15 @@ def _recovered_host(
     if host.address or not (folder / host.folder).is_dir():
         return host
     # The recorder, which may have died, recorded its own machine.
-    host = replace(host, clocks=recorder_clocks(run))
+    host = replace(host, clocks=_clocks_of(host, run))
     span, _ = ticks_in(files_of(folder / host.folder), wanted.shown_s(host.clocks))
     return replace(host, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s) if span.ticks else host
+
+
+def _clocks_of(node: RunNode, run: Run) -> tuple[NodeClock, ...]:
+    """Return the measurements of a node's clock, which may be the recorder's, including the recorder's steps."""
+    # An earlier recovery may have added the steps.
+    return tuple(dict.fromkeys((*node.clocks, *recorder_clocks(run))))
 
 
 def _is_better(before: RunNode, after: RunNode) -> bool:

@@ -432,6 +432,21 @@ def test_damage_in_a_private_journal_is_a_problem_and_the_journal_is_kept(
     assert (case.folder / ".agents/1").exists()
 
 
+def test_what_was_fetched_is_kept_although_the_clock_was_set(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    run, begin_s = killed(case), case.complete.begin_s
+    rmtree(case.folder / "nodes/n1")
+    ticks = timed(busy("n1", TICKS, begin_s=float(round(begin_s))), lambda _: 60.0)
+    record(case.folder / "nodes/n1", ticks)
+    node = replace(run.nodes[0], clocks=(NodeClock(begin_s - 1, 0.0, 0.001),))
+    steps = (ClockStep(begin_s - 0.5, 60.0),)
+    write_run(case.folder, replace(case.complete, nodes=(node, case.complete.nodes[1]), clock_steps=steps))
+    before = case.files()
+    case.stop[0]()
+    assert recovered(capsys, case.folder)[0] == 1
+    assert case.files() == before
+    assert (case.nodes[0].ticks, case.nodes[0].folder) == (TICKS, "nodes/n1")
+
+
 @pytest.mark.parametrize("is_reachable", [True, False])
 def test_what_was_fetched_before_the_runs_file_could_be_written_is_used(
     is_reachable: bool, case: Case, capsys: pytest.CaptureFixture[str]
