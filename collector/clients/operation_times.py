@@ -11,7 +11,7 @@ from collector.clients.client_format import ClientFormatError
 from collector.clients.client_latency import NS_PER_S, Latency
 from collector.clients.client_result import ClientInterval, Operation, total_of
 from collector.clients.load_span import empty_share
-from collector.clients.parsing.labels import MAX_LABELS, Labels
+from collector.clients.parsing.labels import Labels
 from collector.printable import count_text
 
 INTERVAL_S = 1.0
@@ -95,12 +95,7 @@ class OperationTimes:
 
     def notes(self, noun: str, hint: str = "") -> list[str]:
         """Return notes on operations whose names or errors are not distinguished; `noun` is a word for an operation."""
-        names, kinds = self._names.omitted, self._kinds.omitted
-        notes = {
-            f"{count_text(names, noun)} beyond the first {MAX_LABELS} names are counted without a name{hint}": names,
-            f"{count_text(kinds, 'error')} beyond the first {MAX_LABELS} kinds are counted without a kind": kinds,
-        }
-        return [note for note, applies in notes.items() if applies]
+        return [*self._names.notes(noun, "name", hint), *self._kinds.notes("error", "kind")]
 
     def _move(self, second: int, to: int) -> None:
         for counts in self._counts.values():

@@ -72,7 +72,7 @@ class _Run:
         if self._section == "Status code distribution:" and _RESPONSES.fullmatch(text):
             self._statuses[key] = int(text.partition(" ")[0])
         elif self._section == "Error distribution:":
-            kind = self._kinds.of(text)
+            kind = self._kinds.of(text, int(key))
             self._errors[kind] = self._errors.get(kind, 0) + int(key)
 
     def check(self) -> None:
@@ -112,4 +112,4 @@ class _Run:
                 f"hey keeps the status and the latency of the first {MAX_RESPONSES:,} responses only; "
                 f"{self._unlisted:,} further responses are counted as completed"
             )
-        return notes
+        return [*notes, *self._kinds.notes("error", "kind")]

@@ -14,7 +14,13 @@ from typing import Any
 from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.clients.parsing.command_output import earlier_runs, only_total
-from collector.clients.parsing.field_values import checked_count, checked_length_s, stated_latency, status_errors
+from collector.clients.parsing.field_values import (
+    checked_count,
+    checked_length_s,
+    decimal,
+    stated_latency,
+    status_errors,
+)
 from collector.clients.parsing.json_objects import json_objects
 from collector.clients.parsing.labels import Labels
 from collector.printable import count_text
@@ -50,16 +56,14 @@ class _Report:
         summary, statuses, errors = (content[key] for key in ("summary", "statusCodeDistribution", "errorDistribution"))
         self._length_s = checked_length_s(summary["total"])
         self._slowest_s = summary["slowest"]
-        self._rate_per_s = float(summary["requestsPerSec"])
+        self._rate_per_s = decimal(summary["requestsPerSec"])
         self._statuses = {str(status): checked_count(count) for status, count in statuses.items()}
         self._errors: dict[str, int] = {}
-        kinds, self._aborted = Labels(), 0
+        self._kinds, self._aborted = Labels(), checked_count(errors.get(DEADLINE, 0))
         for text, count in errors.items():
-            if text == DEADLINE:
-                self._aborted = checked_count(count)
-                continue
-            kind = kinds.of(text)
-            self._errors[kind] = self._errors.get(kind, 0) + checked_count(count)
+            if text != DEADLINE:
+                kind = self._kinds.of(text, checked_count(count))
+                self._errors[kind] = self._errors.get(kind, 0) + checked_count(count)
         self._percentiles = content.get("latencyPercentilesSuccessful") or content["latencyPercentiles"]
         self._has_only_successful = bool(content.get("latencyPercentilesSuccessful"))
 
@@ -73,12 +77,12 @@ class _Report:
         failed = status_errors(self._statuses)
         completed = sum(self._statuses.values()) - sum(failed.values())
         stated_s = {
-            float(match[1]): float(value_s)
+            float(match[1]): decimal(value_s)
             for key, value_s in self._percentiles.items()
             if (match := _PERCENTILE.fullmatch(key)) and value_s is not None
         }
         if not self._has_only_successful and self._slowest_s is not None:
-            stated_s[100.0] = float(self._slowest_s)
+            stated_s[100.0] = decimal(self._slowest_s)
         latency = stated_latency(stated_s) if completed and stated_s else None
         response, service = (latency, None) if is_response else (None, latency)
         return ClientInterval(0.0, self._length_s, completed, {**failed, **self._errors}, response, service)
@@ -88,4 +92,4 @@ class _Report:
         notes = failed_note(failed, "request", " (hint: oha --stats-success-breakdown)")
         if self._aborted:
             notes.append(f"{count_text(self._aborted, 'request')} cut off by the end of the run not counted")
-        return notes
+        return [*notes, *self._kinds.notes("error", "kind")]

@@ -110,5 +110,5 @@ def checked_length_s(value: object) -> float:
 def status_errors(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the number of failed responses by kind of error, given the number of responses by status code."""
     return {
-        f"status {status}": count for status, count in counts.items() if int(status) >= FIRST_ERROR_STATUS and count
+        f"status {status}": count for status, count in counts.items() if whole(status) >= FIRST_ERROR_STATUS and count
     }

@@ -1,6 +1,6 @@
 """The names in a result: printable, short and few, whatever the file contains."""
 
-from collector.printable import one_line
+from collector.printable import count_text, one_line
 
 MAX_LABELS = 50
 MAX_LABEL_CHARS = 80
@@ -23,6 +23,13 @@ class Labels:
             return ""
         self._known.add(label)
         return label
+
+    def notes(self, noun: str, term: str, hint: str = "") -> list[str]:
+        """Return a note if names were omitted: `noun` is a word for what has them, `term` one for such a name."""
+        if not self.omitted:
+            return []
+        number = count_text(self.omitted, noun)
+        return [f"{number} beyond the first {MAX_LABELS} {term}s are counted without a {term}{hint}"]
 
 
 def label_of(text: str) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from collector.clients.client_format import ClientFormatError, CommandTimes
 from collector.clients.client_latency import Latency
 from collector.clients.formats import hey
+from collector.clients.parsing.labels import MAX_LABELS
 from collector.clients.result_file import content_of as stored_content
 from collector.clients.result_file import read_result, write_result
 from tests.collector.clients.captured import TIMES, content_of, only_summary, read_content, summaries
@@ -226,6 +227,19 @@ def test_oha_s_requests_that_the_end_cut_off_are_neither_completed_nor_failed(tm
     assert any("3 requests cut off by the end of the run not counted" in note for note in result.notes)
 
 
+@pytest.mark.parametrize("name", ["hey", "oha"])
+def test_errors_beyond_the_first_kinds_are_noted(tmp_path: Path, name: str) -> None:
+    errors = {f"error {number}": 2 for number in range(MAX_LABELS + 10)}
+    if name == "hey":
+        lines = "".join(f"  [{count}]\t{text}\n" for text, count in errors.items())
+        content = f"{content_of('hey.log').decode().rstrip()}\n\nError distribution:\n{lines}"
+    else:
+        content = oha_report(errorDistribution=errors)
+    result = read_content(tmp_path / "file", content)
+    assert only_summary(result).errors[""] == 20
+    assert f"20 errors beyond the first {MAX_LABELS} kinds are counted without a kind" in result.notes
+
+
 def test_oha_s_latencies_are_response_times_if_the_command_corrects_them(tmp_path: Path) -> None:
     words = ("sh", "-c", "oha --latency-correction -q 100 --output-format json http://localhost")
     corrected = only_summary(read_content(tmp_path / "file", content_of("oha.json"), replace(TIMES, words=words)))
@@ -241,19 +255,22 @@ def test_oha_s_latencies_of_successful_responses_are_preferred(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "reason"),
     [
-        {"statusCodeDistribution": {"200": -1}},
-        {"statusCodeDistribution": {"x": 1}},
-        {"latencyPercentiles": {"p50": 2, "p99": 1}},
-        {"latencyPercentiles": {"p50": float("inf")}},
-        {"latencyPercentiles": []},
-        {"summary": None},
-        {"summary": {"successRate": 1.0, "total": 10**400, "slowest": 1, "requestsPerSec": 1}},
+        ({"statusCodeDistribution": {"200": -1}}, "not a number of operations: -1"),
+        ({"statusCodeDistribution": {"x": 1}}, "not a whole number: x"),
+        ({"latencyPercentiles": {"p50": 2, "p99": 1}}, "ascending"),
+        ({"latencyPercentiles": {"p50": float("inf")}}, "damaged"),
+        ({"latencyPercentiles": {"p50": "x"}}, "not a number: x"),
+        ({"latencyPercentiles": []}, "wrong type"),
+        ({"summary": None}, "unknown format"),
+        ({"summary": {"successRate": 1.0, "total": 10**400, "slowest": 1, "requestsPerSec": 1}}, "not a duration"),
+        ({"summary": {"successRate": 1.0, "total": 1, "slowest": 1, "requestsPerSec": "x"}}, "not a number: x"),
+        ({"summary": {"successRate": 1.0, "total": 1, "slowest": "x", "requestsPerSec": 1}}, "not a number: x"),
     ],
 )
-def test_malformed_reports_of_oha_are_errors(tmp_path: Path, changes: dict[str, object]) -> None:
-    with pytest.raises(ClientFormatError, match=r"^[ -~]+$"):
+def test_malformed_reports_of_oha_are_errors(tmp_path: Path, changes: dict[str, object], reason: str) -> None:
+    with pytest.raises(ClientFormatError, match=rf"^[ -~]*{reason}[ -~]*$"):
         read_content(tmp_path / "file", oha_report(**changes))
 
 
