@@ -63,7 +63,7 @@ class _Summary:
         attempted, failed = checked_count(requests["count"]), self._failed
         length_s = float(self.length_ms) / MS_PER_S if isinstance(self.length_ms, int | float) else None
         if length_s is None:
-            length_s = attempted / float(requests["rate"])
+            length_s = attempted / decimal(requests["rate"])
         return counted(0.0, checked_length_s(length_s), attempted - failed, failed, self._latency())
 
     @property
@@ -80,7 +80,7 @@ class _Summary:
             match = _PERCENTILE.fullmatch(key)
             rank = float(match[1]) if match else _RANKS.get(key)
             if rank is not None and rank <= 100:
-                stated_s[rank] = float(value_ms) / MS_PER_S
+                stated_s[rank] = decimal(value_ms) / MS_PER_S
         return stated_latency(stated_s) if stated_s else None
 
     def notes(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from collector.clients.client_format import CommandTimes, Format, Options
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, counted, failed_note
-from collector.clients.parsing.field_values import rfc3339_s
+from collector.clients.parsing.field_values import checked_count, decimal, rfc3339_s
 from collector.clients.parsing.hdr_histogram import decoded
 from collector.clients.parsing.labels import MAX_LABELS, label_of
 from collector.whole_file import read_whole
@@ -35,7 +35,7 @@ FORMATS = (Format(NAME, recognises, read),)
 
 def _result(result: Mapping[str, Any], source: str) -> ClientResult:
     begin_s, samples = rfc3339_s(result["start_time"]), result["log"]
-    failed = sum(map(_failed, samples)) if samples else int(result["error_count"])
+    failed = sum(map(_failed, samples)) if samples else checked_count(result["error_count"])
     names = sorted(result["cycle_latency_by_fn"])
     if failed and len(names) > 1:
         # latte does not count errors by function.
@@ -45,10 +45,10 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
     operations = []
     for name in names:
         intervals = [
-            _interval(name, sample, begin_s + float(sample["time_s"]), float(sample["duration_s"]), _failed(sample))
+            _interval(name, sample, begin_s + decimal(sample["time_s"]), decimal(sample["duration_s"]), _failed(sample))
             for sample in samples
         ]
-        total = _interval(name, result, begin_s, float(result["elapsed_time_s"]), failed)
+        total = _interval(name, result, begin_s, decimal(result["elapsed_time_s"]), failed)
         operations.append(Operation(label_of(name), tuple(intervals), total))
     notes = failed_note(failed, "request")
     if not samples:
@@ -58,7 +58,7 @@ def _result(result: Mapping[str, Any], source: str) -> ClientResult:
 
 def _failed(sample: Mapping[str, Any]) -> int:
     """Return the number of failed requests; latte's number of failed cycles is that of one thread and function."""
-    return int(sample["req_error_count"])
+    return checked_count(sample["req_error_count"])
 
 
 def _interval(name: str, content: Mapping[str, Any], begin_s: float, length_s: float, failed: int) -> ClientInterval:

@@ -75,6 +75,13 @@ RESULTS = '{"results": {"metrics": [{"name": "http_reqs", "values": {}}]}, "conf
 LOCUST = "Type,Name,Request Count,Failure Count,Requests/s,50%%\nGET,/a,10,0,1.0,5\n,Aggregated,10,%s,1.0,5\n"
 CQL = "total ops , op/s, mean, med, time, errors\nResults:\nOp rate : 1 op/s\nTotal operations : %s\n"
 OHA = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n%s,1,1,1,1,1,%s\n"
+LATTE = (
+    '{"conf": {}, "workload": "a", "result": {"start_time": "2026-11-23T10:00:00Z", "log": [%s], "error_count": %s, '
+    '"elapsed_time_s": %s, "cycle_latency": null, "cycle_latency_by_fn": {"a": null}}}'
+)
+LATTE_SAMPLE = (
+    '{"req_error_count": %s, "time_s": %s, "duration_s": 1, "cycle_latency": null, "cycle_latency_by_fn": {}}'
+)
 XML = '<?xml version="1.0" encoding="%s"?>\n<testResults version="1.2">\n</testResults>\n'
 
 
@@ -87,6 +94,12 @@ XML = '<?xml version="1.0" encoding="%s"?>\n<testResults version="1.2">\n</testR
         (K6.replace('"rate": 1', '"rate": 0') % '"a": {}', "not a usable k6-summary file: a number is 0"),
         (K6.replace('"count": 10, ', "") % '"a": {}', "not a usable k6-summary file: a field is missing: 'count'"),
         (RESULTS % '"long text"', "not a usable k6-summary file: not a number: long text"),
+        (K6.replace('"rate": 1', '"rate": "x"') % '"a": {}', "not a usable k6-summary file: not a number: x"),
+        (K6.replace('"med": 1', '"med": "x"') % '"a": {}', "not a usable k6-summary file: not a number: x"),
+        (LATTE % ("", '"x"', 1), "not a usable latte file: not a number of operations: x"),
+        (LATTE % ("", 0, '"1,5"'), "not a usable latte file: not a number: 1,5"),
+        (LATTE % (LATTE_SAMPLE % (1.7, 0), 0, 1), "not a usable latte file: not a number of operations: 1.7"),
+        (LATTE % (LATTE_SAMPLE % (0, '"x"'), 0, 1), "not a usable latte file: not a number: x"),
         ("[OVERALL], RunTime(ms), 10\n[OVERALL], Throughput(ops/sec), a\n[READ], Operations, 9\n", "not a number: a"),
         (LOCUST % "x", "failure count is not a number of requests: x"),
         (CQL % ("9" * 400), "not a usable cql-stress file: "),
