@@ -51,6 +51,11 @@ class Operation:
     total: ClientInterval | None = None
 
     @property
+    def parts(self) -> list[ClientInterval]:
+        """The intervals and the total."""
+        return [*self.intervals, *filter(None, [self.total])]
+
+    @property
     def summary(self) -> ClientInterval | None:
         """The total of the intervals or, if there are none, the stated total."""
         return total_of(self.intervals) or self.total
@@ -114,7 +119,7 @@ class ClientResult:
     @property
     def parts(self) -> list[ClientInterval]:
         """All intervals and totals."""
-        return [part for operation in self.operations for part in (*operation.intervals, operation.total) if part]
+        return [part for operation in self.operations for part in operation.parts]
 
 
 def counted(

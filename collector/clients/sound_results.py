@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import median_high
 
 from collector.clients.client_format import ClientFormatError
 from collector.clients.client_result import ClientInterval, ClientResult, Operation, StatedTotals
@@ -26,7 +27,7 @@ def require_sound(result: ClientResult) -> None:
     if len(result.operations) > MAX_LABELS + 1:
         raise ClientFormatError(f"{len(result.operations)} operations (at most {MAX_LABELS} are supported)")
     for operation in result.operations:
-        for interval in filter(None, (*operation.intervals, operation.total)):
+        for interval in operation.parts:
             require_values(interval)
         _require_order(operation)
 
@@ -117,7 +118,13 @@ def _unlikely_latencies(result: ClientResult) -> list[str]:
     span_s = result.span_s
     latencies = [latency for part in result.parts for latency in (part.response, part.service) if latency]
     longest_s = max((latency.longest_s for latency in latencies), default=0.0)
-    medians_s = [median_s for latency in latencies if (median_s := latency.percentile_s(50)) is not None]
+    # A wrong unit affects all parts of an operation, so one unusual interval means nothing.
+    medians_s = [
+        median_high(known_s)
+        for operation in result.operations
+        for kind in zip(*((part.response, part.service) for part in operation.parts), strict=True)
+        if (known_s := [at_50_s for latency in kind if latency and (at_50_s := latency.percentile_s(50)) is not None])
+    ]
     notes = []
     if span_s and longest_s > (span_s[1] - span_s[0]) + 1:
         length_s = span_s[1] - span_s[0]

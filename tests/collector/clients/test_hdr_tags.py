@@ -90,7 +90,7 @@ def test_an_assumed_unit_is_noted_and_a_wrong_one_is_a_warning() -> None:
     )
     assert "microseconds, the unit of YCSB, assumed" in result_of(CAPTURES / "microseconds.hdr").notes[0]
     (warning,) = result_of(CAPTURES / "microseconds.hdr", unit="ns").notes
-    assert warning.startswith("warning: a median latency of 2 µs is unlikely")
+    assert warning.startswith("warning: a median latency of 2.01 µs is unlikely")
     (warning,) = result_of(CAPTURES / "scylla-bench.hdr", unit="ms").notes
     assert "exceeds the result's length of 3.0 s" in warning
 

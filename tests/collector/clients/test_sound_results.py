@@ -135,6 +135,13 @@ def test_percentiles_in_a_wrong_unit_are_noted(tmp_path: Path, row: str, note: s
     assert [text.partition(" (hint")[0] for text in read_file(path, FormatChoice(), TIMES).notes] == warnings
 
 
+def test_one_interval_with_short_latencies_does_not_mean_a_wrong_unit(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    rows = [f"{1_795_000_000 + second},1,{'1,5' if second == 30 else '1000,900'}\n" for second in range(60)]
+    path.write_text("time_s,duration_s,operations,p50_us\n" + "".join(rows))
+    assert read_file(path, FormatChoice(), TIMES).notes == ()
+
+
 def test_printed_latencies_in_a_wrong_unit_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "scylla-bench.log"
     path.write_text((CAPTURES / "scylla-bench.log").read_text().replace("ms", "ns").replace("µs", "ns"))
