@@ -120,8 +120,7 @@ def _copy_of(path: Path, parts: Iterable[bytes]) -> Iterator[Path]:
     ClientFormatError if the disk is nearly full, and OSError.
     """
     # The files may be large, and /tmp may be in memory.
-    folder = tempfile.gettempdir()
-    folder = "/var/tmp" if folder == "/tmp" and Path("/var/tmp").is_dir() else folder  # noqa: S108
+    folder = None if os.environ.get("TMPDIR") or not os.access("/var/tmp", os.W_OK) else "/var/tmp"  # noqa: S108
     with tempfile.TemporaryFile(dir=folder) as copy:
         unchecked_bytes = CHECKED_BYTES
         for part in parts:

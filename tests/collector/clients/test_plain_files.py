@@ -7,7 +7,9 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import SimpleNamespace
+from typing import IO
 
 import pytest
 
@@ -240,10 +242,28 @@ def test_a_copy_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
 def test_no_copy_of_a_file_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     log = prefixed(WRK.read_text(), "wrk-1  | ")
     result_of(tmp_path / "file", gzip.compress(log.encode()))
     assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(("stated", "folder"), [("", "/var/tmp"), ("/tmp", None)])  # noqa: S108
+def test_a_copy_is_on_disk_unless_a_directory_is_stated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str, folder: str | None
+) -> None:
+    folders = []
+
+    def noted(**options: str | None) -> IO[bytes]:
+        folders.append(options["dir"])
+        return TemporaryFile(dir=tmp_path)
+
+    monkeypatch.setenv("TMPDIR", stated)
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    monkeypatch.setattr(tempfile, "TemporaryFile", noted)
+    result_of(tmp_path / "file", gzip.compress(WRK.read_bytes()))
+    assert folders == [folder]
 
 
 @pytest.mark.parametrize(
