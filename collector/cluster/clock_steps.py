@@ -61,7 +61,9 @@ def clock_with_steps(recording: Recording, measured: Sequence[tuple[float, float
     if not possible:
         return None
     stepped_s = [total_s - totals_s[possible[0]] for total_s in totals_s]
-    without_steps = ClockCorrection.measured([measured[0], (measured[-1][0], measured[-1][1] - stepped_s[-1])])
+    # A single measurement is the first one: it was made before the steps that follow it.
+    by_time = {measured[-1][0]: measured[-1][1] - stepped_s[-1], measured[0][0]: measured[0][1]}
+    without_steps = ClockCorrection.measured(by_time.items())
     parts = (
         ClockSegment(segment.session, segment.number, part_s)
         for segment, part_s in zip(segments, stepped_s, strict=True)

@@ -99,6 +99,13 @@ def test_a_small_step_in_a_long_run_is_no_drift(tmp_path: Path) -> None:
     assert placed(clock, recording) == pytest.approx(list(range(ticks)), abs=2e-3)
 
 
+def test_a_single_measurement_is_that_before_a_small_step(tmp_path: Path) -> None:
+    record(tmp_path / "n1", timed(busy("n1", TICKS), lambda time_s: 2.0 + offset_at([(40, 0.9)], time_s)))
+    (recording,), _ = recordings(sessions([tmp_path])[0])
+    clock = clock_with_steps(recording, [(BEGIN_S + 20, 2.0)])
+    assert placed(clock, recording) == pytest.approx(list(range(TICKS)))
+
+
 def test_a_report_that_finished_before_its_tick_is_no_step(tmp_path: Path) -> None:
     ticks = timed(busy("n1", TICKS), lambda time_s: offset_at([(40, 60.0)], time_s))
     for number in range(5, TICKS, 7):
