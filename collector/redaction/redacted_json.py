@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from collector.redaction.redactor import Redactor
+from collector.redaction.secret_forms import REDACTED
 
 REFERENCES = frozenset(
     (
@@ -55,10 +56,7 @@ def _member(key: str, value: Any, redactor: Redactor, kept: Collection[str]) -> 
 
 def redacted_field(name: str, text: str, redactor: Redactor) -> tuple[str, str]:
     """Return a field without secrets; its name may say that its text is one, such as `token`."""
-    text = redactor.text(text)
-    word = f"{name}={text}"
-    (redacted,) = redactor.words([word])
-    if redacted == word:
-        return name, text
-    name, _, text = redacted.partition("=")
-    return name, text
+    name = redactor.text(name)
+    (redacted,) = redactor.words([f"{name}={redactor.text(text)}"])
+    # The name may contain "=", and its own first part may make the rest a secret.
+    return name, redacted.removeprefix(f"{name}=") if redacted.startswith(f"{name}=") else REDACTED

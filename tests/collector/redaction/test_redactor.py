@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collector.redaction.redacted_json import redacted_json
 from collector.redaction.redactor import MAX_LINE_BYTES, RedactedStream, Redactor
 from tests.every import every
 
@@ -328,6 +329,16 @@ def test_lists_and_objects_remain_json() -> None:
     }
     indented = json.dumps({"password": ["x"], "tokens": {"read": 1}}, indent=1)
     json.loads(Redactor().text(indented))
+
+
+def test_the_names_of_fields_remain_whatever_they_contain() -> None:
+    fields = {"a=b token": SECRET, "a=c token": SECRET, "token": SECRET, "a=b": "3", "": "3"}
+    redacted = {"a=b token": "REDACTED", "a=c token": "REDACTED", "token": "REDACTED", "a=b": "3", "": "3"}
+    assert redacted_json(fields, Redactor()) == redacted
+    assert redacted_json(redacted, Redactor()) == redacted
+    assert SECRET not in str(
+        redacted_json({f"password={SECRET}": SECRET, f"{SECRET}=": "3"}, Redactor().knowing([SECRET]))
+    )
 
 
 def test_patterns_name_other_secrets() -> None:
