@@ -7,8 +7,9 @@ control the terminal (escape sequences such as OSC 52, which sets the clipboard)
 
 import json
 import re
+from collections.abc import Container
 from datetime import datetime
-from itertools import takewhile
+from itertools import chain, count, takewhile
 from typing import Any
 
 MAX_LINE_CHARS = 200
@@ -60,6 +61,12 @@ def _from(text: str, begin: int, limit: int) -> str:
 def count_text(count: int, singular: str, plural: str = "") -> str:
     """Return a count with its noun, such as "1 tick" or "2 ticks". The default plural is the singular with an "s"."""
     return f"{count} {singular if count == 1 else plural or f'{singular}s'}"
+
+
+def unique_text(text: str, used: Container[str]) -> str:
+    """Return the text or, if it has been used, the text with the first number that has not."""
+    numbered = (f"{text} ({number})" for number in count(2))
+    return next(unique for unique in chain([text], numbered) if unique not in used)
 
 
 def local_time(time_s: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:

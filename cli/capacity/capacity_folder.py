@@ -7,8 +7,7 @@ from typing import Any
 
 from cli.errors import CasstatError
 from cli.runs.common_settings import differences
-from cli.runs.redacted_files import STATE_FILE
-from cli.runs.run_folder import RUNS_SUBFOLDER
+from cli.runs.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from collector.atomic_file import replace_file
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings

@@ -13,7 +13,7 @@ from cli.runs import run_folder
 from cli.runs.file_lock import try_lock
 from cli.runs.redacted_files import (
     JOURNAL_FOLDERS,
-    STATE_FILE,
+    METADATA_FILES,
     NotTextError,
     is_document,
     redact_document,
@@ -32,13 +32,10 @@ from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweptParameter
 from collector.runs.redacted_sweep import knowing_parameters, redacted_sweep
-from collector.runs.run_file import FILE as RUN_FILE
 from collector.runs.run_file import is_run
 from collector.runs.sweep_file import FILE as SWEEP_FILE
 from collector.runs.sweep_file import SweepFileError, sweep_of
 from exporters.gnuplot.gnuplot_process import KINDS, GnuplotError, draw
-
-METADATA_FILES = (RUN_FILE, SWEEP_FILE, STATE_FILE)
 
 
 def redact_runs(folder: Path, patterns: Sequence[Pattern[str]]) -> int:
@@ -93,7 +90,7 @@ class _Redaction:
             omitted = (RUNS_SUBFOLDER, UNFINISHED_SUBFOLDER) if part == self._folder and runs else ()
             self._replace_results(part)
             files = text_files(part, (*JOURNAL_FOLDERS, *omitted))
-            for path in sorted(files, key=lambda path: path in self._metadata):
+            for path in sorted(files, key=lambda path: path.name in METADATA_FILES):
                 if self._replace_in(path, part) and path.suffix == ".gp":
                     scripts.append(path)
             self._rename_files(part, (*JOURNAL_FOLDERS, *omitted))
@@ -143,9 +140,10 @@ class _Redaction:
         number = 0
         try:
             if is_document(path, part):
-                number, remains = redact_document(path, self._redactor)
-                if remains:
-                    self._note_left(path, "a secret is part of an address or of a directory's name, and remains")
+                number, remaining = redact_document(path, self._redactor)
+                if remaining:
+                    fields = ", ".join(sorted(remaining))
+                    self._note_left(path, f"a secret remains in {fields}, because casstat needs it to read the file")
             else:
                 number = redact_file(path, self._redactor)
         except NotTextError as error:

@@ -6,18 +6,20 @@ import os
 import shutil
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.marks_file import FILE as MARKS_FILE
+from cli.runs.run_folder import STATE_FILE
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.printable import indented_json, printable_json
-from collector.redaction.redacted_json import redacted_json
+from collector.redaction.redacted_json import RedactedJson
 from collector.redaction.redactor import RedactedStream, Redactor
 from collector.redaction.secret_forms import REDACTED
+from collector.runs import redacted_run, redacted_sweep
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, NODES_FOLDER
 from collector.runs.run_file import FILE as RUN_FILE
 from collector.runs.sweep_file import FILE as SWEEP_FILE
@@ -29,11 +31,13 @@ RESULTS_FOLDER = "results"
 """The directory with the output and the files of client hosts."""
 JOURNAL_FOLDERS = (NODES_FOLDER, CLIENT_HOSTS_FOLDER)
 """The directories with recordings, which contain neither command lines nor output."""
-
-
-STATE_FILE = "capacity.json"
-"""The file of a search."""
-DOCUMENTS = (RUN_FILE, SWEEP_FILE, STATE_FILE, SUMMARY_FILE, MARKS_FILE)
+METADATA_FILES = {
+    RUN_FILE: redacted_run.KEPT_FIELDS,
+    SWEEP_FILE: redacted_sweep.KEPT_FIELDS,
+    STATE_FILE: redacted_sweep.KEPT_IN_SEARCHES,
+}
+"""The files of runs, sweeps and searches, each with the fields that remain as they are."""
+DOCUMENTS = (*METADATA_FILES, SUMMARY_FILE, MARKS_FILE)
 """casstat's own files, in which each text is redacted by itself, so that they remain JSON."""
 
 
@@ -96,25 +100,25 @@ def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def redact_document(path: Path, redactor: Redactor) -> tuple[int, bool]:
+def redact_document(path: Path, redactor: Redactor) -> tuple[int, Collection[str]]:
     """Replace the secrets in one of casstat's own files, or as in other text if it is malformed.
 
-    Return how many there were, and whether others remain because they are part of an address or a directory's name.
+    Return how many there were, and the fields in which others remain because casstat needs them.
     Raises OSError and NotTextError.
     """
     try:
         text = read_whole(path).decode()
         is_marks = path.name == MARKS_FILE
         before = [json.loads(line) for line in text.splitlines()] if is_marks else json.loads(text)
-        after = redacted_json(before, redactor)
-        remains = redacted_json(before, redactor, kept=()) != after
+        redaction = RedactedJson(redactor, METADATA_FILES.get(path.name, ()))
+        after = redaction.redacted(before)
         text, new = map(_lines if is_marks else indented_json, (before, after))
     except (UnsuitableFileError, ValueError, RecursionError):
-        return redact_file(path, redactor), False
+        return redact_file(path, redactor), ()
     if new == text:
-        return 0, remains
+        return 0, redaction.remaining
     _replace(path, lambda target: target.write(new.encode()))
-    return max(new.count(REDACTED) - text.count(REDACTED), 1), remains
+    return max(new.count(REDACTED) - text.count(REDACTED), 1), redaction.remaining
 
 
 def _lines(content: list[Any]) -> str:

@@ -17,6 +17,8 @@ RUNS_FOLDER = Path("casstat-runs")
 """The default parent directory of runs, relative to the working directory."""
 RUNS_SUBFOLDER = "runs"
 """The subdirectory of a sweep or search for its runs."""
+STATE_FILE = "capacity.json"
+"""The file of a search."""
 RUN_VARIABLE, FOLDER_VARIABLE = "CASSTAT_RUN", "CASSTAT_RUN_DIR"
 """Environment variables of a run's command: the run's name, and its directory."""
 LOCK_FILE = ".lock"

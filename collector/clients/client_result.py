@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, groupby
+from itertools import groupby
 
 from collector.clients.client_latency import Latency
-from collector.printable import count_text
+from collector.printable import count_text, unique_text
 
 MAX_COUNTS = 2_000_000
 """The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
@@ -175,8 +175,7 @@ def with_unique_names(operations: Iterable[Operation]) -> tuple[Operation, ...]:
     used: set[str] = set()
     unique = []
     for operation in operations:
-        numbered = (f"{operation.name} ({number})" for number in count(2))
-        name = next(text for text in chain([operation.name], numbered) if text not in used)
+        name = unique_text(operation.name, used)
         used.add(name)
         unique.append(replace(operation, name=name))
     return tuple(unique)

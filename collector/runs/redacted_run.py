@@ -3,20 +3,28 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from collector.redaction.redacted_json import redacted_field
+from collector.redaction.redacted_json import redacted_tags
 from collector.redaction.redactor import Redactor
 from collector.runs.run import Run, RunNode
 
 Node = TypeVar("Node", bound=RunNode)
+_NODE = ("name", "address", "folder", "casstat", "journal", "spool")
+KEPT_FIELDS = (
+    "casstat",
+    *(f"nodes.{field}" for field in _NODE),
+    *(f"client_hosts.{field}" for field in (*_NODE, "results")),
+    *("conditions.text", "clusters.name", "clusters.nodes", "clusters.unrecorded"),
+)
+"""The texts that casstat needs to read a run and its recordings."""
 
 
 def redacted_run(run: Run, redactor: Redactor) -> Run:
-    """Return the run with the secrets in its texts replaced; directories and addresses remain as they are."""
+    """Return the run with the secrets in its texts replaced, except in KEPT_FIELDS."""
     text = redactor.text
     return replace(
         run,
         name=text(run.name),
-        tags=dict(redacted_field(key, value, redactor) for key, value in run.tags.items()),
+        tags=redacted_tags(run.tags, redactor),
         nodes=tuple(_node(node, redactor) for node in run.nodes),
         command=None if run.command is None else replace(run.command, words=redactor.words(run.command.words)),
         options=None if run.options is None else redactor.words(run.options),

@@ -7,13 +7,20 @@ from collector.redaction.redactor import Redactor
 from collector.redaction.secret_names import is_secret_name
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
 
+_KEPT_SETTINGS = ("settings.nodes", "settings.seeds", "settings.client_hosts")
+KEPT_FIELDS = ("casstat", "order", "items_per_op", "parameters.name", "runs.folder", *_KEPT_SETTINGS)
+"""The texts that casstat needs to read and continue a sweep."""
+KEPT_IN_SEARCHES = ("objectives", "steps.folder", "steps.purpose", *_KEPT_SETTINGS)
+"""The same for a search."""
+
 
 def knowing_parameters(
     redactor: Redactor, parameters: Sequence[SweptParameter], commands: Sequence[Sequence[str]]
 ) -> Redactor:
     """Return a redactor that knows the secrets in commands with placeholders, and those among the parameters' values.
 
-    The values of a parameter are secrets if its name says so, or if its placeholder stands for a secret in a command.
+    The values of a parameter are secrets if its name says so, if its placeholder stands for a secret in a command, or
+    if they could not be told apart without the secrets in them.
     """
     bare = Redactor(redactor.patterns)
     redactor = replace(redactor, placeholders=redactor.placeholders | {parameter.name for parameter in parameters})
@@ -21,8 +28,10 @@ def knowing_parameters(
         redactor = redactor.knowing_command(command)
     for parameter in parameters:
         field = f"{{{parameter.name}}}"
-        if is_secret_name(parameter.name) or any(
-            "".join(bare.words(command)).count(field) < "".join(command).count(field) for command in commands
+        if (
+            is_secret_name(parameter.name)
+            or len(set(map(redactor.value, parameter.values))) < len(parameter.values)
+            or any("".join(bare.words(command)).count(field) < "".join(command).count(field) for command in commands)
         ):
             redactor = redactor.numbering(parameter.values)
     return redactor
@@ -36,7 +45,7 @@ def redacted_parameters(parameters: Sequence[SweptParameter], redactor: Redactor
 
 
 def redacted_sweep(sweep: Sweep, redactor: Redactor) -> Sweep:
-    """Return the sweep with the secrets in its texts replaced; the directories of its runs remain as they are."""
+    """Return the sweep with the secrets in its texts replaced, except in KEPT_FIELDS."""
     settings = sweep.settings
     commands = (settings.command, settings.before, settings.after)
     redactor = knowing_parameters(redactor, sweep.parameters, commands)

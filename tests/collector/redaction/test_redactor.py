@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.redaction.redacted_json import redacted_json
+from collector.redaction.redacted_json import RedactedJson, redacted_tags
 from collector.redaction.redactor import MAX_LINE_BYTES, RedactedStream, Redactor
 from tests.every import every
 
@@ -334,11 +334,14 @@ def test_lists_and_objects_remain_json() -> None:
 def test_the_names_of_fields_remain_whatever_they_contain() -> None:
     fields = {"a=b token": SECRET, "a=c token": SECRET, "token": SECRET, "a=b": "3", "": "3"}
     redacted = {"a=b token": "REDACTED", "a=c token": "REDACTED", "token": "REDACTED", "a=b": "3", "": "3"}
-    assert redacted_json(fields, Redactor()) == redacted
-    assert redacted_json(redacted, Redactor()) == redacted
-    assert SECRET not in str(
-        redacted_json({f"password={SECRET}": SECRET, f"{SECRET}=": "3"}, Redactor().knowing([SECRET]))
-    )
+    assert RedactedJson(Redactor(), ()).redacted(fields) == redacted
+    assert RedactedJson(Redactor(), ()).redacted(redacted) == redacted
+    assert redacted_tags(fields, Redactor()) == redacted
+
+
+def test_the_names_of_tags_contain_no_secrets() -> None:
+    tags = {f"password={SECRET}": SECRET, f"{SECRET}=": "3"}
+    assert SECRET not in str(redacted_tags(tags, Redactor().knowing([SECRET])))
 
 
 def test_patterns_name_other_secrets() -> None:
