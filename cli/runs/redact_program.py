@@ -16,6 +16,7 @@ from cli.runs.redacted_files import (
     METADATA_FILES,
     NotTextError,
     is_document,
+    own_parent,
     redact_document,
     redact_file,
     text_files,
@@ -158,15 +159,16 @@ class _Redaction:
 
     def _rename_files(self, part: Path, omitted: tuple[str, ...]) -> None:
         for path in list(text_files(part, omitted)):
-            relative = str(path.relative_to(part))
+            parent = own_parent(path, part)
+            relative = str(path.relative_to(parent))
             name = self._redactor.text(relative)
-            if name != relative and not (part / name).exists():
-                (part / name).parent.mkdir(parents=True, exist_ok=True)
-                path.rename(part / name)
+            if name != relative and not is_document(path, part) and not (parent / name).exists():
+                (parent / name).parent.mkdir(parents=True, exist_ok=True)
+                path.rename(parent / name)
                 with suppress(OSError):
                     # Removes only empty directories.
                     path.parent.rmdir()
-                self._count(part / name, 1)
+                self._count(parent / name, 1)
 
     def _draw(self, scripts: Sequence[Path]) -> None:
         """Draw plots again; delete those that cannot be drawn. Raises OSError."""

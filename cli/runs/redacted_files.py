@@ -15,6 +15,7 @@ from cli.runs.command.command_log import LOG_FILE
 from cli.runs.marks_file import FILE as MARKS_FILE
 from cli.runs.run_folder import STATE_FILE
 from cli.runs.summary_file import SUMMARY_FILE
+from collector.clients import result_file
 from collector.printable import indented_json, printable_json
 from collector.redaction.redacted_json import RedactedJson
 from collector.redaction.redactor import RedactedStream, Redactor
@@ -48,6 +49,14 @@ class NotTextError(Exception):
 def is_document(path: Path, folder: Path) -> bool:
     """Return whether a file in the directory of a run, a sweep or a search is one of casstat's own."""
     return path.parent == folder and path.name in DOCUMENTS
+
+
+def own_parent(path: Path, folder: Path) -> Path:
+    """Return the deepest directory above a file whose name casstat needs, in the directory of a run."""
+    *parents, _ = path.relative_to(folder).parts
+    # The directories of client hosts are in the run's file.
+    depth = {result_file.FOLDER: 1, RESULTS_FOLDER: 2}.get(parents[0] if parents else "", 0)
+    return folder.joinpath(*parents[:depth])
 
 
 def text_files(folder: Path, omitted: tuple[str, ...] = JOURNAL_FOLDERS) -> Iterator[Path]:

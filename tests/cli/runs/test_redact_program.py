@@ -212,7 +212,7 @@ def filled(kind: Any, text: str) -> Any:
     return text if kind is str else kind(1)
 
 
-@pytest.mark.parametrize("pattern", ["x1"])
+@pytest.mark.parametrize("pattern", ["x1", ".+", r"[\w.]+"])
 def test_the_same_texts_remain_as_in_a_new_run_or_sweep(tmp_path: Path, pattern: str) -> None:
     """casstat needs them: a field that is missing from KEPT_FIELDS would make old runs or sweeps unusable."""
     redactor = Redactor((re.compile(pattern),))
@@ -224,7 +224,7 @@ def test_the_same_texts_remain_as_in_a_new_run_or_sweep(tmp_path: Path, pattern:
     assert read_sweep(tmp_path) == redacted_sweep(sweep, redactor)
 
 
-@pytest.mark.parametrize("pattern", [r"node\S*", "phase.*"])
+@pytest.mark.parametrize("pattern", [r"node\S*", "phase.*", ".+"])
 def test_a_pattern_changes_no_names_of_fields(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "run.json").write_text(json.dumps({**RUN, "phases": [{"name": "a", "begin_s": 1, "end_s": 2}]}))
     values = {"node_intervals_missing": 1, "nodes_missing": 2, "nodes": 3}
@@ -232,6 +232,16 @@ def test_a_pattern_changes_no_names_of_fields(tmp_path: Path, pattern: str) -> N
     main(["runs", "redact", str(tmp_path), "--redact", pattern])
     assert len(read_run(tmp_path).phases) == 1
     assert json.loads((tmp_path / "summary.json").read_text())[0]["values"] == values
+
+
+def test_files_remain_where_casstat_reads_them(tmp_path: Path) -> None:
+    old_run(tmp_path)
+    (tmp_path / "results/h1/out").mkdir(parents=True)
+    (tmp_path / "results/h1/out/run-h1.txt").touch()
+    main(["runs", "redact", str(tmp_path), "--redact", "run|clients|results|h1|out"])
+    assert read_run(tmp_path).end_s == 9.0
+    assert len(list((tmp_path / "clients").iterdir())) == 1
+    assert [path.name for path in (tmp_path / "results/h1/REDACTED").iterdir()] == ["REDACTED-REDACTED.txt"]
 
 
 def test_tags_and_values_of_parameters_remain_different(tmp_path: Path) -> None:
