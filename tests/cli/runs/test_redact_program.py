@@ -5,12 +5,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import pytest
 
 from cli.main import main
+from cli.runs.redact_program import _Redaction
 from collector.clients.client_result import ClientInterval, ClientResult, Operation
 from collector.clients.result_file import read_result, write_result
 from collector.redaction.redactor import Redactor
@@ -142,6 +144,23 @@ def test_the_runs_of_a_sweep_get_other_names(tmp_path: Path, capfd: pytest.Captu
     assert [run.folder for run in redacted.runs] == ["runs/1-pw=REDACTED-1-n=5-r1", "runs/2-pw=REDACTED-2-n=5-r1"]
     assert all((tmp_path / run.folder / "run.json").is_file() for run in redacted.runs)
     assert redacted.settings.before == ("sh", "-c", ": token=REDACTED")
+
+
+def test_the_files_with_commands_come_last_in_each_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets are known from them: if the work is interrupted, they must still be known."""
+    parameters = (SweptParameter("pw", ("first-1", "second-2")),)
+    sweep = Sweep("load", 1.0, "0.1.0", parameters, SweepSettings(("load", "-p{pw}")), GIVEN, 0)
+    for name in ("runs/1-pw=first-1-r1", "runs/2-pw=second-2-r1"):
+        old_run(tmp_path / name, name)
+        (tmp_path / name / "urls.txt").touch()
+    (tmp_path / "sweep.json").write_text(json.dumps({"schema_version": 1, **asdict(sweep)}))
+    order: list[Path] = []
+    monkeypatch.setattr(_Redaction, "_replace_in", lambda _, path, part: order.append(path.relative_to(part)))
+    assert main(["runs", "redact", str(tmp_path)]) == 0
+    assert [str(after) for before, after in pairwise(order) if before.name == "run.json"] == [
+        "command.log",
+        "sweep.json",
+    ]
 
 
 @pytest.mark.parametrize("version", [1, 2])
