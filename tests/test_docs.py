@@ -196,9 +196,10 @@ def test_paths_in_documented_commands_need_not_exist() -> None:
 
 @pytest.fixture
 def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a new directory that contains two nodes' recordings in run1, and return its path."""
+    """Change to a new directory with two nodes' recordings, under the names that the pages use, and return its path."""
     for node, address in (("node-a", "127.0.0.1"), ("node-b", "127.0.0.2")):
-        shutil.copytree(RECORDINGS / node, tmp_path / "run1" / address)
+        for folder in ("run1", "load-test"):
+            shutil.copytree(RECORDINGS / node, tmp_path / folder / address)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path

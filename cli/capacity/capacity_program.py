@@ -216,7 +216,7 @@ class _Search:
             # Nothing is printed before it is known that the first step can be recorded.
             self._show_header()
             if not self._options.record.quiet:
-                echo(step_text(number, step), err=True)
+                echo(step_text(number, step, self._options.record.warm_up), err=True)
             with self._settling.around(plan):
                 yield
 

@@ -32,7 +32,7 @@ from cli.sweep.sweep_settings import (
 )
 from collector.cluster.live.live_cluster import Plan
 from collector.printable import count_text, one_line
-from collector.runs.parameter_sweep import Sweep, SweepRun
+from collector.runs.parameter_sweep import RANDOM, Sweep, SweepRun
 from collector.runs.run_clock import RunClock
 from exporters.sweep.sweep_text import plain_lines
 
@@ -175,7 +175,8 @@ class _Sweep:
 
     def _begin(self) -> None:
         if not self._is_begun:
-            echo(f"{self._folder}: {count_text(self._sweep.run_count, 'run')}, {self._to_do} to do", err=True)
+            order = ", in random order" if self._sweep.order == RANDOM and self._to_do > 1 else ""
+            echo(f"{self._folder}: {count_text(self._sweep.run_count, 'run')}, {self._to_do} to do{order}", err=True)
         self._is_begun = True
 
     def _announce(self, planned: _PlannedRun) -> None:

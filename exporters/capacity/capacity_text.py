@@ -11,9 +11,10 @@ HEADER = f"{'step':>4}  {'purpose':12}  {'rate/s':>9}  {'achieved/s':>10}  {'len
 NOT_INCLUDED = "the load generator states only service times: queueing is not included (coordinated omission possible)"
 
 
-def step_text(number: int, step: Step) -> str:
+def step_text(number: int, step: Step, warm_up_s: float) -> str:
     """Return what is about to run."""
-    return f"step {number}: {rate_text(step.rate)}/s for {step.length_s:g} s ({step.purpose})"
+    after = f" after {warm_up_s:g} s of warm-up" if warm_up_s else ""
+    return f"step {number}: {rate_text(step.rate)}/s for {step.length_s:g} s{after} ({step.purpose})"
 
 
 def step_line(number: int, result: StepResult, latency_column: str) -> str:

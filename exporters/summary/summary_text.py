@@ -56,7 +56,10 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     titles = ["phase", "time", *(["nodes"] if has_nodes else []), ""]
     rows = [[*titles, *(header for _, header, _ in OPERATION_COLUMNS), *ERRORS]]
     for summary, of_phase in zip(summaries, nodes, strict=True):
-        first = [summary.name, f"{summary.end_s - summary.begin_s:.0f} s", *([of_phase or "all"] if has_nodes else [])]
+        # Only the intervals that lie completely inside the phase count.
+        covered = summary.values.get("interval_s")
+        length_s = covered if isinstance(covered, int | float) else summary.end_s - summary.begin_s
+        first = [summary.name, f"{length_s:.0f} s", *([of_phase or "all"] if has_nodes else [])]
         for number, cells in enumerate(operation_rows(summary, summaries)):
             rows.append([*(first if number == 0 else [""] * len(first)), *cells])
     lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, len(titles))]

@@ -124,6 +124,7 @@ def test_ctrl_c_leaves_a_table_and_the_sweep_can_be_continued(
     assert "2 runs, 0 to do" in capfd.readouterr().err
     assert main(arguments(node, folder, "--resume", "--repeat", "2")) == 0
     assert [row["runs"] for row in rows(folder)] == [2, 2]
+    assert "4 runs, 2 to do, in random order" in capfd.readouterr().err
 
 
 def test_ctrl_c_on_a_terminal_ends_the_sweep_and_not_only_the_run(node: Node, tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def test_the_text_has_a_row_per_phase_and_operation() -> None:
         golden.check("run_summary.txt", "\n".join(summary_lines(phases)) + "\n")
 
 
+def test_the_time_of_a_phase_is_that_of_its_complete_intervals() -> None:
+    (row, *_) = summary_lines([PhaseSummary("main", 1000.0, 1008.2, {**VALUES, "interval_s": 7.06}, {})])[2:]
+    assert row.split()[:3] == ["main", "7", "s"]
+
+
 def test_operations_that_occur_in_a_phase_have_rows_and_a_total() -> None:
     others = {"range_reads": 500, "range_reads_per_s": 50.0, "range_read_p99_ms": 3.0, "cas_writes": 0}
     phases = [
