@@ -88,7 +88,7 @@ def name_of(_context: click.Context, parameter: click.Parameter, value: str | No
     "--tables",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Add a row for each of the N most active tables, and one for the others.",
+    help="Add a row for each of the N most active tables, and one for the others, if any.",
 )
 @click.option(
     "-j", "--caches", is_flag=True, help="Add the hit ratios of the key and row caches, and the read stage's tasks."

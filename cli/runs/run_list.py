@@ -12,7 +12,7 @@ from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.object_urls import metadata_copies
 from cli.runs.agents.agent_clients import agent_clients
-from cli.runs.run_folder import RUNS_FOLDER, is_being_recorded
+from cli.runs.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from cli.safe_echo import echo
 from collector.cluster.live.agent_connection import AgentError
@@ -79,9 +79,10 @@ def listed_runs(locations: Sequence[str], agent: JolokiaSettings) -> list[Listed
 
 
 def _in_folder(folder: Path) -> list[ListedRun]:
-    """Return the runs in a directory, or the run itself if the directory is a run. Raises CasstatError."""
+    """Return the runs in a directory, such as those of a sweep or a search, or the run itself. Raises CasstatError."""
+    inner = folder / RUNS_SUBFOLDER
     try:
-        paths = [folder] if is_run(folder) else sorted(filter(is_run, folder.iterdir()))
+        paths = [folder] if is_run(folder) else sorted(filter(is_run, (inner if inner.is_dir() else folder).iterdir()))
     except OSError as error:
         raise CasstatError(f"{error.filename}: {error.strerror}") from None
     runs = []

@@ -85,6 +85,14 @@ def test_runs_are_listed_oldest_first(runs: Path, capsys: pytest.CaptureFixture[
     ]
 
 
+def test_the_runs_of_a_sweep_are_listed(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sweep").mkdir()
+    (tmp_path / "sweep" / "runs").mkdir()
+    (runs / "a").rename(tmp_path / "sweep" / "runs" / "a")
+    (line,) = printed(capsys, tmp_path / "sweep").splitlines()[1:]
+    assert line.endswith(str(tmp_path / "sweep" / "runs" / "a"))
+
+
 def test_a_run_is_shown(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "show", runs / "b").splitlines()
     settings = [line for line in lines if line.startswith(("heap", "replication", "command"))]
