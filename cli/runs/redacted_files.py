@@ -39,7 +39,7 @@ METADATA_FILES = {
 }
 """The files of runs, sweeps and searches, each with the fields that remain as they are."""
 DOCUMENTS = (*METADATA_FILES, SUMMARY_FILE, MARKS_FILE)
-"""casstat's own files, in which each text is redacted by itself, so that they remain JSON."""
+"""casstat's own files, whose texts are redacted one at a time, so that the files remain JSON."""
 
 
 class NotTextError(Exception):

@@ -1,4 +1,4 @@
-"""Replaces secrets in decoded JSON: in each text by itself, so that a pattern cannot match the syntax between texts."""
+"""Replaces secrets in decoded JSON, one text at a time, so that a pattern cannot match the syntax between texts."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
