@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from cli.demo.demo_cluster import LocalCluster, Plan, cache_folder
 from cli.demo.demo_node import Node
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import results_in
 from collector.runs.run import Run
 from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent

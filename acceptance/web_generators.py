@@ -29,7 +29,7 @@ from acceptance.load_generators import front_end, recorded
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.demo_node import Node
 from cli.demo.java_runtime import fetch_jars, find_java
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import results_in
 from tests.real.nodes import no_progress
 from tests.real.programs import ask
 

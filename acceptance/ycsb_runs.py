@@ -23,7 +23,7 @@ from acceptance.client_hosts import PLAN, latte, loaded_workload, running_cluste
 from acceptance.load_generators import recorded
 from cli.demo.demo_cluster import cache_folder
 from cli.demo.java_runtime import fetch_jars, find_java
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import results_in
 from tests.real.nodes import no_progress
 from tests.real.recorded_reads import rows_of
 

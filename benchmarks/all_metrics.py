@@ -8,7 +8,7 @@ from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import DEFAULT_TABLES, Selection
+from collector.selection import DEFAULT_TABLES, Selection
 
 
 def main(url: str) -> None:

@@ -18,7 +18,7 @@ from benchmarks.node import cpu_s, loaded, real_node
 from cli.demo.demo_node import Node
 from collector.journal.reader import Entry, read
 from collector.journal.segments import journal_files
-from collector.sampling.selection import DEFAULT_TABLES
+from collector.selection import DEFAULT_TABLES
 from tests.real.prometheus import Prometheus
 from tests.real.stores import Carbon, InfluxDB, VictoriaMetrics
 

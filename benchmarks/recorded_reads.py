@@ -6,8 +6,8 @@ from collections import deque
 from pathlib import Path
 
 from benchmarks.all_metrics import main
+from cli.run_folder import command_variable
 from cli.runs.clients.local_client_host import SELECTION
-from cli.runs.run_folder import command_variable
 from collector.host.busy_processes import BusyProcesses
 from collector.model.clock import SystemClock, ticks
 from collector.sampling.node_sampler import NameOverrides, NodeSampler

@@ -29,7 +29,7 @@ from collector.catalogue import BEANS
 from collector.jolokia.client import ORIGIN, Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock
-from collector.sampling.selection import DEFAULT_TABLES, Selection
+from collector.selection import DEFAULT_TABLES, Selection
 
 VERSION = "v1.37.2"
 TAGS = (

@@ -9,7 +9,7 @@ import collector.cassandra
 import collector.host
 import collector.nodetool.reports
 from collector.host.host_source import HostSubject
-from collector.jolokia.mbean import MBean
+from collector.model.mbean import MBean
 from collector.model.metric import Metric
 
 

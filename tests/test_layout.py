@@ -1,10 +1,9 @@
-"""The source tree is easy to navigate: few modules in a package root, distinct names, no import cycles."""
+"""The source tree is easy to navigate: few modules in a package root, distinct names, no shared code in tests."""
 
 import re
 from collections import defaultdict
 from pathlib import Path
 
-import grimp
 import pytest
 
 PACKAGES = ("collector", "exporters", "dashboards", "cli")
@@ -50,19 +49,6 @@ def test_only_modules_in_parallel_folders_share_names() -> None:
 
 def test_every_parallel_folder_exists() -> None:
     assert [name for name in PARALLEL_FOLDERS if not (ROOT / name).is_dir()] == []
-
-
-def test_no_module_imports_itself_through_others() -> None:
-    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
-    cyclic = [
-        module
-        for module in sorted(graph.modules)
-        if any(
-            graph.chain_exists(importer=imported, imported=module)
-            for imported in graph.find_modules_directly_imported_by(module)
-        )
-    ]
-    assert cyclic == []
 
 
 def test_shared_test_code_is_not_in_test_modules() -> None:

@@ -14,7 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cli.agent.run_records import (
+from collector.model.clock import Clock
+from collector.model.snapshot import Event, Scrape
+from collector.printable import count_text
+from collector.redaction.redactor import Redactor
+from collector.runs.run_records import (
     FILE,
     PREFIX,
     Run,
@@ -27,10 +31,6 @@ from cli.agent.run_records import (
     size_of,
     total_size,
 )
-from collector.model.clock import Clock
-from collector.model.snapshot import Event, Scrape
-from collector.printable import count_text
-from collector.redaction.redactor import Redactor
 from exporters.api.agent_api import TooManyChangesError
 from exporters.prometheus.agent_health import RunTimes
 

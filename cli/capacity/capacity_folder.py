@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
+from cli.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from cli.runs.common_settings import differences
-from cli.runs.run_folder import RUNS_SUBFOLDER, STATE_FILE
 from collector.atomic_file import replace_file
 from collector.printable import one_line
 from collector.runs.parameter_sweep import SweepSettings

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from cli import run_folder
 from cli.capacity.capacity_folder import SearchState, read_state, require_same, step_folder, write_state
 from cli.capacity.capacity_results import write_results
 from cli.capacity.settling import Settling
@@ -24,11 +25,10 @@ from cli.parameters.placeholders import (
     placeholders,
     require_match,
 )
-from cli.runs import run_folder
+from cli.run_folder import try_lock
 from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.common_settings import common_settings
-from cli.runs.file_lock import try_lock
 from cli.runs.record_program import Around, RecordedRun, RecordSettings, recorded_run, redactor_of, require_valid
 from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.recordings.run_defaults import read_run_in
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import read_run_in, results_in
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.completed_summary import attempt
 from cli.runs.phase_data import phase_data

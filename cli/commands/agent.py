@@ -12,7 +12,7 @@ import click
 from cli.agent.agent_config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, printed, set_variable_names, take_file
 from cli.agent.agent_settings import AgentSettings, journal_folder
 from cli.commands import line
-from cli.line.line_settings import DEFAULT_S, LineSettings
+from cli.node.line_settings import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.size_type import Size
 from cli.parameters.time_types import Duration

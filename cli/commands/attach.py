@@ -11,7 +11,7 @@ from cli.attach.jolokia_agent_options import Agent
 from cli.attach.target_process import chosen
 from cli.errors import CasstatError
 from cli.jolokia_policy import FILE
-from cli.line.line_settings import LineSettings
+from cli.node.line_settings import LineSettings
 from cli.node.node_selection import nodes_here
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
 from collector.secrets import SecretError, read_password

@@ -1,6 +1,5 @@
 """Sample the local Cassandra node, one line per interval"""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +7,16 @@ import click
 from click.core import ParameterSource
 
 from cli.line.default_help import help_page
-from cli.line.line_settings import LineSettings
+from cli.node.line_settings import LineSettings
 from cli.parameters.column_names import ColumnNames
 from cli.parameters.jolokia_options import jolokia_options
 from cli.parameters.renamed_options import Renamed
 from cli.parameters.size_type import Size
+from cli.parameters.table_names import name_of
 from cli.parameters.time_types import Duration
 from collector.journal.format_version import FULL_EVERY
 
 # Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
-NAME = re.compile(r"[\w*?]+", re.ASCII)
 PATH = click.Path(path_type=Path)
 
 
@@ -34,15 +33,6 @@ class LineCommand(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """Return the help page with the common options."""
         return help_page(ctx)
-
-
-def name_of(_context: click.Context, parameter: click.Parameter, value: str | None) -> str:
-    """Return a keyspace or table name, or "" if none is given. Raises click.BadParameter if it is not a valid name."""
-    if value is not None and not NAME.fullmatch(value):
-        raise click.BadParameter(
-            f"{value!r} is not a {parameter.name} name (hint: use letters, digits and _, or * and ? for a pattern)"
-        )
-    return value or ""
 
 
 @click.command(cls=LineCommand, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,7 +12,7 @@ import click
 
 from cli.commands import line
 from cli.errors import CasstatError, note
-from cli.line.line_settings import LineSettings
+from cli.node.line_settings import LineSettings
 from cli.parameters.read_limit_options import read_limits
 from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.parameters.time_types import Duration, TimeOfDay, range_options

@@ -11,7 +11,7 @@ from collector.host.kernel_files import Host
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection, Table
+from collector.selection import Selection, Table
 
 SUBJECT = "machine"
 # The summary and the fix for a source that provides no values, keyed by the source's name.

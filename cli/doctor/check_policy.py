@@ -14,7 +14,7 @@ from cli.jolokia_policy import FILE, policy_option
 from collector.catalogue import BEANS
 from collector.host.cassandra_processes import AGENT
 from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean import METRICS, Labels, MBean, MBeanRequest, mbean_requests
+from collector.model.mbean import METRICS, Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval
 
 SUBJECT = "jolokia"

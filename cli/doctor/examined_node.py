@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.doctor.command_hints import Advice
-from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.node import node_selection
+from cli.node.line_settings import DEFAULT_S, LineSettings
 from collector.host.cassandra_processes import LocalNode
 from collector.host.discovery import is_this_machine
 from collector.host.kernel_files import read_text

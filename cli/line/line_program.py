@@ -10,9 +10,9 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.line.event_file import EventFile
-from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.line.missing_names import missing_keyspace_message, missing_port_message
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
+from cli.node.line_settings import DEFAULT_S, LineSettings
 from cli.node.node_selection import nodes_here
 from cli.node.transports import (
     HOST_ONLY,
@@ -31,8 +31,8 @@ from collector.log.logback import parse as parse_pattern
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import DEFAULT_TABLES, Selection
 from collector.sampling.source_reader import Source
+from collector.selection import DEFAULT_TABLES, Selection
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View
 

@@ -15,7 +15,7 @@ from collector.journal.header import Header
 from collector.journal.writer import Journal, JournalError, Limits
 from collector.model.snapshot import Snapshot
 from collector.sampling.node_sampler import NodeSampler
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 
 
 def journal_limits(total_bytes: int | None, sync: str) -> Limits:

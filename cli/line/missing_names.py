@@ -7,7 +7,7 @@ from collector.cassandra.tables import is_system_keyspace
 from collector.host.cassandra_processes import LocalNode
 from collector.jolokia.table_budget import OTHERS
 from collector.printable import one_line
-from collector.sampling.selection import Table
+from collector.selection import Table
 
 MAX_NAMES = 20
 HINT = "(hint: use --wait if it does not exist yet)"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from cli.line.line_settings import LineSettings
+from cli.node.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from collector.host.cassandra_processes import DEFAULT_URL, LocalNode, local_nodes, trusted_nodes
 from collector.host.listeners import listener_problem, listening_users, user_names

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cli.errors import note
-from cli.line.line_settings import LineSettings
+from cli.node.line_settings import LineSettings
 from cli.node.node_selection import (
     NodesHere,
     jmx_port,
@@ -20,14 +20,14 @@ from cli.node.node_selection import (
     selected_node,
 )
 from cli.parameters.jolokia_options import connect
-from collector.catalogue import BEANS
+from collector.catalogue import BEANS, REPORTS
 from collector.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import Clock
 from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import NodeSampler, Transport
-from collector.sampling.selection import Selection
 from collector.secrets import is_read_by_others
+from collector.selection import Selection
 
 TransportFactory = Callable[[Selection, Clock], Transport | None]
 """Creates a transport that reads a selection of metrics from the node; None if only the machine is sampled."""
@@ -147,6 +147,6 @@ def _nodetool_transport(
         # Imported here because this module is slow to import and rarely needed.
         from collector.nodetool.nodetool_source import NodetoolSource
 
-        return NodetoolSource(nodetool_for(settings, program, node, here.users), selection, clock, find)
+        return NodetoolSource(nodetool_for(settings, program, node, here.users), selection, clock, find, REPORTS)
 
     return make

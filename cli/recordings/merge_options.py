@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.commands.line import name_of
 from cli.parameters.recording_path import RecordingPath
+from cli.parameters.table_names import name_of
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from collector.journal.read_limits import MAX_SERIES
 from collector.runs.clock_offset import MAX_OFFSET_S

@@ -10,8 +10,7 @@ from cli.errors import CasstatError, note
 from cli.recordings.merge_grid import interval_for
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from cli.recordings.run_defaults import read_run_in
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import read_run_in, results_in
 from collector.cluster.grid import SpanGrid
 from collector.cluster.merge_job import DEFAULT_S
 from collector.printable import one_line

@@ -1,6 +1,6 @@
 """The recordings, the time range and the clock corrections that commands take from a run's metadata."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -10,6 +10,9 @@ import click
 
 from cli.errors import CasstatError
 from cli.parameters.time_types import TimeOfDay
+from collector.clients import result_file
+from collector.clients.client_result import ClientResult
+from collector.clients.result_file import ResultFileError, read_result
 from collector.cluster.clock_correction import MIN_STEP_S
 from collector.journal.segments import journal_files
 from collector.printable import one_line
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 # A run's recordings are in `nodes/NODE/FILE`.
 _RUN_DEPTH = 3
+RESULT_SUFFIX = ".json"
 
 
 def run_at(paths: Sequence[Path]) -> Run | None:
@@ -173,3 +177,19 @@ def _clock_of(run: Run, node: RunNode, recording: "Recording | None") -> "ClockC
 
         stepped = clock_with_steps(recording, [(clock.at_s, clock.offset_s) for clock in node.clocks])
     return stepped or node.clock_correction()
+
+
+def results_in(folder: Path) -> list[ClientResult]:
+    """Return the results that have been imported into a run. Raises CasstatError."""
+    return [result for _, result in stored_results(folder)]
+
+
+def stored_results(folder: Path) -> Iterator[tuple[Path, ClientResult]]:
+    """Yield the results in a run, each with its file. Raises CasstatError."""
+    for path in sorted((folder / result_file.FOLDER).glob(f"*{RESULT_SUFFIX}")):
+        try:
+            yield path, read_result(path)
+        except ResultFileError as error:
+            raise CasstatError(f"{path}: {error}") from None
+        except OSError as error:
+            raise CasstatError(f"{path}: {error.strerror}") from None

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.agent.journal_uploads import upload_checkpoint
-from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError, note
 from cli.recordings.object_urls import open_store
-from cli.runs.run_folder import is_being_recorded
+from cli.run_folder import is_being_recorded
 from cli.safe_echo import echo
 from collector.journal.writer import files_of, folder_name
 from collector.objects.journal_upload import JournalUpload
 from collector.objects.object_store import ObjectStore, ObjectStoreError
 from collector.printable import count_text, one_line
 from collector.runs.run_file import FILE, is_run
+from collector.runs.run_records import FILE as RUNS_FILE
 from exporters.shipping.checkpoint import file_name
 
 

@@ -4,7 +4,7 @@ import glob
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -14,6 +14,7 @@ from typing import TypeVar
 import click
 
 from cli.errors import CasstatError, note
+from cli.recordings.run_defaults import RESULT_SUFFIX, results_in, stored_results
 from cli.runs.clients.isolated_read import read_isolated, read_limited
 from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
@@ -23,7 +24,7 @@ from collector.clients.client_result import ClientInterval, ClientResult, shifte
 from collector.clients.format_registry import choice_of, recognised_format
 from collector.clients.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
 from collector.clients.redacted_result import redacted_result
-from collector.clients.result_file import ResultFileError, read_result, write_result
+from collector.clients.result_file import write_result
 from collector.clients.same_operations import have_same_operations
 from collector.journal.writer import folder_name
 from collector.printable import local_time, one_line
@@ -33,7 +34,7 @@ from exporters.summary.client_values import total_within
 
 Result = TypeVar("Result")
 Reading = Callable[[Path, FormatChoice, CommandTimes], ClientResult]
-SUFFIX = ".json"
+
 CHUNK_BYTES = 1 << 20
 PERCENTAGES = (50, 95, 99)
 WAITING_COMMANDS = ("sleep",)
@@ -218,22 +219,6 @@ def _recognised(path: Path) -> str:
         return ""
 
 
-def results_in(folder: Path) -> list[ClientResult]:
-    """Return the results that have been imported into a run. Raises CasstatError."""
-    return [result for _, result in _stored(folder)]
-
-
-def _stored(folder: Path) -> Iterator[tuple[Path, ClientResult]]:
-    """Yield the results in a run, each with its file. Raises CasstatError."""
-    for path in sorted((folder / result_file.FOLDER).glob(f"*{SUFFIX}")):
-        try:
-            yield path, read_result(path)
-        except ResultFileError as error:
-            raise CasstatError(f"{path}: {error}") from None
-        except OSError as error:
-            raise CasstatError(f"{path}: {error.strerror}") from None
-
-
 def _command_times(run: Run) -> CommandTimes:
     begin_s, end_s = run.begin_s, run.begin_s if run.end_s is None else run.end_s
     if run.command is None:
@@ -279,7 +264,7 @@ def _source(folder: Path, path: Path) -> str:
 def _target(folder: Path, path: Path, source: str) -> Path:
     """Return the file that stores the result of a path; different paths have different files, even if sources match."""
     digest = hashlib.blake2b(os.fsencode(_path_from(folder, path)), digest_size=8).hexdigest()
-    return folder / result_file.FOLDER / f"{folder_name(source)}~{digest}{SUFFIX}"
+    return folder / result_file.FOLDER / f"{folder_name(source)}~{digest}{RESULT_SUFFIX}"
 
 
 def _path_from(folder: Path, path: Path) -> Path:
@@ -298,7 +283,7 @@ def _checksum(path: Path) -> str:
 
 def _require_new(folder: Path, target: Path, result: ClientResult) -> None:
     """Raise ClientFormatError if the file's operations would count twice, because another file has them, too."""
-    for path, known in _stored(folder):
+    for path, known in stored_results(folder):
         if path == target:
             continue
         if known.checksum == result.checksum:

@@ -9,7 +9,7 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.read_limit_options import memory_limit
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import results_in
 from cli.runs.clients.client_host_summary import with_client_peaks
 from cli.runs.run_summary import RunSummary, summary_of
 from collector.journal.read_limits import MAX_MEMORY_BYTES

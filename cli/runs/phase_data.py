@@ -7,8 +7,8 @@ from typing import Any
 from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.run_defaults import results_in
 from cli.recordings.settings_of_run import node_settings
-from cli.runs.client_results import results_in
 from collector.cluster.grid import SpanGrid
 from collector.runs.run import RunPhase
 from exporters.comparison.client_amounts import client_bins, latency_kinds

@@ -13,9 +13,9 @@ from re import Pattern
 
 import click
 
+from cli import run_folder
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
-from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
 from cli.runs.client_results import import_after_run, require_valid_choices
 from cli.runs.clients.local_client_host import LocalClientHost

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cli import run_folder
 from cli.errors import CasstatError, note
-from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.clients.client_hosts import ClientHosts
 from cli.runs.command.supervisor_reports import CommandResult

@@ -10,10 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from shutil import copyfile, rmtree
 
+from cli import run_folder
 from cli.errors import CasstatError, note
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.recordings.run_defaults import run_at
-from cli.runs import run_folder
 from cli.runs.agents.agent_clients import AgentClients, agent_clients
 from cli.runs.client_results import import_after_run
 from cli.runs.clients.result_files import FILES_FOLDER, collect_all

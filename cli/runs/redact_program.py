@@ -8,9 +8,9 @@ from pathlib import Path
 from re import Pattern
 from typing import Any
 
+from cli import run_folder
 from cli.errors import CasstatError, note
-from cli.runs import run_folder
-from cli.runs.file_lock import try_lock
+from cli.run_folder import RUNS_SUBFOLDER, run_folder_name, try_lock
 from cli.runs.redacted_files import (
     JOURNAL_FOLDERS,
     METADATA_FILES,
@@ -21,10 +21,8 @@ from cli.runs.redacted_files import (
     redact_file,
     text_files,
 )
-from cli.runs.run_folder import RUNS_SUBFOLDER
 from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
 from cli.safe_echo import echo
-from cli.sweep.sweep_settings import run_folder_name
 from collector.atomic_file import write_json
 from collector.clients import result_file
 from collector.clients.redacted_result import redacted_result

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from cli.run_folder import STATE_FILE
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.marks_file import FILE as MARKS_FILE
-from cli.runs.run_folder import STATE_FILE
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.clients import result_file
 from collector.printable import indented_json, printable_json

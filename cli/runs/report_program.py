@@ -9,12 +9,11 @@ from cli.install_hint import require_packages
 from cli.parameters.output_folder import output_folder
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
-from cli.recordings.run_defaults import read_run_in, run_at
+from cli.recordings.run_defaults import read_run_in, results_in, run_at
 from cli.recordings.settings_of_run import run_settings
-from cli.runs.client_results import results_in
+from cli.run_folder import is_being_recorded
 from cli.runs.compare_program import comparison_of
 from cli.runs.completed_summary import attempt, completed_summary, with_checked_conditions
-from cli.runs.run_folder import is_being_recorded
 from cli.runs.run_saturation import saturation_of
 from cli.runs.run_summary import RunSummary
 from collector.atomic_file import replace_file

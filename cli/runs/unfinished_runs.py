@@ -4,10 +4,10 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from cli import run_folder
 from cli.errors import CasstatError, note
-from cli.runs import run_folder
+from cli.run_folder import RUNS_SUBFOLDER
 from cli.runs.command.supervisor import GRACE_S
-from cli.runs.run_folder import RUNS_SUBFOLDER
 from cli.runs.ssh.ssh_agent import report_spools
 from collector.printable import one_line
 from collector.runs.run_file import RunFileError, is_run, read_run

@@ -9,7 +9,7 @@ from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from cli.runs.client_results import results_in
+from cli.recordings.run_defaults import results_in
 from cli.runs.run_summary import measured_phases
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.atomic_file import replace_file

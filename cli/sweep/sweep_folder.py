@@ -8,10 +8,10 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from cli import run_folder
 from cli.errors import CasstatError
-from cli.runs import run_folder
+from cli.run_folder import try_lock
 from cli.runs.common_settings import differences
-from cli.runs.file_lock import try_lock
 from cli.sweep.sweep_settings import SweepOptions
 from collector.printable import excerpts, single_line
 from collector.runs.parameter_sweep import Sweep, SweptParameter

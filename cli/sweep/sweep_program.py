@@ -12,24 +12,17 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.parameters.placeholders import filled_except_hosts
+from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, run_folder_name
 from cli.runs.command.command_runner import CommandRunner
 from cli.runs.command.signal_handlers import handling
 from cli.runs.command.standard_streams import open_standard_streams
 from cli.runs.record_program import RecordSettings, recorded_run
-from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
 from cli.runs.unfinished_runs import set_aside_unfinished
 from cli.safe_echo import echo
 from cli.sweep.sweep_folder import opened_sweep, save
 from cli.sweep.sweep_progress import progress_line
 from cli.sweep.sweep_results import Outcomes, draw_plots, write_tables
-from cli.sweep.sweep_settings import (
-    MAX_UNCONFIRMED,
-    SweepOptions,
-    combination_text,
-    record_settings,
-    require_sound,
-    run_folder_name,
-)
+from cli.sweep.sweep_settings import MAX_UNCONFIRMED, SweepOptions, combination_text, record_settings, require_sound
 from collector.cluster.live.live_cluster import Plan
 from collector.printable import count_text, one_line
 from collector.runs.parameter_sweep import RANDOM, Sweep, SweepRun

@@ -1,6 +1,5 @@
 """The settings of `casstat sweep`: checked before anything starts, and made into the settings of each run."""
 
-import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,6 @@ from cli.parameters.placeholders import (
 )
 from cli.runs.common_settings import common_settings
 from cli.runs.record_program import RecordSettings, redactor_of, require_valid
-from cli.runs.run_folder import RUNS_SUBFOLDER
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweepSettings, SweptParameter
@@ -36,8 +34,6 @@ MAX_UNCONFIRMED = 1000
 """A sweep with more runs must be confirmed."""
 MAX_RUNS = 100_000
 REPEAT_TAG = "repeat"
-MAX_FOLDER_CHARS = 100
-_NOT_IN_NAMES = re.compile(r"[^\w.+-]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -171,15 +167,6 @@ def _require_programs(options: SweepOptions) -> None:
     for words in commands:
         if words and not placeholders(words[:1]) and shutil.which(filled(words[:1], {})[0]) is None:
             raise CasstatError(f"{one_line(words[0])}: command not found")
-
-
-def run_folder_name(number: int, count: int, values: Mapping[str, str], repeat: int) -> str:
-    """Return the directory of a run, relative to the sweep's, such as `runs/02-concurrency=5-batch=200-r1`.
-
-    `number` is the number of the combination, counted from 1, among `count` combinations.
-    """
-    parts = (f"{name}={_NOT_IN_NAMES.sub('-', value)}" for name, value in values.items())
-    return f"{RUNS_SUBFOLDER}/{number:0{len(str(count))}d}-{'-'.join(parts)[:MAX_FOLDER_CHARS]}-r{repeat}"
 
 
 def combination_text(values: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
 """Key, row, counter and chunk caches, and the buffer pool."""
 
-from collector.jolokia.mbean import METRICS, counter, gauge
+from collector.model.mbean import METRICS, counter, gauge
 from collector.model.metric import Aggregation, ScrapeInterval
 
 _BEAN = METRICS + "type=Cache,scope={cache},name="

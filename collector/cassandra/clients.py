@@ -1,6 +1,6 @@
 """Native-protocol clients: connections and their pauses, logins, discarded requests and statements."""
 
-from collector.jolokia.mbean import METRICS, counter, gauge
+from collector.model.mbean import METRICS, counter, gauge
 from collector.model.metric import Aggregation, WideColumn
 
 _CLIENT = METRICS + "type=Client,name="

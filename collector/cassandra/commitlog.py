@@ -1,6 +1,6 @@
 """Commit log and memtables: writes, the log's size, and wait times."""
 
-from collector.jolokia.mbean import METRICS, counter, gauge, histogram
+from collector.model.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, ScrapeInterval
 
 _LOG = METRICS + "type=CommitLog,name="

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collector.cassandra.tables import is_system_keyspace
-from collector.jolokia.mbean import METRICS, Many, MBean, counter, gauge, properties
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, properties
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.printable import shortened, single_line
 

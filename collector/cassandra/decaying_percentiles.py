@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from collector.cassandra.requests import SCOPES
 from collector.cassandra.tables import LOCAL
-from collector.jolokia.mbean import METRICS, MBean
+from collector.model.mbean import METRICS, MBean
 from collector.model.metric import Aggregation, Kind, Metric
 
 QUANTILES = {"0.5": "50thPercentile", "0.95": "95thPercentile", "0.99": "99thPercentile", "1": "Max"}

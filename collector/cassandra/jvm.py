@@ -2,7 +2,7 @@
 
 import re
 
-from collector.jolokia.mbean import counter, gauge, text
+from collector.model.mbean import counter, gauge, text
 from collector.model.metric import Aggregation, ScrapeInterval, Series, WideColumn
 
 PAUSING_COLLECTORS = (

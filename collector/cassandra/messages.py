@@ -1,6 +1,6 @@
 """Messages between nodes: dropped messages, network latency, hints, streaming and read repair."""
 
-from collector.jolokia.mbean import METRICS, counter, gauge, histogram
+from collector.model.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, WideColumn
 
 _STORAGE = METRICS + "type=Storage,name="

@@ -1,6 +1,6 @@
 """Thread pools: active, pending, blocked and completed tasks, and the queue time of the oldest pending one."""
 
-from collector.jolokia.mbean import METRICS, Many, counter, gauge
+from collector.model.mbean import METRICS, Many, counter, gauge
 from collector.model.metric import Aggregation, WideColumn
 
 _BEAN = METRICS + "type=ThreadPools,path={path},scope={pool},name="

@@ -14,7 +14,7 @@ What Cassandra counts, as measured on 5.0.8 with known numbers of statements (te
 
 from dataclasses import dataclass
 
-from collector.jolokia.mbean import METRICS, counter, gauge, histogram
+from collector.model.mbean import METRICS, counter, gauge, histogram
 from collector.model.metric import Aggregation, ScrapeInterval, WideColumn
 
 

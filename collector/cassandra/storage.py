@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from collector.jolokia.mbean import METRICS, Many, counter, gauge, text
+from collector.model.mbean import METRICS, Many, counter, gauge, text
 from collector.model.metric import Aggregation, ScrapeInterval
 
 _STORAGE = METRICS + "type=Storage,name="

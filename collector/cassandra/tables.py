@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from collector.cassandra.storage import SERVICE
-from collector.jolokia.mbean import METRICS, Many, MBean, counter, gauge, histogram
 from collector.model.histogram import COUNTS_WITH_ZERO
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, histogram
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval
 
 LOCAL = {"operation": ("Read", "Write", "Range")}

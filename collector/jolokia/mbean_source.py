@@ -11,15 +11,15 @@ from collector.cassandra.jvm import START_TIME
 from collector.cassandra.storage import SCHEMA_VERSION, members
 from collector.host.cassandra_processes import NodeFacts, local_nodes, local_pid
 from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.mbean import Labels, MBean, MBeanRequest, mbean_requests
 from collector.jolokia.node_facts import read_facts, read_peers
 from collector.jolokia.table_budget import Ranking, Remainder
 from collector.model.clock import EARLY_S, Clock
+from collector.model.mbean import Labels, MBean, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval, Values
 from collector.model.snapshot import Scrape, SourceError
 from collector.printable import one_line
-from collector.sampling.selection import Selection, Table
 from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.selection import Selection, Table
 
 FORBIDDEN, NOT_FOUND = 403, 404
 # The name prefix of metrics that every JVM has, even one that does not run Cassandra.

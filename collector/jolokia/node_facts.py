@@ -8,7 +8,7 @@ from typing import Any
 from collector.cassandra.storage import SERVICE
 from collector.host.cassandra_processes import NodeFacts
 from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.mbean import MAX_NUMBER
+from collector.model.mbean import MAX_NUMBER
 
 RELEASE = json.dumps({"type": "read", "mbean": SERVICE, "attribute": "ReleaseVersion"})
 """The request for Cassandra's version."""

@@ -6,9 +6,9 @@ from heapq import nlargest
 from itertools import takewhile
 
 from collector.cassandra.tables import OPERATIONS, REMAINDERS
-from collector.jolokia.mbean import Labels, MBeanRequest, mbean_requests
+from collector.model.mbean import Labels, MBeanRequest, mbean_requests
 from collector.model.metric import ScrapeInterval, Series, Values
-from collector.sampling.selection import Selection, Table
+from collector.selection import Selection, Table
 
 OTHERS = "(others)"
 """The table name that stands for all of a keyspace's tables that are not read."""

@@ -8,7 +8,6 @@ from functools import partial
 from types import ModuleType
 
 from collector.cassandra.jvm import CONCURRENT
-from collector.catalogue import REPORTS
 from collector.host.cassandra_processes import LocalNode, NodeFacts
 from collector.model.clock import EARLY_S, Clock
 from collector.model.snapshot import Scrape, SourceError
@@ -16,7 +15,7 @@ from collector.nodetool.reports import tablestats
 from collector.nodetool.reports.gcstats import WITH_CYCLES
 from collector.nodetool.reports.local_operations import sums
 from collector.nodetool.runner import Nodetool
-from collector.sampling.selection import Selection, Table
+from collector.selection import Selection, Table
 
 # Every report starts a JVM, so at most PARALLEL reports run at once. After its first run, a report starts at most once
 # every PACE times its duration, or less often if there are many reports, so that on average at most SHARE reports are
@@ -48,10 +47,12 @@ class ReportRequest:
         return self.arguments == tuple(self.module.ARGUMENTS)
 
 
-def report_requests(selection: Selection, *, always: Sequence[str] = ()) -> list[ReportRequest]:
+def report_requests(
+    reports: Sequence[ModuleType], selection: Selection, *, always: Sequence[str] = ()
+) -> list[ReportRequest]:
     """Return the reports that provide selected metrics or are named in `always`, with `tablestats` first."""
     requests = []
-    for module in REPORTS:
+    for module in reports:
         arguments = module.ARGUMENTS
         if hasattr(module, "arguments"):
             arguments = module.arguments(selection.keyspace, selection.table)
@@ -110,14 +111,22 @@ class ReportSource:
 
 
 class NodetoolSource:
-    """Reads a node through `tool`; `find` returns the node's process on this host, or None if it is not found."""
+    """Reads a node through `tool`; `find` returns the node's process on this host, or None if it is not found.
+
+    `reports` are the modules that parse the reports (`catalogue.REPORTS`).
+    """
 
     kind = "nodetool"
     paced = True
     host = "127.0.0.1"
 
     def __init__(
-        self, tool: Nodetool, selection: Selection, clock: Clock, find: Callable[[], LocalNode | None]
+        self,
+        tool: Nodetool,
+        selection: Selection,
+        clock: Clock,
+        find: Callable[[], LocalNode | None],
+        reports: Sequence[ModuleType],
     ) -> None:
         self.url = f"{tool.program}"
         self._tool = tool
@@ -131,14 +140,14 @@ class NodetoolSource:
         self._seen: set[str] = set()
         self._pool = ThreadPoolExecutor(PARALLEL, "nodetool")
         # As long as the node's process is unknown, only `info` reveals a restart.
-        requests = report_requests(selection, always=() if self._local else ("info",))
+        requests = report_requests(reports, selection, always=() if self._local else ("info",))
         pace = max(PACE, len(requests) / SHARE)
         self.sources = [
             ReportSource(request.name, partial(self._run, request), self._pool, clock, pace) for request in requests
         ]
         self._identity_requests = [
             request
-            for request in report_requests(Selection(frozenset()), always=("info", STATUS))
+            for request in report_requests(reports, Selection(frozenset()), always=("info", STATUS))
             if request.name not in {source.name for source in self.sources}
         ]
         self._identity_runs: list[Future[tuple[Scrape, float]]] = []

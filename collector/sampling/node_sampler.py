@@ -17,8 +17,8 @@ from collector.model.clock import Clock
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
 from collector.sampling.sample_stream import SampleStream
-from collector.sampling.selection import Selection, Table
 from collector.sampling.source_reader import Source, SourceReader
+from collector.selection import Selection, Table
 
 LEARN_TIMEOUT_S = 5.0
 # Peers are read between ticks; a slow response must not delay the next tick for long.

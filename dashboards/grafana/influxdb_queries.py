@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from collector.catalogue import CATALOGUE
-from collector.sampling.selection import slowest_interval
+from collector.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Ratio, metrics_of
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, PURPLE, VERMILLION

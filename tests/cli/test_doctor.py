@@ -20,7 +20,7 @@ from cli.doctor.examined_node import ExaminedNode
 from cli.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
 from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.jolokia_policy import FILE
-from cli.line.line_settings import LineSettings
+from cli.node.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.user_switch import callers
 from collector.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts

@@ -8,7 +8,7 @@ import pytest
 
 from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
 from collector.host import busy_processes
-from collector.jolokia.mbean import METRICS, VALUES
+from collector.model.mbean import METRICS, VALUES
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
 from collector.nodetool.reports.local_operations import METRICS as SUMS
 from exporters.line.operation_columns import Operations

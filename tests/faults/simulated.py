@@ -12,7 +12,7 @@ from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import ticks
 from collector.model.snapshot import SourceError, Tick
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from exporters.line import json_csv
 from exporters.line.operation_columns import Operations
 from exporters.line.view import View

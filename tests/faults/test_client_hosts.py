@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
+from cli.run_folder import LOCK_FILE
 from cli.runs import record_program
 from cli.runs.clients import remote_client_hosts
 from cli.runs.clients.client_command import ClientCommand
 from cli.runs.command import output_marker
 from cli.runs.redacted_files import RESULTS_FOLDER
-from cli.runs.run_folder import LOCK_FILE
 from collector.journal.writer import files_of
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run

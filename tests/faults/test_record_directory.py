@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cli.runs import run_folder
-from cli.runs.run_folder import LOCK_FILE, is_being_recorded, recording
+from cli import run_folder
+from cli.run_folder import LOCK_FILE, is_being_recorded, recording
 from tests.faults.recorders import names_in, recorded
 from tests.faults.recording_agent import HOST, Node
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from cli.run_folder import LOCK_FILE
 from cli.runs import recorder
-from cli.runs.run_folder import LOCK_FILE
 from collector.journal.segments import journal_files
 from collector.runs.agent_runs import AgentRuns
 from collector.runs.run_file import read_run

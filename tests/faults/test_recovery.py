@@ -15,8 +15,8 @@ from shutil import rmtree
 import pytest
 
 from cli.main import main
+from cli.run_folder import LOCK_FILE, recording
 from cli.runs.marks_file import append_mark
-from cli.runs.run_folder import LOCK_FILE, recording
 from collector.journal.segments import journal_files
 from collector.runs import run_file
 from collector.runs.agent_client import AgentClient
@@ -486,7 +486,7 @@ def test_a_run_that_its_recorder_has_just_completed_is_not_reset_to_an_earlier_s
         write_run(folder, complete)
         yield
 
-    monkeypatch.setattr("cli.runs.run_folder.recording", last_moment)
+    monkeypatch.setattr("cli.run_folder.recording", last_moment)
     assert recovered(capsys, case.folder)[0] == 0
     assert read_run(case.folder) == complete
 

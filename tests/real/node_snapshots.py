@@ -10,7 +10,7 @@ from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
 from collector.model.snapshot import Snapshot
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 
 
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:

@@ -3,10 +3,10 @@
 from cli.demo.demo_node import Node
 from collector.cassandra.decaying_percentiles import DECAYED
 from collector.catalogue import BEANS, CATALOGUE, HOST
-from collector.jolokia.mbean import MBean
+from collector.model.mbean import MBean
 from collector.model.metric import Kind, ScrapeInterval
 from collector.model.rates import Readings, rates, update_readings
-from collector.sampling.selection import DEFAULT_TABLES, Selection
+from collector.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 

@@ -18,7 +18,7 @@ from collector.jolokia.jolokia_access import JolokiaAccess
 from collector.jolokia.mbean_source import MBeanSource
 from collector.jolokia.node_facts import read_facts
 from collector.model.clock import SystemClock
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.faults.certificates import Authority, Certificate
 from tests.real.agents import ADDRESS, JMX_PORT, JOLOKIA_VERSIONS, BareNode, attached, jar_of, pid_of
 from tests.real.conftest import StartNode

@@ -15,7 +15,7 @@ from collector.jolokia.table_budget import OTHERS
 from collector.model.clock import SystemClock, ticks
 from collector.model.sample import Rate, Sample
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from exporters.line.table_rows import NEEDS, tables
 from tests.real.nodes import FAST_SCHEMA, light, spec_of
 from tests.real.programs import Load, ask, load

@@ -12,7 +12,7 @@ from collector.model.clock import SystemClock
 from collector.model.identity import Identity
 from collector.model.metric import Kind
 from collector.model.snapshot import Snapshot
-from collector.sampling.selection import DEFAULT_TABLES, Selection
+from collector.selection import DEFAULT_TABLES, Selection
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import NODE_EXPORTERS, Options
 from tests.collector.snapshots import scrape, snapshot

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from cli.errors import CasstatError, note
 from cli.line.line_recorder import open_journal
+from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, command_variable
 from cli.runs.command.command_runner import CommandRunner, OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
-from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, command_variable
 from collector.catalogue import HOST
 from collector.host.busy_processes import METRICS, BusyProcesses
 from collector.journal.writer import Journal, Limits, folder_name
@@ -23,7 +23,7 @@ from collector.runs.fetching import FetchRange
 from collector.runs.run import ClientHost
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 
 INTERVAL_S = 1.0
 SELECTION = Selection(frozenset(metric.name for row in (METRICS, *(part.metrics for part in HOST)) for metric in row))

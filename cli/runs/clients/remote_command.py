@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import CasstatError
+from cli.run_folder import FOLDER_VARIABLE, RUN_VARIABLE, WORK_FOLDER, try_lock
 from cli.runs.clients.client_channel import POLL_S, ClientChannel
 from cli.runs.command.standard_streams import new_pipe
 from cli.runs.command.supervisor_reports import (
@@ -37,9 +38,7 @@ from cli.runs.command.supervisor_reports import (
     merged_reports,
     result_in,
 )
-from cli.runs.file_lock import try_lock
-from cli.runs.run_folder import FOLDER_VARIABLE, RUN_VARIABLE
-from cli.runs.ssh.spool_folder import BEGUN_FILE, WORK_FOLDER
+from cli.runs.ssh.spool_folder import BEGUN_FILE
 
 PROTOCOL = 1
 """The version of the command's arguments and of what it sends and receives."""

@@ -8,14 +8,12 @@ import time
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.runs.file_lock import try_lock
+from cli.run_folder import try_lock
 
 FOLDER = re.compile(r"/tmp/casstat-[0-9a-f]{32}")  # noqa: S108 - the client chooses a name that nobody can guess
 SOCKET = "socket"
 BEGUN_FILE = "begun"
 """Exists once the start time of a command on this host is known."""
-WORK_FOLDER = "work"
-"""The directory in which a command on this host runs, and its $CASSTAT_RUN_DIR."""
 JOURNAL_FOLDER, HEARTBEAT_FILE, LOCK_FILE, LOG_FILE = "journal", "heartbeat", "lock", "keeper.log"
 # How often the state is checked while an agent stops.
 POLL_S = 0.1

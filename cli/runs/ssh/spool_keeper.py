@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from cli.agent.run_records import FILE as RUNS_FILE
 from cli.errors import CasstatError
 from cli.launch import casstat_command
+from cli.run_folder import try_lock
 from cli.runs.agents.private_agent import PrivateAgent
-from cli.runs.file_lock import try_lock
 from cli.runs.ssh.spool_folder import (
     BEGUN_FILE,
     JOURNAL_FOLDER,
@@ -24,6 +23,7 @@ from cli.runs.ssh.spool_folder import (
     require_spool,
 )
 from collector.printable import one_line
+from collector.runs.run_records import FILE as RUNS_FILE
 
 POLL_S = 0.5
 MAX_LOG_BYTES = 1 << 16

@@ -15,7 +15,7 @@ from collector.model.identity import IDENTITY_LABELS, Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, SourceError, Tick
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import DEFAULT_TABLES, Selection
+from collector.selection import DEFAULT_TABLES, Selection
 
 LEARN_TIMEOUT_S = 3.0
 # Delay after an unexpected error.

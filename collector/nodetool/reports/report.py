@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.jolokia.mbean import MAX_NUMBER
+from collector.model.mbean import MAX_NUMBER
 from collector.model.metric import Series, Value, Values
 
 QUANTILES = {"50%": "0.5", "75%": "0.75", "95%": "0.95", "98%": "0.98", "99%": "0.99", "Max": "1"}

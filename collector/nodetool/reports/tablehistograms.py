@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from collector.model.metric import Aggregation, Kind, Metric, Series
 from collector.nodetool.reports.report import QUANTILES, Columns, Draft, Report, columns, decimal, shown
-from collector.sampling.selection import is_pattern
+from collector.selection import is_pattern
 
 _SSTABLES = Metric(
     "cassandra_table_sstables_per_read_decayed",

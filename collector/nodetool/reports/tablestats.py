@@ -8,7 +8,7 @@ from typing import Any
 from collector.cassandra.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Value
 from collector.nodetool.reports.report import Draft, Report, decimal, milliseconds, objects, parted, shown, size, whole
-from collector.sampling.selection import is_pattern
+from collector.selection import is_pattern
 
 _DECAYED = Metric(
     "cassandra_table_operation_decayed_mean_seconds",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.agent.run_records import FILE, Run
 from cli.agent.run_store import (
     MAX_BYTES,
     MAX_EVENTS,
@@ -15,6 +14,7 @@ from cli.agent.run_store import (
     SHOWN_MARKS,
     RunStore,
 )
+from collector.runs.run_records import FILE, Run
 from exporters.api.agent_api import TooManyChangesError
 from tests.collector.fakes import FakeClock, file_size_limit
 

@@ -10,7 +10,7 @@ from collector.jolokia.client import Jolokia
 from collector.jolokia.mbean_source import MBeanSource
 from collector.model.snapshot import SourceError
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.collector.fakes import FakeClock
 
 PATIENCE_S = 60.0

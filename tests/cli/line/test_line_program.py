@@ -8,8 +8,8 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.line import line_program
-from cli.line.line_settings import LineSettings
 from cli.node import node_selection, transports
+from cli.node.line_settings import LineSettings
 from cli.node.transports import NoTransportError
 from collector.host.cassandra_processes import LocalNode
 from tests.collector.fakes import FakeClock

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from cli.runs.client_results import import_after_run, results_in
+from cli.recordings.run_defaults import results_in
+from cli.runs.client_results import import_after_run
 from collector.runs.run import ClientHost, RunCommand, RunCondition
 from collector.runs.run_file import read_run
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in

@@ -13,7 +13,8 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.main import main
-from cli.runs.client_results import import_after_run, result_lines, results_in
+from cli.recordings.run_defaults import results_in
+from cli.runs.client_results import import_after_run, result_lines
 from cli.runs.finish import summarise
 from collector.clients.client_latency import Latency
 from collector.clients.client_result import ClientInterval, ClientResult, Operation

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.runs.client_results import import_after_run, results_in
+from cli.recordings.run_defaults import results_in
+from cli.runs.client_results import import_after_run
 from cli.runs.clients import isolated_read
 from cli.runs.clients.isolated_read import read_isolated, read_limited
 from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice

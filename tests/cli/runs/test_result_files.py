@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from cli.run_folder import WORK_FOLDER
 from cli.runs.clients.remote_command import collect
 from cli.runs.clients.result_files import _CollectError, _Files
 from cli.runs.clients.result_files import collect as collect_files
-from cli.runs.ssh.spool_folder import WORK_FOLDER
 from cli.runs.ssh.ssh_address import parse_ssh_address
 from collector.redaction.redactor import KNOWN_FORMS, Redactor
 from tests.stranger import forbidden

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.errors import CasstatError
-from cli.runs.run_folder import (
+from cli.run_folder import (
     FOLDER_VARIABLE,
     LOCK_FILE,
     RUNS_FOLDER,

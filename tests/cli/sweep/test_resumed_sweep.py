@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from cli.main import main
+from cli.run_folder import run_folder_name
 from cli.runs.record_program import RecordSettings
 from cli.runs.summary_file import SUMMARY_FILE
 from cli.sweep.run_measurement import VALUES_FILE
 from cli.sweep.sweep_folder import new_sweep
-from cli.sweep.sweep_settings import SweepOptions, parameters_of, run_folder_name
+from cli.sweep.sweep_settings import SweepOptions, parameters_of
 from collector.runs.parameter_sweep import SweepRun
 from collector.runs.sweep_file import FILE, read_sweep, write_sweep
 from exporters.sweep.run_values_json import content_of_values

@@ -9,6 +9,7 @@ import pytest
 from cli.errors import CasstatError
 from cli.main import main
 from cli.parameters.placeholders import filled_except_hosts
+from cli.run_folder import run_folder_name
 from cli.runs.record_program import RecordSettings
 from cli.sweep import sweep_program
 from cli.sweep.sweep_settings import (
@@ -17,7 +18,6 @@ from cli.sweep.sweep_settings import (
     items_per_op_of,
     parameters_of,
     record_settings,
-    run_folder_name,
     words_of,
 )
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepSettings

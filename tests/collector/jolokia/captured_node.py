@@ -2,7 +2,7 @@
 
 from collector.catalogue import BEANS
 from collector.model.metric import Values
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.collector import captures
 from tests.collector.nodes import Beans, Node
 

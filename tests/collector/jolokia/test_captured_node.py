@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 
 from collector.catalogue import BEANS
-from collector.jolokia.mbean import METRICS, MBean, properties
+from collector.model.mbean import METRICS, MBean, properties
 from collector.model.metric import Series, Value
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.collector import captures
 from tests.collector.jolokia.captured_node import read
 from tests.collector.nodes import Node

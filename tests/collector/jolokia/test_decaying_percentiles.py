@@ -4,9 +4,9 @@ import pytest
 
 from collector.cassandra.decaying_percentiles import DECAYED, QUANTILE, QUANTILES
 from collector.catalogue import BEANS, CATALOGUE
-from collector.jolokia.mbean import METRICS
+from collector.model.mbean import METRICS
 from collector.model.metric import Kind
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.collector.nodes import REQUEST, Beans, Node, real_keyspace, real_table
 
 CLIENT, KEYSPACE, TABLE = (

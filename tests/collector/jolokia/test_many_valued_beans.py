@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.catalogue import BEANS
-from collector.jolokia.mbean import mbean_requests
 from collector.model.histogram import difference, quantile
+from collector.model.mbean import mbean_requests
 from collector.model.metric import Kind, Values
 from tests.every import every
 

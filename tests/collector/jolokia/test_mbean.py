@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.jolokia.mbean import (
+from collector.model.mbean import (
     METRICS,
     VALUES,
     Labels,

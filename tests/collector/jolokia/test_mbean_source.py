@@ -9,7 +9,7 @@ from collector.cassandra import storage, tables
 from collector.jolokia.mbean_source import RARE_PER_TICK
 from collector.jolokia.table_budget import OTHERS
 from collector.model.snapshot import SourceError
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.collector.nodes import (
     ACTIVE,
     COMPACTIONS,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collector.jolokia.table_budget import FIRST_S, LEAD, PER_TICK, PERIOD_S, Ranking
 from collector.model.metric import Values
-from collector.sampling.selection import Selection, Table
+from collector.selection import Selection, Table
 
 COUNT = "cassandra_table_operations_total"
 Rates = dict[Table, int]

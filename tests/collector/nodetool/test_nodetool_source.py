@@ -1,7 +1,6 @@
 """The nodetool source: the reports that it runs, and the values and facts that it reads from them."""
 
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from collector.model.snapshot import Scrape, SourceError
 from collector.nodetool.nodetool_source import PACE, SHARE, NodetoolSource, report_requests
 from collector.nodetool.reports.report import Report
 from collector.nodetool.runner import Connection, Nodetool, NodetoolError
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 
 KEYSPACE_COUNT, TABLE_COUNT = "cassandra_keyspace_operations_total", "cassandra_table_operations_total"
 SUM = "cassandra_local_operations_total"
@@ -81,8 +80,8 @@ def process(pid: int = 7) -> Process:
 
 
 @pytest.fixture
-def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
-    """Replace all reports with stubs, and yield the stubs by command."""
+def stubs() -> dict[str, Stub]:
+    """Return stubs of reports by command."""
     stats: Values = {
         (KEYSPACE_COUNT, "ks", "Read"): 5,
         (KEYSPACE_COUNT, "more", "Read"): 6,
@@ -94,16 +93,16 @@ def stubs(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Stub]]:
         Stub(("tablestats", "-F", "json"), frozenset({KEYSPACE_COUNT, TABLE_COUNT, SUM}), Report(stats), by_names=True),
         Stub(("tpstats",), frozenset({"pool"})),
     ]
-    with monkeypatch.context() as patch:
-        patch.setattr("collector.nodetool.nodetool_source.REPORTS", tuple(reports))
-        yield {stub.ARGUMENTS[0]: stub for stub in reports}
+    return {stub.ARGUMENTS[0]: stub for stub in reports}
 
 
 def test_the_selected_metrics_determine_which_reports_are_run(stubs: dict[str, Stub]) -> None:
     def names(metrics: set[str] | None, *always: str) -> list[str]:
         return [
             request.name
-            for request in report_requests(Selection(None if metrics is None else frozenset(metrics)), always=always)
+            for request in report_requests(
+                list(stubs.values()), Selection(None if metrics is None else frozenset(metrics)), always=always
+            )
         ]
 
     assert len(stubs) == 4
@@ -113,16 +112,15 @@ def test_the_selected_metrics_determine_which_reports_are_run(stubs: dict[str, S
     assert names({"pool"}, "status") == ["nodetool status", "nodetool tpstats"]
 
 
-@pytest.mark.usefixtures("stubs")
-def test_a_selected_table_is_the_only_one_requested() -> None:
-    (request,) = report_requests(Selection(frozenset({TABLE_COUNT}), "ks", "t"))
+def test_a_selected_table_is_the_only_one_requested(stubs: dict[str, Stub]) -> None:
+    (request,) = report_requests(list(stubs.values()), Selection(frozenset({TABLE_COUNT}), "ks", "t"))
     assert request.arguments == ("tablestats", "-F", "json", "ks", "t")
     assert not request.covers_node
-    assert report_requests(Selection(frozenset({TABLE_COUNT})))[0].covers_node
+    assert report_requests(list(stubs.values()), Selection(frozenset({TABLE_COUNT})))[0].covers_node
 
 
-def source_of(tool: FakeNodetool, local: LocalNode | None, *metrics: str) -> NodetoolSource:
-    return NodetoolSource(tool, Selection(frozenset(metrics)), SystemClock(), lambda: local)
+def source_of(stubs: dict[str, Stub], tool: FakeNodetool, local: LocalNode | None, *metrics: str) -> NodetoolSource:
+    return NodetoolSource(tool, Selection(frozenset(metrics)), SystemClock(), lambda: local, list(stubs.values()))
 
 
 def next_scrape(nodetool_source: NodetoolSource, number: int = 0) -> Scrape:
@@ -132,9 +130,8 @@ def next_scrape(nodetool_source: NodetoolSource, number: int = 0) -> Scrape:
     return source.read(0.0)
 
 
-@pytest.mark.usefixtures("stubs")
-def test_facts_include_address_process_and_origin() -> None:
-    with closing(source_of(FakeNodetool(), process(), SUM)) as nodetool_source:
+def test_facts_include_address_process_and_origin(stubs: dict[str, Stub]) -> None:
+    with closing(source_of(stubs, FakeNodetool(), process(), SUM)) as nodetool_source:
         facts = nodetool_source.learn(60.0)
         assert (facts.address, facts.directories) == ("10.0.0.1", (Path("/data"),))
         assert (facts.pid, facts.is_local, facts.origin, facts.jvm) == (7, True, "7 1.0", "/opt/bin/nodetool")
@@ -153,32 +150,29 @@ def test_collections_that_include_concurrent_cycles_are_absent(
     total, number = ("cassandra_gcstats_total_seconds",), ("cassandra_gcstats_collections",)
     stubs["tpstats"].report = Report({total: 450, number: 7})
     node = Process(7, 1.0, command=("java", option, "CassandraDaemon"))
-    with closing(source_of(FakeNodetool(), node, "pool")) as nodetool_source:
+    with closing(source_of(stubs, FakeNodetool(), node, "pool")) as nodetool_source:
         values = next_scrape(nodetool_source).values
     assert values.get(number) == 7
     assert (total in values) is is_known
 
 
-@pytest.mark.usefixtures("stubs")
-def test_without_a_visible_process_the_generation_is_the_origin() -> None:
-    with closing(source_of(FakeNodetool(), None, SUM)) as nodetool_source:
+def test_without_a_visible_process_the_generation_is_the_origin(stubs: dict[str, Stub]) -> None:
+    with closing(source_of(stubs, FakeNodetool(), None, SUM)) as nodetool_source:
         facts = nodetool_source.learn(60.0)
         assert (facts.pid, facts.is_local, facts.origin) == (None, True, "99")
         assert [source.name for source in nodetool_source.sources] == ["nodetool tablestats", "nodetool info"]
 
 
-@pytest.mark.usefixtures("stubs")
-def test_reports_are_run_less_often_when_there_are_more_of_them() -> None:
-    with closing(source_of(FakeNodetool(), process(), SUM, "load", "pool")) as nodetool_source:
+def test_reports_are_run_less_often_when_there_are_more_of_them(stubs: dict[str, Stub]) -> None:
+    with closing(source_of(stubs, FakeNodetool(), process(), SUM, "load", "pool")) as nodetool_source:
         assert len(nodetool_source.sources) / SHARE > PACE
         assert {source._pace for source in nodetool_source.sources} == {len(nodetool_source.sources) / SHARE}
 
 
-@pytest.mark.usefixtures("stubs")
-def test_only_the_first_of_several_failures_is_reported() -> None:
+def test_only_the_first_of_several_failures_is_reported(stubs: dict[str, Stub]) -> None:
     tool = FakeNodetool()
     tool.failing = dict.fromkeys(("info", "status", "tablestats"), "Connection refused")
-    with closing(source_of(tool, process(), SUM)) as nodetool_source:
+    with closing(source_of(stubs, tool, process(), SUM)) as nodetool_source:
         with pytest.raises(SourceError, match=r"^nodetool tablestats: Connection refused$"):
             nodetool_source.learn(60.0)
         tool.failing.clear()
@@ -186,22 +180,20 @@ def test_only_the_first_of_several_failures_is_reported() -> None:
         assert nodetool_source.learn(60.0).address == "10.0.0.1"
 
 
-@pytest.mark.usefixtures("stubs")
-def test_a_timeout_is_reported() -> None:
+def test_a_timeout_is_reported(stubs: dict[str, Stub]) -> None:
     tool = FakeNodetool()
     tool.waiting = {"info", "status", "tablestats"}
     with (
-        closing(source_of(tool, process(), SUM)) as nodetool_source,
+        closing(source_of(stubs, tool, process(), SUM)) as nodetool_source,
         pytest.raises(SourceError, match=r"^no report within 0 s$"),
     ):
         nodetool_source.learn(0.01)
 
 
-@pytest.mark.usefixtures("stubs")
-def test_missing_facts_are_requested_again() -> None:
+def test_missing_facts_are_requested_again(stubs: dict[str, Stub]) -> None:
     tool = FakeNodetool()
     tool.failing["status"] = "not yet"
-    with closing(source_of(tool, process(), SUM)) as nodetool_source:
+    with closing(source_of(stubs, tool, process(), SUM)) as nodetool_source:
         assert nodetool_source.learn(60.0).address == ""
         tool.failing.clear()
         while not nodetool_source.learn(60.0).address:
@@ -212,7 +204,7 @@ def test_missing_facts_are_requested_again() -> None:
 
 
 def test_the_peers_are_the_nodes_in_the_last_status_report(stubs: dict[str, Stub]) -> None:
-    with closing(source_of(FakeNodetool(), process(), "up")) as nodetool_source:
+    with closing(source_of(stubs, FakeNodetool(), process(), "up")) as nodetool_source:
         assert nodetool_source.learn(60.0).peers == ("10.0.0.1", "10.0.0.2")
         next_scrape(nodetool_source)
         stubs["status"].report = Report(properties={HOST_ID: "10.0.0.1", "new": "10.0.0.3"})
@@ -224,9 +216,8 @@ def test_the_peers_are_the_nodes_in_the_last_status_report(stubs: dict[str, Stub
         assert nodetool_source.learn(60.0).peers == ("10.0.0.1", "10.0.0.3")
 
 
-@pytest.mark.usefixtures("stubs")
-def test_operations_on_all_user_keyspaces_are_added_up() -> None:
-    with closing(source_of(FakeNodetool(), process(), SUM)) as nodetool_source:
+def test_operations_on_all_user_keyspaces_are_added_up(stubs: dict[str, Stub]) -> None:
+    with closing(source_of(stubs, FakeNodetool(), process(), SUM)) as nodetool_source:
         scrape = next_scrape(nodetool_source)
     assert scrape.values[SUM, "Read"] == 11
     assert scrape.values[KEYSPACE_COUNT, "ks", "Read"] == 5
@@ -234,26 +225,26 @@ def test_operations_on_all_user_keyspaces_are_added_up() -> None:
 
 def test_a_partly_parsed_report_is_not_added_up(stubs: dict[str, Stub]) -> None:
     stubs["tablestats"].report = Report({(KEYSPACE_COUNT, "ks", "Read"): 5}, ("a line", "another", "a third"))
-    with closing(source_of(FakeNodetool(), process(), SUM)) as nodetool_source:
+    with closing(source_of(stubs, FakeNodetool(), process(), SUM)) as nodetool_source:
         scrape = next_scrape(nodetool_source)
     assert (SUM, "Read") not in scrape.values
     assert scrape.values[KEYSPACE_COUNT, "ks", "Read"] == 5
     assert scrape.problem == "a line (and 2 more)"
 
 
-@pytest.mark.usefixtures("stubs")
-def test_a_selected_keyspace_is_not_added_up() -> None:
+def test_a_selected_keyspace_is_not_added_up(stubs: dict[str, Stub]) -> None:
     selection = Selection(frozenset({KEYSPACE_COUNT}), "ks")
-    with closing(NodetoolSource(FakeNodetool(), selection, SystemClock(), process)) as nodetool_source:
+    with closing(
+        NodetoolSource(FakeNodetool(), selection, SystemClock(), process, list(stubs.values()))
+    ) as nodetool_source:
         assert (SUM, "Read") not in next_scrape(nodetool_source).values
 
 
-@pytest.mark.usefixtures("stubs")
-def test_a_report_that_runs_during_a_restart_is_discarded() -> None:
+def test_a_report_that_runs_during_a_restart_is_discarded(stubs: dict[str, Stub]) -> None:
     tool, is_running = FakeNodetool(), [process(7)]
     tool.waiting = {"tablestats"}
     with closing(
-        NodetoolSource(tool, Selection(frozenset({SUM})), SystemClock(), lambda: is_running[-1])
+        NodetoolSource(tool, Selection(frozenset({SUM})), SystemClock(), lambda: is_running[-1], list(stubs.values()))
     ) as nodetool_source:
         source = nodetool_source.sources[0]
         running = source.start()
@@ -270,14 +261,15 @@ def test_a_report_that_runs_during_a_restart_is_discarded() -> None:
         assert (scrape.origin, scrape.problem) == ("8 1.0", "")
 
 
-@pytest.mark.usefixtures("stubs")
-def test_a_restarted_process_is_found_again() -> None:
+def test_a_restarted_process_is_found_again(stubs: dict[str, Stub]) -> None:
     here = [process(7)]
 
     def find() -> LocalNode | None:
         return None if here[0].ended else here[0]
 
-    with closing(NodetoolSource(FakeNodetool(), Selection(frozenset({SUM})), SystemClock(), find)) as nodetool_source:
+    with closing(
+        NodetoolSource(FakeNodetool(), Selection(frozenset({SUM})), SystemClock(), find, list(stubs.values()))
+    ) as nodetool_source:
         assert nodetool_source.learn(60.0).origin == "7 1.0"
         here[0].ended = True
         assert nodetool_source.learn(60.0).pid is None
@@ -286,11 +278,10 @@ def test_a_restarted_process_is_found_again() -> None:
         assert (facts.pid, facts.origin) == (8, "8 1.0")
 
 
-@pytest.mark.usefixtures("stubs")
-def test_closing_ends_running_reports_and_drops_waiting_ones() -> None:
+def test_closing_ends_running_reports_and_drops_waiting_ones(stubs: dict[str, Stub]) -> None:
     tool = FakeNodetool()
     tool.waiting = {"info", "status", "tablestats", "tpstats"}
-    nodetool_source = source_of(tool, None, SUM, "pool")
+    nodetool_source = source_of(stubs, tool, None, SUM, "pool")
     for source in nodetool_source.sources:
         source.start()
     nodetool_source.close()

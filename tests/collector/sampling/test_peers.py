@@ -11,8 +11,8 @@ from collector.cassandra.storage import members
 from collector.host.cassandra_processes import NodeFacts
 from collector.model.snapshot import Scrape, SourceError, Tick
 from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.selection import Selection
 from collector.sampling.source_reader import Source
+from collector.selection import Selection
 from tests.collector.fakes import FakeClock
 
 OWN, OLD, FIRST, SECOND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"

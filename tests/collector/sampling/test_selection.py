@@ -6,7 +6,7 @@ import pytest
 
 from collector.cassandra.tables import EVERY_TICK, REMAINDERS
 from collector.catalogue import BEANS
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from tests.collector import nodes
 from tests.collector.nodes import Node, real_keyspace, real_table, table
 

@@ -13,7 +13,7 @@ from collector.catalogue import CATALOGUE
 from collector.model.identity import Identity
 from collector.model.metric import Values
 from collector.model.snapshot import Event, Scrape, Snapshot, Tick
-from collector.sampling.selection import Selection
+from collector.selection import Selection
 from exporters.prometheus.agent_health import AgentHealth, JournalHealth, RunTimes
 from exporters.prometheus.page import Page
 from exporters.prometheus.rendering import Options, Rendering

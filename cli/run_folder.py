@@ -1,22 +1,26 @@
-"""The directory of a run that is being recorded: its name, its lock, and the choice of the run to mark."""
+"""The directory of a run that is being recorded: its name, its lock, and the choice of the run to mark.
+
+The kernel releases a lock when the process that holds it ends.
+"""
 
 import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from cli.errors import CasstatError
-from cli.runs.file_lock import try_lock
 from collector.runs.run_file import is_run
 
 RUNS_FOLDER = Path("casstat-runs")
 """The default parent directory of runs, relative to the working directory."""
 RUNS_SUBFOLDER = "runs"
 """The subdirectory of a sweep or search for its runs."""
+WORK_FOLDER = "work"
+"""The directory in which a command on a remote host runs, relative to its spool; its $CASSTAT_RUN_DIR."""
 STATE_FILE = "capacity.json"
 """The file of a search."""
 RUN_VARIABLE, FOLDER_VARIABLE = "CASSTAT_RUN", "CASSTAT_RUN_DIR"
@@ -24,12 +28,23 @@ RUN_VARIABLE, FOLDER_VARIABLE = "CASSTAT_RUN", "CASSTAT_RUN_DIR"
 LOCK_FILE = ".lock"
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 MAX_NAME_CHARS = 60
+_NOT_IN_FOLDERS = re.compile(r"[^\w.+-]+", re.ASCII)
+MAX_COMBINATION_CHARS = 100
 
 
 def default_folder(name: str, begin_s: float) -> Path:
     """Return the directory for a run that begins at `begin_s`, such as `casstat-runs/20261123-055717-NAME`."""
     begin = datetime.fromtimestamp(begin_s).strftime("%Y%m%d-%H%M%S")
     return RUNS_FOLDER / "-".join(filter(None, (begin, _NOT_IN_NAMES.sub("-", name).strip("-.")[:MAX_NAME_CHARS])))
+
+
+def run_folder_name(number: int, count: int, values: Mapping[str, str], repeat: int) -> str:
+    """Return the directory of a run, relative to the sweep's, such as `runs/02-concurrency=5-batch=200-r1`.
+
+    `number` is the number of the combination, counted from 1, among `count` combinations.
+    """
+    parts = (f"{name}={_NOT_IN_FOLDERS.sub('-', value)}" for name, value in values.items())
+    return f"{RUNS_SUBFOLDER}/{number:0{len(str(count))}d}-{'-'.join(parts)[:MAX_COMBINATION_CHARS]}-r{repeat}"
 
 
 def command_variable(folder: Path) -> str:
@@ -139,3 +154,25 @@ def active_run(folder: Path | None) -> Path:
         names = ", ".join(path.name for path in active)
         raise CasstatError(f"several runs are being recorded: {names} (hint: use --run DIR)")
     return active[0]
+
+
+@contextmanager
+def try_lock(file: Path, *, creating: bool = False) -> Iterator[bool]:
+    """Try to lock a file, which must exist unless `creating`, and yield whether it was not locked.
+
+    Raises CasstatError.
+    """
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        lock = os.open(file, flags | os.O_CREAT if creating else flags, 0o644)
+    except OSError as error:
+        raise CasstatError(f"{error.filename}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(lock)

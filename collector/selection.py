@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from collector.cassandra.tables import EVERY_TICK, REMAINDERS, is_system_keyspace
-from collector.jolokia.mbean import MBean
+from collector.model.mbean import MBean
 from collector.model.metric import Metric, ScrapeInterval
 
 DEFAULT_TABLES = 10
