@@ -23,7 +23,7 @@ from typing import Any
 from acceptance import open_loop
 from acceptance.client_hosts import PLAN, cluster
 from acceptance.exact_load import CALLS
-from exporters.capacity.search import CONFIRMATION
+from exporters.results.capacity.search import CONFIRMATION
 from tests.faults import swept_node
 from tests.real.programs import program
 

@@ -20,9 +20,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.demo.demo_cluster import LocalCluster, Plan, cache_folder
-from cli.demo.demo_node import Node
 from cli.recordings.run_defaults import results_in
+from cli.setup.demo.demo_cluster import LocalCluster, Plan, cache_folder
+from cli.setup.demo.demo_node import Node
 from collector.runs.run import Run
 from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent

@@ -10,10 +10,10 @@ minutes.
 import sys
 from math import log
 
-from exporters.comparison.comparison import comparisons
-from exporters.comparison.inference import LEVEL, difference
-from exporters.comparison.quantities import Ratio
-from tests.exporters.comparison.simulated_runs import DRIFT, simulated, simulated_clients
+from exporters.results.comparison.comparison import comparisons
+from exporters.results.comparison.inference import LEVEL, difference
+from exporters.results.comparison.quantities import Ratio
+from tests.exporters.results.comparison.simulated_runs import DRIFT, simulated, simulated_clients
 
 PAIRS, MAX_ALARMS, MIN_POWER = 500, 37, 0.8
 INTERVALS, DIFFERENCE = 600, 0.05

@@ -30,11 +30,11 @@ from acceptance.client_hosts import PLAN as CLUSTER_PLAN
 from acceptance.client_hosts import WORKLOAD, cluster, latte
 from acceptance.delay_proxy import delay_proxy
 from acceptance.saturation import GENERATOR_CPU, TASKSET, pin
-from cli.demo.demo_node import NATIVE_PORT
 from cli.runs.compare_program import comparison_of
+from cli.setup.demo.demo_node import NATIVE_PORT
 from collector.runs.run import RunPhase
 from collector.runs.run_file import read_run, write_run
-from exporters.comparison.comparison import Comparison
+from exporters.results.comparison.comparison import Comparison
 from tests.real.programs import program
 
 RUNS, PER_SIDE, TRIES, MIN_FOUND = 6, 3, 20, 0.8

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from subprocess import Popen
 
-from cli.demo.background_process import listens
+from cli.setup.demo.background_process import listens
 from tests.waiting import eventually
 
 _READ_BYTES = 1 << 16

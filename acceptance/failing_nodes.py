@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from acceptance.client_hosts import PLAN, cluster
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from collector.runs.run_file import is_run
 from tests.real.programs import program
 
@@ -28,7 +28,7 @@ WARM_UP_S = 20
 def load(seconds: int) -> list[str]:
     """Return the command that generates the load."""
     return [
-        *(sys.executable, "-m", "cli.demo.load_generator", "--rate", str(RATE), "--seconds", str(seconds)),
+        *(sys.executable, "-m", "cli.setup.demo.load_generator", "--rate", str(RATE), "--seconds", str(seconds)),
         *PLAN.addresses(),
     ]
 

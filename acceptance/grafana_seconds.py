@@ -34,8 +34,8 @@ from typing import Any
 from acceptance.client_hosts import PLAN
 from acceptance.grafana.__main__ import JSON, ROOT, _grafana_home
 from acceptance.grafana.shown import data_source, grafana, install_browser_driver, panels
-from cli.demo.demo_cluster import LocalCluster, cache_folder
-from cli.demo.load_generator import Load
+from cli.setup.demo.demo_cluster import LocalCluster, cache_folder
+from cli.setup.demo.load_generator import Load
 from dashboards.grafana.dashboard_files import packaged_dashboards
 from dashboards.rules.rule_files import rule_files
 from tests.faults.agents import RunningAgent

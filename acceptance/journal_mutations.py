@@ -19,8 +19,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from benchmarks.node import loaded, real_node
-from collector.journal.writer import files_of
-from tests.collector.journal.mutated import Verdict, mutate, truth_of, verdict
+from collector.recording.writer import files_of
+from tests.collector.recording.mutated import Verdict, mutate, truth_of, verdict
 
 MUTATIONS = int(os.environ.get("CASSTAT_MUTATIONS", "20000"))
 PROCESSES = 2

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from acceptance.outage import CASSTAT, NODES, agents_through_an_outage, cluster
-from cli.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_cluster import cache_folder
 from tests.ports import free_port
 from tests.waiting import eventually
 

@@ -19,16 +19,16 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from acceptance.outage import NODES, OUTAGE_S, agents_through_an_outage, cluster
-from cli.demo.demo_cluster import cache_folder
-from collector.journal.segments import journal_files
-from exporters.prometheus.rendering import Options
-from exporters.shipping.runtime import Runtime
-from exporters.shipping.shipper import Plan, Shipper
-from exporters.shipping.tick_queue import RecordingReader
+from cli.setup.demo.demo_cluster import cache_folder
+from collector.recording.segments import journal_files
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
 from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.page_sink import PageSink
 from exporters.sinks.parts.sink_url import Target
+from exporters.sinks.shipping.runtime import Runtime
+from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.otlp.otlp_messages import Attributes, DataPoint, decode
 from tests.faults.otlp_receiver import OtlpReceiver
 from tests.ports import free_port
@@ -136,7 +136,10 @@ def collector(folder: Path, port: int, forward_to: str) -> Iterator[None]:
     # JSON is valid YAML.
     (folder / "collector.yml").write_text(json.dumps(settings))
     command = [str(collector_program()), "--config", f"{folder}/collector.yml"]
-    with (folder / "collector.log").open("ab") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+    with (
+        (folder / "collector.node.log").open("ab") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as process,
+    ):
         try:
             yield
         finally:
@@ -203,7 +206,7 @@ def main() -> int:
         are_same = [compare(node, journal, received) for node, journal in journals.items()]
         print(f"data points received again with another value: {len(receiver.conflicts)}")
         if not all(are_same):
-            print((folder / "collector.log").read_text(errors="replace")[-2000:])
+            print((folder / "collector.node.log").read_text(errors="replace")[-2000:])
     return int(not all(are_same) or bool(receiver.conflicts))
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import NormalDist
 from tempfile import TemporaryDirectory
 
-from cli.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_cluster import cache_folder
 from collector.model.histogram import GROWTH, upper_bounds_of
 from collector.model.metric import Series, Value
 from exporters.sinks.parts.registry import sink_of

@@ -3,7 +3,7 @@
 import sys
 
 from cli.parameters import size_type
-from collector.journal import format_version
+from collector.recording import format_version
 
 if __name__ == "__main__":
     # Set these constants before importing modules that copy their values.

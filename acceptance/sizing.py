@@ -15,13 +15,13 @@ from prometheus_client import CollectorRegistry
 
 from acceptance.store_measurement import STORES, Measured, SimulatedLoad
 from benchmarks.simulated_recordings import record, snapshots
-from collector.journal.writer import Limits
+from collector.recording.writer import Limits
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import simulated_cluster
-from exporters.prometheus.agent_health import AgentHealth, JournalHealth
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
-from exporters.prometheus.upper_bounds import UpperBounds
+from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import Options
+from exporters.metrics_page.upper_bounds import UpperBounds
 
 PAGE = Path(__file__).parents[1] / "docs" / "sizing.md"
 # Slow metrics are complete only after their second reading. InfluxDB gets every tick, the others one in 15 seconds.

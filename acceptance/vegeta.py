@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_cluster import cache_folder
 
 MODULE, VERSION = "github.com/tsenart/vegeta/v12", "v12.13.0"
 OK = "200"

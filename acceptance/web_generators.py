@@ -26,10 +26,10 @@ from cassandra.concurrent import execute_concurrent_with_args
 from acceptance.client_hosts import PLAN, running_cluster, status_of
 from acceptance.http_front_end import MISSING_PAGE, ROWS
 from acceptance.load_generators import front_end, recorded
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.demo_node import Node
-from cli.demo.java_runtime import fetch_jars, find_java
 from cli.recordings.run_defaults import results_in
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_node import Node
+from cli.setup.demo.java_runtime import fetch_jars, find_java
 from tests.real.nodes import no_progress
 from tests.real.programs import ask
 

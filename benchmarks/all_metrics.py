@@ -3,12 +3,12 @@
 import sys
 from collections import deque
 
-from collector.catalogue import BEANS
-from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import SystemClock, ticks
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.selection import DEFAULT_TABLES, Selection
+from collector.node.catalogue import BEANS
+from collector.node.jolokia.client import Jolokia
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.selection import DEFAULT_TABLES, Selection
 
 
 def main(url: str) -> None:

@@ -15,9 +15,9 @@ from collector.model.identity import Identity
 from collector.model.snapshot import Snapshot
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import simulated_cluster
-from exporters.prometheus.agent_health import AgentHealth
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.agent_health import AgentHealth
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import Options
 
 TABLES = 25
 TICKS = 60

@@ -14,14 +14,14 @@ import psutil
 
 from benchmarks import node_recordings, simulated_recordings
 from benchmarks.figures import Figure
-from collector.cluster.grid import Grid
-from collector.cluster.merge import merge
-from collector.cluster.merge_job import DEFAULT_S, Job, Merged, NodeRun
-from collector.cluster.recordings import recordings
-from collector.cluster.reference_merge import reference_merge
-from collector.cluster.sessions import sessions
+from collector.merge.grid import Grid
+from collector.merge.merge import merge
+from collector.merge.merge_job import DEFAULT_S, Job, Merged, NodeRun
+from collector.merge.recordings import recordings
+from collector.merge.reference_merge import reference_merge
+from collector.merge.sessions import sessions
 from collector.model.sample import Rate
-from exporters.files.merged_rows import Choice, table_of
+from exporters.rows.merged_rows import Choice, table_of
 
 NODES = (75, 150, 300)
 TICKS = 4200

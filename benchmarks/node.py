@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psutil
 
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.demo_node import Node, NodeSpec
-from cli.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java
-from cli.demo.load_generator import Load
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_node import Node, NodeSpec
+from cli.setup.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java
+from cli.setup.demo.load_generator import Load
 
 VERSION = "5.0.8"
 ADDRESS = "127.0.160.1"
@@ -59,7 +59,7 @@ def loaded(rate: float, tables: int = 10) -> Iterator[None]:
     command = [
         sys.executable,
         "-m",
-        "cli.demo.load_generator",
+        "cli.setup.demo.load_generator",
         ADDRESS,
         "--keyspace",
         "bench",

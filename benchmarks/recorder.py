@@ -18,9 +18,9 @@ import psutil
 from benchmarks.cost import SAMPLES, WARM_S, sampler
 from benchmarks.figures import Figure
 from benchmarks.node import ADDRESS, answering_s, cpu_s, jvm, loaded, real_node
-from cli.demo.demo_node import Node
-from collector.jolokia.client import HEADERS
+from cli.setup.demo.demo_node import Node
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
+from collector.node.jolokia.client import HEADERS
 
 TABLES, RATE = 10, 300
 ROUNDS = 3
@@ -88,7 +88,7 @@ def _differences(node: Node) -> Iterator[Figure]:
 
 def _loaded(node: Node, *, recorded: bool) -> tuple[float, float]:
     """Run the load at full speed; return its operations per second and the p99 of reads in milliseconds."""
-    load = [sys.executable, "-m", "cli.demo.load_generator", ADDRESS, "--keyspace", "bench"]
+    load = [sys.executable, "-m", "cli.setup.demo.load_generator", ADDRESS, "--keyspace", "bench"]
     load += ["--tables", str(TABLES), "--rate", "1e6", "--seconds", str(LOAD_S)]
     before = _buckets(node)
     with tempfile.TemporaryDirectory() as folder:

@@ -12,17 +12,17 @@ from threading import Event
 
 from benchmarks import simulated_recordings
 from benchmarks.figures import Figure
-from collector.journal.reader import Entry, entries, read
-from collector.journal.segments import journal_files
 from collector.model.identity import Identity
-from collector.sampling.sample_stream import SampleStream
+from collector.node.sampling.sample_stream import SampleStream
+from collector.recording.reader import Entry, entries, read
+from collector.recording.segments import journal_files
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import simulated_cluster
-from exporters.shipping.delivery import MAX_POINTS, TIMEOUT_S
-from exporters.shipping.runtime import system_runtime
-from exporters.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener
 from exporters.sinks.parts.points import rows
 from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.shipping.delivery import MAX_POINTS, TIMEOUT_S
+from exporters.sinks.shipping.runtime import system_runtime
+from exporters.sinks.shipping.shipper import CPU_SHARE, Plan, Shipper, journal_opener
 from exporters.sinks.sink import NodeTick
 from tests.real.stores import InfluxDB
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.simulated_recordings import BEGIN_TIME_S
-from collector.catalogue import CATALOGUE
 from collector.model.sample import Sample
 from collector.model.sample_json import encoded
 from collector.model.snapshot import Tick
-from collector.sampling.sample_stream import SampleStream
-from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.catalogue import CATALOGUE
+from collector.node.sampling.sample_stream import SampleStream
+from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import simulated_cluster
 from collector.simulation.simulated_node import SimulatedNode

@@ -7,8 +7,8 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from collector.journal.writer import Journal, Limits
 from collector.model.snapshot import Snapshot, Tick
+from collector.recording.writer import Journal, Limits
 from collector.simulation.lifecycle import CALM
 from collector.simulation.simulated_cluster import header_of, simulated_node
 from collector.simulation.simulated_node import SimulatedNode

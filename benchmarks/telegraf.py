@@ -23,13 +23,13 @@ from benchmarks.cost import SAMPLES, WARM_S
 from benchmarks.figures import Figure
 from benchmarks.node import answering_s, cpu_s, jvm, loaded, real_node
 from benchmarks.null_store import null_store
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.demo_node import Node
-from collector.catalogue import BEANS
-from collector.jolokia.client import ORIGIN, Jolokia
-from collector.jolokia.mbean_source import MBeanSource
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock
-from collector.selection import DEFAULT_TABLES, Selection
+from collector.node.catalogue import BEANS
+from collector.node.jolokia.client import ORIGIN, Jolokia
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.selection import DEFAULT_TABLES, Selection
 
 VERSION = "v1.37.2"
 TAGS = (

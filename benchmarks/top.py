@@ -14,8 +14,8 @@ from cli.top.render_context import RenderContext
 from cli.top.screen import screen
 from cli.top.self_cost import resident_mib
 from cli.top.view_state import ViewState
-from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
-from collector.cluster.live.interval_assembler import IntervalAssembler
+from collector.live.cluster_interval import ClusterInterval, NodeInfo
+from collector.live.interval_assembler import IntervalAssembler
 from collector.model.sample_json import decoded
 from exporters.live.frame import NodeFrame
 from exporters.live.history import History

@@ -7,8 +7,8 @@ renaming a metric cannot break a panel unnoticed.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation
+from collector.node.catalogue import CATALOGUE
 
 LabelFilter = tuple[tuple[str, tuple[str, ...]], ...]
 """Labels and their permitted values; a value that ends in * matches every value with that prefix."""

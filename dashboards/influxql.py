@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation, Metric, Owner
+from collector.node.catalogue import CATALOGUE
 from dashboards.expression import (
     Constant,
     Difference,

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation, Metric, Owner
+from collector.node.catalogue import CATALOGUE
 from dashboards.expression import Constant, Difference, Expression, LabelFilter, Quantile, Rate, Ratio, aggregation_of
-from exporters.prometheus.metric_family import PLACEMENT
+from exporters.metrics_page.metric_family import PLACEMENT
 
 FUNCTIONS = {Aggregation.SUM: "sum", Aggregation.MEAN: "avg", Aggregation.MAX: "max", Aggregation.MIN: "min"}
 NODE_LABELS = ("cluster", "dc", "rack", "node")

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition
 
-from collector.cluster.aggregation import Placement
-from collector.journal.writer import Position
+from collector.merge.aggregation import Placement
 from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot, Tick
+from collector.recording.writer import Position
 
 # Number of ticks kept; each takes up to 0.1 MB of memory.
 KEPT = 20

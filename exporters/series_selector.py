@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from fnmatch import translate
 from typing import TypeVar
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Series
 from collector.model.sample import Sample
+from collector.node.catalogue import CATALOGUE
 
 _V = TypeVar("_V")
 _EXAMPLE = 'NAME{label="value",label=~"a|b"}'

@@ -23,18 +23,18 @@ from cli.main import main
 from cli.parameters.renamed_options import Renamed
 from cli.runs.run_list import HEADERS as RUN_HEADERS
 from cli.simulate.figure_rows import header as simulate_header
-from collector.catalogue import CATALOGUE
-from collector.journal.format_version import FULL_EVERY
+from collector.node.catalogue import CATALOGUE
+from collector.recording.format_version import FULL_EVERY
 from collector.runs.run_schema import run_schema
-from exporters.capacity.capacity_files import markdown_text
-from exporters.capacity.step_result import SearchResult
 from exporters.catalogue_page import page
-from exporters.comparison.comparison_text import HEADERS as COMPARISON_HEADERS
-from exporters.line.text_row import header as line_header
-from exporters.line.view import View
+from exporters.results.capacity.capacity_files import markdown_text
+from exporters.results.capacity.step_result import SearchResult
+from exporters.results.comparison.comparison_text import HEADERS as COMPARISON_HEADERS
+from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.summary_text import summary_lines
+from exporters.rows.text_row import header as line_header
+from exporters.rows.view import View
 from exporters.sinks.parts.registry import sink_urls
-from exporters.summary.phase_summary import PhaseSummary
-from exporters.summary.summary_text import summary_lines
 from tests.every import every
 from tests.exporters import golden
 

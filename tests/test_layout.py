@@ -13,18 +13,18 @@ MAX_ROOT_MODULES = 10
 # other parallel folders.
 PARALLEL_FOLDERS = (
     "cli/commands",
-    "collector/cassandra",
-    "collector/clients/formats",
-    "collector/host",
-    "collector/nodetool/reports",
+    "collector/node/metrics",
+    "collector/load_results/formats",
+    "collector/node/host",
+    "collector/node/nodetool/reports",
     "dashboards/grafana/definitions",
     "dashboards/rules/alerts",
     "dashboards/signals",
-    "exporters/gnuplot/plots",
+    "exporters/charts/plots",
     "exporters/sinks",
 )
 # The only exceptions: these commands share their names with the modules that do their work, in the given folders.
-COMMANDS_NAMED_AFTER_THEIR_WORK = {"merge.py": "collector/cluster", "replay.py": "collector/journal"}
+COMMANDS_NAMED_AFTER_THEIR_WORK = {"merge.py": "collector/merge", "replay.py": "collector/recording"}
 
 
 def modules() -> list[Path]:

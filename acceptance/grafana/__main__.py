@@ -28,7 +28,7 @@ from acceptance.grafana import compared, recorded
 from acceptance.grafana.programs import free_port, running, wait_until
 from acceptance.grafana.recorded import Labels
 from acceptance.grafana.shown import Panels, data_source, grafana, install_browser_driver, panels
-from cli.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_cluster import cache_folder
 from dashboards.grafana.build import STORES
 from dashboards.promql import NODE_LABELS
 from tests.real.stores import InfluxDB

@@ -6,9 +6,9 @@ from statistics import fmean
 
 from acceptance.grafana.recorded import Recorded, Values
 from acceptance.grafana.shown import Line, Panels
-from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
-from collector.selection import slowest_interval
+from collector.node.catalogue import CATALOGUE
+from collector.node.selection import slowest_interval
 from dashboards.expression import Quantile, metrics_of
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_model import (

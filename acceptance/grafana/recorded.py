@@ -18,9 +18,9 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from collector.arrow import pc, pq
-from collector.catalogue import CATALOGUE
 from collector.model.histogram import COUNTS_WITH_ZERO, TIMER_UNITS_S, Buckets, LayoutError, quantile, upper_bounds_of
 from collector.model.metric import Aggregation, Owner, ScrapeInterval
+from collector.node.catalogue import CATALOGUE
 from dashboards.expression import (
     Constant,
     Difference,

@@ -23,17 +23,17 @@ from cli.agent.transport_finder import TransportFinder
 from cli.errors import CasstatError, note
 from cli.line.line_program import log_source
 from cli.line.line_recorder import journal_limits, open_journal
-from cli.node.line_settings import LineSettings
-from cli.node.transports import HOST_ONLY, Contact, TransportFactory, first_contact, transport_factories
+from cli.line.line_settings import LineSettings
+from cli.line.transports import HOST_ONLY, Contact, TransportFactory, first_contact, transport_factories
 from cli.run_folder import WORK_FOLDER, command_variable
-from collector.host.busy_processes import BusyProcesses
-from collector.journal.writer import Journal
 from collector.model.clock import ticks
 from collector.model.snapshot import Tick
+from collector.node.host.busy_processes import BusyProcesses
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.sampling.source_reader import Source
+from collector.node.selection import Selection
 from collector.printable import one_line
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.source_reader import Source
-from collector.selection import Selection
+from collector.recording.writer import Journal
 from exporters.api.listen_address import ListenError
 from exporters.api.server import check as check_server
 from exporters.api.web_values import WebConfigError

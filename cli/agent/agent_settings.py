@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cli.node.line_settings import LineSettings
+from cli.line.line_settings import LineSettings
 
 STATE = Path("/var/lib/casstat")
 # Settings that the agent reloads after SIGHUP; changes to other settings require a restart.

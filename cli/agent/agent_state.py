@@ -12,23 +12,23 @@ from cli.agent.availability import Availability
 from cli.agent.last_identity import LastIdentity
 from cli.agent.run_store import RunStore
 from cli.agent.sink_threads import Sinks
-from collector.cluster.aggregation import NOWHERE
-from collector.cluster.node_intervals import placement
-from collector.host.host_source import identity_of
-from collector.journal.summary import size_of
-from collector.journal.writer import Journal
+from collector.merge.aggregation import NOWHERE
+from collector.merge.node_intervals import placement
 from collector.model.clock import Clock
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot
-from collector.sampling.node_sampler import NodeSampler
+from collector.node.host.host_source import identity_of
+from collector.node.sampling.node_sampler import NodeSampler
+from collector.recording.summary import size_of
+from collector.recording.writer import Journal
 from exporters.api.app import build
 from exporters.api.server import Server
-from exporters.prometheus.agent_health import AgentHealth, JournalHealth
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
-from exporters.prometheus.upper_bounds import DEFAULT_S, UpperBounds
+from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import Options
+from exporters.metrics_page.upper_bounds import DEFAULT_S, UpperBounds
 from exporters.recent_ticks import RecentTicks
-from exporters.shipping.shipper import Plan, journal_opener
+from exporters.sinks.shipping.shipper import Plan, journal_opener
 
 # The directory for checkpoints and dead-letter files, in the journal's directory.
 SINKS_FOLDER = "sinks"

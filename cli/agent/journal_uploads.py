@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.launch import casstat_command
-from collector.journal.writer import folder_name
-from collector.objects.journal_upload import lost_ticks
-from collector.objects.object_store import object_store_name
 from collector.printable import one_line
-from exporters.shipping.checkpoint import file_name
-from exporters.shipping.retry_delay import Backoff
+from collector.recording.objects.journal_upload import lost_ticks
+from collector.recording.objects.object_store import object_store_name
+from collector.recording.writer import folder_name
 from exporters.sink_health import SinkHealth
+from exporters.sinks.shipping.checkpoint import file_name
+from exporters.sinks.shipping.retry_delay import Backoff
 
 EVERY_S = 300.0
 # An upload that takes longer than this is stopped; the next one continues after the last complete part.

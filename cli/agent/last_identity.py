@@ -6,9 +6,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from collector.atomic_file import replace_file
-from collector.host.kernel_files import read_text
 from collector.model.identity import Identity
 from collector.model.snapshot import SourceError
+from collector.node.host.kernel_files import read_text
 
 FILE = "identity.json"
 MAX_CHARS = 255

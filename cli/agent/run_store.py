@@ -14,11 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from collector.model.clock import Clock
-from collector.model.snapshot import Event, Scrape
-from collector.printable import count_text
-from collector.redaction.redactor import Redactor
-from collector.runs.run_records import (
+from collector.agents.run_records import (
     FILE,
     PREFIX,
     Run,
@@ -31,8 +27,12 @@ from collector.runs.run_records import (
     size_of,
     total_size,
 )
+from collector.model.clock import Clock
+from collector.model.snapshot import Event, Scrape
+from collector.printable import count_text
+from collector.redaction.redactor import Redactor
 from exporters.api.agent_api import TooManyChangesError
-from exporters.prometheus.agent_health import RunTimes
+from exporters.metrics_page.agent_health import RunTimes
 
 SOURCE = "run"
 # Maximum file size, and the size to which the file shrinks when the oldest runs are deleted.

@@ -12,15 +12,15 @@ from cli.agent.journal_uploads import LAST_S, JournalUploads
 from cli.errors import CasstatError
 from cli.install_hint import require_packages
 from cli.parameters.plain_http import warn_of_sink
-from collector.journal.writer import Position
 from collector.model.identity import Identity
-from collector.objects.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
 from collector.printable import one_line
-from exporters.prometheus.rendering import Options
-from exporters.shipping.runtime import system_runtime
-from exporters.shipping.shipper import Plan, Shipper
+from collector.recording.objects.object_store import ObjectStoreError, is_object_url, object_store_name, package_for
+from collector.recording.writer import Position
+from exporters.metrics_page.rendering import Options
 from exporters.sink_health import SinkHealth
 from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.shipping.runtime import system_runtime
+from exporters.sinks.shipping.shipper import Plan, Shipper
 from exporters.sinks.sink import Sink, SinkUrlError
 
 # When the agent stops, requests in progress have this much time to finish.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from cli.node.transports import Contact, TransportFactory, first_contact
-from collector.sampling.node_sampler import NodeSampler
+from cli.line.transports import Contact, TransportFactory, first_contact
+from collector.node.sampling.node_sampler import NodeSampler
 
 EVERY_S = 30.0
 

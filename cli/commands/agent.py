@@ -12,13 +12,13 @@ import click
 from cli.agent.agent_config import ARGUMENTS, NO_SETTINGS, ConfiguredCommand, printed, set_variable_names, take_file
 from cli.agent.agent_settings import AgentSettings, journal_folder
 from cli.commands import line
-from cli.node.line_settings import DEFAULT_S, LineSettings
+from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
 from cli.parameters.size_type import Size
 from cli.parameters.time_types import Duration
-from collector.cluster.live.node_address import AGENT_PORT
-from collector.journal.format_version import FULL_EVERY
-from exporters.prometheus.upper_bounds import DEFAULT_S as BOUNDS_S
+from collector.agents.node_address import AGENT_PORT
+from collector.recording.format_version import FULL_EVERY
+from exporters.metrics_page.upper_bounds import DEFAULT_S as BOUNDS_S
 
 GROUP = "monitor"
 

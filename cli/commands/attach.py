@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from cli.attach.attach_steps import Task
-from cli.attach.jolokia_agent_options import Agent
-from cli.attach.target_process import chosen
 from cli.errors import CasstatError
 from cli.jolokia_policy import FILE
-from cli.node.line_settings import LineSettings
-from cli.node.node_selection import nodes_here
+from cli.line.line_settings import LineSettings
+from cli.line.node_selection import nodes_here
 from cli.parameters.jolokia_options import TRUSTED_USER, JolokiaSettings
+from cli.setup.attach.attach_steps import Task
+from cli.setup.attach.jolokia_agent_options import Agent
+from cli.setup.attach.target_process import chosen
 from collector.secrets import SecretError, read_password
 from exporters.api.listen_address import ListenError, parse_address
 

@@ -93,9 +93,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     # Before the import, because the program imports numpy.
     require_packages("capacity", "numpy", also=["orjson"])
-    from cli.capacity.capacity_program import CapacityOptions, capacity
+    from cli.experiments.capacity.capacity_program import CapacityOptions, capacity
     from cli.runs.record_program import RecordSettings
-    from exporters.capacity.search import SearchPlan
+    from exporters.results.capacity.search import SearchPlan
 
     own = {name: options.pop(name) for name in ("objectives", "settle_s", "max_time_s", "resume")}
     low, high = options.pop("rate")

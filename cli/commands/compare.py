@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.parameters.read_limit_options import memory_limit
-from collector.journal.read_limits import MAX_MEMORY_BYTES
+from collector.recording.read_limits import MAX_MEMORY_BYTES
 
 GROUP = "analyse"
 
@@ -19,7 +19,7 @@ class RelativeConditionType(click.ParamType["Any"]):
     name = "condition"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from exporters.summary.conditions import RelativeCondition, relative_condition_of
+        from exporters.results.summary.conditions import RelativeCondition, relative_condition_of
 
         if isinstance(value, RelativeCondition):
             return value

@@ -14,8 +14,9 @@ from types import FrameType
 import click
 from click.core import ParameterSource
 
-from cli.demo import demo_prometheus
-from cli.demo.demo_cluster import (
+from cli.parameters.time_types import Duration
+from cli.setup.demo import demo_prometheus
+from cli.setup.demo.demo_cluster import (
     LOAD,
     RATE,
     LocalCluster,
@@ -26,10 +27,9 @@ from cli.demo.demo_cluster import (
     shown_name,
     state_folder,
 )
-from cli.demo.demo_node import Node
-from cli.demo.java_runtime import DemoError
-from cli.demo.running_cluster import RunningCluster
-from cli.parameters.time_types import Duration
+from cli.setup.demo.demo_node import Node
+from cli.setup.demo.java_runtime import DemoError
+from cli.setup.demo.running_cluster import RunningCluster
 
 GROUP = "experiment"
 
@@ -237,7 +237,7 @@ def run_load(rate: float, duration_s: float, results: Path | None, folder: Path)
     plan = cluster.plan()
     if plan is None or not any(name.startswith("node") for name in cluster.running()):
         raise DemoError(f"no demo cluster is running (hint: run '{cluster.command('up')}')")
-    from cli.demo.load_generator import main
+    from cli.setup.demo.load_generator import main
 
     arguments = [*plan.addresses(), RATE, str(rate), "--seconds", str(duration_s), "--tables", "3"]
     main([*arguments, "--results", str(results)] if results else arguments)

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from cli.commands import line
-from cli.node.line_settings import LineSettings
+from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import PASSWORD, JolokiaSettings, jolokia_options
 
 GROUP = "watch"
@@ -54,11 +54,11 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
     The doctor queries nodetool and Jolokia a few times and changes nothing.
     """
-    from cli.doctor.examination import examine
-    from cli.doctor.examined_node import ExaminedNode
-    from cli.doctor.finding import has_problem
-    from cli.doctor.report_format import is_coloured, json_lines, text_lines
-    from cli.node.node_selection import nodes_here
+    from cli.line.node_selection import nodes_here
+    from cli.setup.doctor.examination import examine
+    from cli.setup.doctor.examined_node import ExaminedNode
+    from cli.setup.doctor.finding import has_problem
+    from cli.setup.doctor.report_format import is_coloured, json_lines, text_lines
     from collector.model.clock import SystemClock
 
     options = {name: value for name, value in options.items() if value is not None}
@@ -86,7 +86,7 @@ def command(jolokia: JolokiaSettings, output: str, **options: Any) -> None:
 
 def _advice(context: click.Context) -> Any:
     """Return the builder of suggested commands, with the options from the command line and the environment."""
-    from cli.doctor.command_hints import Advice, called
+    from cli.setup.doctor.command_hints import Advice, called
 
     flags = {}
     for option in context.command.params:

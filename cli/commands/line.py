@@ -7,14 +7,14 @@ import click
 from click.core import ParameterSource
 
 from cli.line.default_help import help_page
-from cli.node.line_settings import LineSettings
+from cli.line.line_settings import LineSettings
 from cli.parameters.column_names import ColumnNames
 from cli.parameters.jolokia_options import jolokia_options
 from cli.parameters.renamed_options import Renamed
 from cli.parameters.size_type import Size
 from cli.parameters.table_names import name_of
 from cli.parameters.time_types import Duration
-from collector.journal.format_version import FULL_EVERY
+from collector.recording.format_version import FULL_EVERY
 
 # Cassandra's rule for names, plus wildcards. Other characters could have a special meaning in a JMX object name.
 PATH = click.Path(path_type=Path)

@@ -10,6 +10,6 @@ def command(words: tuple[str, ...]) -> None:
 
     `casstat demo up --load RATE` runs this command.
     """
-    from cli.demo.load_generator import main
+    from cli.setup.demo.load_generator import main
 
     main(words)

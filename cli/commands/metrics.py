@@ -4,8 +4,8 @@ import json
 
 import click
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Metric
+from collector.node.catalogue import CATALOGUE
 from exporters.catalogue_page import page
 
 GROUP = "watch"

@@ -33,7 +33,7 @@ class Pixels(click.ParamType["tuple[int, int]"]):
 
 def _list(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from exporters.gnuplot.all_plots import OVERLAYS, PLOTS
+        from exporters.charts.all_plots import OVERLAYS, PLOTS
 
         for plot in (*PLOTS, *OVERLAYS):
             echo(f"{plot.name:20} {plot.help}")

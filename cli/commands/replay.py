@@ -12,20 +12,20 @@ import click
 
 from cli.commands import line
 from cli.errors import CasstatError, note
-from cli.node.line_settings import LineSettings
+from cli.line.line_settings import LineSettings
 from cli.parameters.read_limit_options import read_limits
 from cli.parameters.recording_path import ObjectUrl, RecordingPath
 from cli.parameters.time_types import Duration, TimeOfDay, range_options
 from cli.recordings.object_urls import local_copies
 from cli.recordings.recording_arguments import check_names, finding_text, recorded_bounds, unfinished_text
 from cli.recordings.run_defaults import NodeFiles, files_by_node
-from collector.journal.writer import folder_name
 from collector.printable import one_line
+from collector.recording.writer import folder_name
 
 if TYPE_CHECKING:
-    from collector.journal.header import Header
-    from collector.journal.reader import Entry
     from collector.model.sample import Sample
+    from collector.recording.header import Header
+    from collector.recording.reader import Entry
 
 GROUP = "watch"
 
@@ -172,8 +172,8 @@ def _played(
     entries: Iterable["Entry"], interval: float | None, speed: float | None
 ) -> Iterator[tuple["Header", "Sample"]]:
     """Yield the samples of each session, with their headers, at the chosen interval and speed."""
-    from collector.journal.replay import at_interval
-    from collector.sampling.sample_stream import SampleStream
+    from collector.node.sampling.sample_stream import SampleStream
+    from collector.recording.replay import at_interval
 
     for _, session in groupby(entries, key=lambda entry: entry.head.session):
         kept = at_interval(session, interval or 0.0)
@@ -210,11 +210,11 @@ class _Pace:
 
 def _entries(files: list[Path], max_series: int) -> Iterator["Entry"]:
     """Yield the recorded entries; print a note for each defect in the recording. Raises CasstatError."""
-    from collector.journal.read_limits import SeriesLimit
-    from collector.journal.reader import Entry, read
-    from collector.journal.segments import is_being_written
-    from collector.journal.tick_order import TickOrder
-    from collector.journal.writer import SUFFIX
+    from collector.recording.read_limits import SeriesLimit
+    from collector.recording.reader import Entry, read
+    from collector.recording.segments import is_being_written
+    from collector.recording.tick_order import TickOrder
+    from collector.recording.writer import SUFFIX
 
     sequence, limit = TickOrder(), SeriesLimit(max_series, str(files[0].parent) if files else "")
     for file in files:

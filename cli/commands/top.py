@@ -13,7 +13,7 @@ from cli.parameters.read_limit_options import read_limit_options
 from cli.parameters.time_types import Duration, range_options
 
 if TYPE_CHECKING:
-    from exporters.line.columns import Column
+    from exporters.rows.columns import Column
 
 GROUP = "watch"
 

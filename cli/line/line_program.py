@@ -10,11 +10,11 @@ import click
 
 from cli.errors import CasstatError, note
 from cli.line.event_file import EventFile
+from cli.line.line_settings import DEFAULT_S, LineSettings
 from cli.line.missing_names import missing_keyspace_message, missing_port_message
+from cli.line.node_selection import nodes_here
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample, view_with_devices
-from cli.node.line_settings import DEFAULT_S, LineSettings
-from cli.node.node_selection import nodes_here
-from cli.node.transports import (
+from cli.line.transports import (
     HOST_ONLY,
     Contact,
     NoTransportError,
@@ -22,19 +22,19 @@ from cli.node.transports import (
     first_contact,
     transport_factories,
 )
-from collector.host.disk import parse as parse_disks
-from collector.host.kernel_files import read_text
-from collector.host.network import parse_dev
-from collector.log.log_source import LogSource
-from collector.log.logback import DEFAULT_PATTERN
-from collector.log.logback import parse as parse_pattern
 from collector.model.clock import Clock, SystemClock, first_tick_in_s, ticks
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.sampling.source_reader import Source
-from collector.selection import DEFAULT_TABLES, Selection
-from exporters.line.operation_columns import Operations
-from exporters.line.view import View
+from collector.node.host.disk import parse as parse_disks
+from collector.node.host.kernel_files import read_text
+from collector.node.host.network import parse_dev
+from collector.node.log.log_source import LogSource
+from collector.node.log.logback import DEFAULT_PATTERN
+from collector.node.log.logback import parse as parse_pattern
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.sampling.source_reader import Source
+from collector.node.selection import DEFAULT_TABLES, Selection
+from exporters.rows.operation_columns import Operations
+from exporters.rows.view import View
 
 MIN_S, MAX_S = 0.1, 86400.0
 # How often to look for the process of a node that has not started yet.
@@ -70,7 +70,7 @@ def run(settings: LineSettings) -> None:
         if settings.write is not None:
             # Imported here because the compressor is slow to import.
             from cli.line.line_recorder import journal_limits, open_journal, recorded
-            from collector.journal.writer import folder_name
+            from collector.recording.writer import folder_name
 
             folder = settings.write / folder_name(sampler.node)
             limits = journal_limits(settings.journal_limit, settings.journal_sync)

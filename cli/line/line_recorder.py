@@ -8,14 +8,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cli.errors import CasstatError
-from collector.catalogue import CATALOGUE
-from collector.host import clock_synchronisation
-from collector.host.host_source import identity_of
-from collector.journal.header import Header
-from collector.journal.writer import Journal, JournalError, Limits
 from collector.model.snapshot import Snapshot
-from collector.sampling.node_sampler import NodeSampler
-from collector.selection import Selection
+from collector.node.catalogue import CATALOGUE
+from collector.node.host import clock_synchronisation
+from collector.node.host.host_source import identity_of
+from collector.node.sampling.node_sampler import NodeSampler
+from collector.node.selection import Selection
+from collector.recording.header import Header
+from collector.recording.writer import Journal, JournalError, Limits
 
 
 def journal_limits(total_bytes: int | None, sync: str) -> Limits:

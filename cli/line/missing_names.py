@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
-from collector.cassandra.tables import is_system_keyspace
-from collector.host.cassandra_processes import LocalNode
-from collector.jolokia.table_budget import OTHERS
+from collector.node.host.cassandra_processes import LocalNode
+from collector.node.jolokia.table_budget import OTHERS
+from collector.node.metrics.tables import is_system_keyspace
+from collector.node.selection import Table
 from collector.printable import one_line
-from collector.selection import Table
 
 MAX_NAMES = 20
 HINT = "(hint: use --wait if it does not exist yet)"

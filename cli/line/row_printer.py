@@ -16,12 +16,12 @@ from cli.line.event_file import EventFile
 from collector.model.rates import Summary
 from collector.model.sample import Sample
 from collector.printable import count_text, printable
-from exporters.line import json_csv, text_row
-from exporters.line.columns import Column
-from exporters.line.event_text import event_line
-from exporters.line.table_rows import table_lines
-from exporters.line.view import View, has_news, logged, with_last_known, without_running
-from exporters.line.view import interval_s as sample_interval_s
+from exporters.rows import json_csv, text_row
+from exporters.rows.columns import Column
+from exporters.rows.event_text import event_line
+from exporters.rows.table_rows import table_lines
+from exporters.rows.view import View, has_news, logged, with_last_known, without_running
+from exporters.rows.view import interval_s as sample_interval_s
 
 BOLD, DIM, YELLOW, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[0m"
 

@@ -12,7 +12,7 @@ import click
 from cli.parameters.access_advice import AGENT, option_names
 from cli.parameters.jolokia_options import JolokiaSettings, access_from
 from cli.parameters.plain_http import warn_if_plain
-from collector.cluster.live.node_address import NodeAddress
+from collector.agents.node_address import NodeAddress
 from collector.http.access import Access, AccessError
 from collector.http.tls import client_context
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from exporters.line.columns import Column
+from exporters.rows.columns import Column
 
 HELP = "help"
 
 
 def wide_columns() -> Sequence[Column]:
     # Imported here because most commands never list columns.
-    from exporters.line.view import View
+    from exporters.rows.view import View
 
     return View(wide=True).columns
 

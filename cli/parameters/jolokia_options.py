@@ -12,12 +12,12 @@ import click
 from cli.parameters.access_advice import JOLOKIA, hint_for, option_names
 from cli.parameters.plain_http import warn_if_plain
 from collector.http.access import AccessError
-from collector.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.jolokia_access import JolokiaAccess
 from collector.secrets import SecretError, read_password
 
 if TYPE_CHECKING:
     from collector.http.deadline_connection import CheckPeer
-    from collector.jolokia.client import Jolokia
+    from collector.node.jolokia.client import Jolokia
 
 PASSWORD = "CASSTAT_JOLOKIA_PASSWORD"  # noqa: S105 - name of an environment variable
 
@@ -141,7 +141,7 @@ def connect(
     `check_peer` decides whether the server may receive anything.
     """
     # Imported here because --help and usage errors must not load the HTTP client.
-    from collector.jolokia.client import Jolokia, UrlError
+    from collector.node.jolokia.client import Jolokia, UrlError
 
     access = access_from(settings, environ)
     try:

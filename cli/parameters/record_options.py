@@ -53,7 +53,7 @@ class ConditionType(click.ParamType["Any"]):
     name = "condition"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from exporters.summary.conditions import Condition, condition_of
+        from exporters.results.summary.conditions import Condition, condition_of
 
         if isinstance(value, Condition):
             return value

@@ -23,18 +23,18 @@ from cli.parameters.recording_path import ObjectUrl
 from cli.parameters.time_types import bounds
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.object_urls import last_name, open_store, store_errors
-from collector.cluster.merge import COLUMNAR_NEEDS
-from collector.objects.object_store import StoredObject
-from collector.objects.part_keys import parts_of
-from collector.objects.recording_download import download_recordings, recorded_times
+from collector.merge.merge import COLUMNAR_NEEDS
 from collector.printable import count_text, one_line
+from collector.recording.objects.object_store import StoredObject
+from collector.recording.objects.part_keys import parts_of
+from collector.recording.objects.recording_download import download_recordings, recorded_times
 
 if TYPE_CHECKING:
-    from collector.cluster.clock_correction import ClockCorrection
-    from collector.cluster.merge_job import Job, Merged, Product
-    from collector.cluster.recordings import Recording
-    from collector.cluster.sessions import Session
-    from collector.cluster.stored_recordings import StoredRecordings
+    from collector.merge.clock_correction import ClockCorrection
+    from collector.merge.merge_job import Job, Merged, Product
+    from collector.merge.recordings import Recording
+    from collector.merge.sessions import Session
+    from collector.merge.stored_recordings import StoredRecordings
 
 CONNECT_S = 10
 # How often the workers are counted, and for how long there may be none before a merge fails: another may join.
@@ -72,12 +72,12 @@ class MergeCluster:
     stored: StoredSource | None = None
 
     def sessions(self, folders: Sequence[Path]) -> "tuple[list[Session], list[str]]":
-        """Return the sessions in directories, and notes, like `collector.cluster.sessions.sessions`.
+        """Return the sessions in directories, and notes, like `collector.merge.sessions.sessions`.
 
         Raises OSError and ObjectStoreError.
         """
-        from collector.cluster.sessions import sessions
-        from collector.cluster.stored_recordings import stored_sessions
+        from collector.merge.sessions import sessions
+        from collector.merge.stored_recordings import stored_sessions
 
         stored = self.stored
         if stored is None:
@@ -97,13 +97,13 @@ class MergeCluster:
     def merge(
         self, recordings: "Sequence[Recording]", job: "Job[Product]", done: Callable[[int], None]
     ) -> "Merged[Product]":
-        """Merge recordings, like `collector.cluster.merge.merge`.
+        """Merge recordings, like `collector.merge.merge.merge`.
 
         Raises OSError, ObjectStoreError, TooManySeriesError and CasstatError.
         """
-        from collector.cluster.columnar.columnar_merge import columnar_merge
-        from collector.cluster.columnar.decode import UnsupportedError
-        from collector.cluster.stored_recordings import merge_stored
+        from collector.merge.columnar.columnar_merge import columnar_merge
+        from collector.merge.columnar.decode import UnsupportedError
+        from collector.merge.stored_recordings import merge_stored
 
         stored = self.stored
         try:
@@ -122,7 +122,7 @@ class MergeCluster:
         clocks: "Mapping[str, ClockCorrection]",
     ) -> "Iterator[Future[Result]]":
         """Yield the future result of `task` for each recording, in order, at most AHEAD of them in advance."""
-        from collector.cluster.stored_recordings import with_copy
+        from collector.merge.stored_recordings import with_copy
 
         stored = self.stored
         futures: deque[Future[Result]] = deque()
@@ -179,7 +179,7 @@ def on_cluster(settings: MergeSettings, scheduler: str) -> Iterator[tuple[MergeS
 
 def _stored(url: str, settings: MergeSettings, parent: Path) -> StoredSource:
     """Return the recordings at a URL, and download the other objects. Raises CasstatError and ObjectStoreError."""
-    from collector.cluster.stored_recordings import StoredRecordings, journal_folders
+    from collector.merge.stored_recordings import StoredRecordings, journal_folders
 
     store = open_store(url)
     objects, root = store.objects(), parent / last_name(store)

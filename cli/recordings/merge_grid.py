@@ -11,8 +11,8 @@ from cli.recordings.run_defaults import limits_of
 from collector.printable import one_line
 
 if TYPE_CHECKING:
-    from collector.cluster.grid import Grid
-    from collector.cluster.recordings import Recording
+    from collector.merge.grid import Grid
+    from collector.merge.recordings import Recording
     from collector.runs.run import Run
 
 # The intervals, in seconds, to choose from if the number of points is limited.
@@ -24,7 +24,7 @@ def grid_of(settings: MergeSettings, node_recordings: list["Recording"], source:
 
     Raises click.UsageError.
     """
-    from collector.cluster.grid import Grid
+    from collector.merge.grid import Grid
 
     sessions = [session for recording in node_recordings for session in recording.sessions]
     first_s, last_s = min(session.begin_s for session in sessions), max(session.end_s for session in sessions)
@@ -73,7 +73,7 @@ def _usual(points: int | None, length_s: float) -> float:
 
     Returns the default interval if `points` is None.
     """
-    from collector.cluster.merge_job import DEFAULT_S
+    from collector.merge.merge_job import DEFAULT_S
 
     if points is None:
         return DEFAULT_S

@@ -21,18 +21,18 @@ from cli.recordings.merge_grid import grid_of
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.recording_arguments import check_names, integrity_text
 from cli.recordings.run_defaults import clocks_of, recordings_in, run_at
-from collector.journal.read_limits import TooManySeriesError
 from collector.printable import one_line
+from collector.recording.read_limits import TooManySeriesError
 
 if TYPE_CHECKING:
-    from collector.cluster.clock_correction import ClockCorrection
-    from collector.cluster.grid import Grid
-    from collector.cluster.merge_job import Job, Merged, NodeRun
-    from collector.cluster.recordings import Recording
+    from collector.merge.clock_correction import ClockCorrection
+    from collector.merge.grid import Grid
+    from collector.merge.merge_job import Job, Merged, NodeRun
+    from collector.merge.recordings import Recording
     from collector.model.metric import Series
     from collector.runs.run import Run
-    from exporters.files.merged_rows import Choice
-    from exporters.files.row_files import Files, WrittenFiles
+    from exporters.rows.merged_rows import Choice
+    from exporters.rows.row_files import Files, WrittenFiles
 
     Make = Callable[[Choice, NodeRun], "Product"]
 
@@ -63,8 +63,8 @@ def merged(
 
     Raises NoDataError if the time range contains no tick, other CasstatErrors, TooManySeriesError and click.UsageError.
     """
-    from collector.cluster.merge_job import Job
-    from exporters.files.merged_rows import table_of
+    from collector.merge.merge_job import Job
+    from exporters.rows.merged_rows import table_of
 
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=quiet, cluster=cluster)
@@ -86,7 +86,7 @@ def merged(
 
 def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Choice":
     """Return which reads and writes the rows show. Raises CasstatError, click.UsageError and TooManySeriesError."""
-    from exporters.files.merged_rows import Choice
+    from exporters.rows.merged_rows import Choice
 
     sessions = [session for recording in node_recordings for session in recording.sessions]
     files = (file for session in sessions for file in session.files)
@@ -97,7 +97,7 @@ def _choice(settings: MergeSettings, node_recordings: list["Recording"]) -> "Cho
 
 def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: MergeCluster | None) -> "Merged[Product]":
     """Merge the recordings; show the progress if there are many nodes. Raises CasstatError and TooManySeriesError."""
-    from collector.cluster.merge import merge
+    from collector.merge.merge import merge
 
     has_progress = len(node_recordings) > MAX_NODES_WITHOUT_PROGRESS and sys.stderr.isatty()
     with click.progressbar(
@@ -113,8 +113,8 @@ def _merge(node_recordings: list["Recording"], job: "Job[Product]", cluster: Mer
 
 def _report_defects(settings: MergeSettings, node_recordings: list["Recording"], run: "Merged[Product]") -> None:
     """Print a note about each node whose recording has defects."""
-    from collector.journal.summary import without_open_session
-    from collector.journal.tick_order import Integrity
+    from collector.recording.summary import without_open_session
+    from collector.recording.tick_order import Integrity
 
     is_directory = all(path.is_dir() for path in settings.paths)
     for node, recording in zip(run.nodes, node_recordings, strict=True):
@@ -130,10 +130,10 @@ def merge_into(
 
     Prints notes about the recordings, unless `quiet` is set. Raises the same errors as `merged`.
     """
-    from collector.cluster.aggregation import NAME
-    from exporters.files.merged_rows import table_of
-    from exporters.files.row_files import files_of, join, moved, unpacked, write_files, write_parts
-    from exporters.files.tsv_csv import SUFFIXES, header_text, rows_text
+    from collector.merge.aggregation import NAME
+    from exporters.rows.merged_rows import table_of
+    from exporters.rows.row_files import files_of, join, moved, unpacked, write_files, write_parts
+    from exporters.rows.tsv_csv import SUFFIXES, header_text, rows_text
 
     name = run_name(settings)
     with output_folder(folder), TemporaryDirectory(dir=folder, prefix=".parts-") as temporary:
@@ -166,7 +166,7 @@ def write_series(settings: MergeSettings, folder: Path, cluster: MergeCluster | 
     With a cluster, its workers make the files. Raises CasstatError and click.UsageError.
     """
     require_packages("--series", "numpy", "pyarrow", also=["orjson"])
-    from collector.cluster.columnar.decode import UnsupportedError
+    from collector.merge.columnar.decode import UnsupportedError
 
     source = run_at(settings.paths)
     node_recordings = _recordings(settings, source, quiet=True, cluster=cluster)
@@ -194,8 +194,8 @@ def _series_writers(
     cluster: MergeCluster | None,
 ) -> Iterator[Callable[[], list[Path]]]:
     """Yield, for each recording, a function that writes its files and returns their paths."""
-    from exporters.files.parquet_series import packed_series
-    from exporters.files.parquet_series import write_series as write
+    from exporters.rows.parquet_series import packed_series
+    from exporters.rows.parquet_series import write_series as write
 
     run = run_name(settings)
     if cluster is None:
@@ -209,29 +209,29 @@ def _series_writers(
 
 def _write_result(folder: Path, files: "Future[Files]") -> list[Path]:
     """Write files once their content is known; return their paths."""
-    from exporters.files.row_files import write_files
+    from exporters.rows.row_files import write_files
 
     return write_files(folder, files.result())
 
 
 def write_node(folder: Path, run: str, choice: "Choice", node: "NodeRun") -> "WrittenFiles":
     """Write a node's rows to files in a directory; return where they are."""
-    from exporters.files.row_files import write_parts
+    from exporters.rows.row_files import write_parts
 
     return write_parts(folder, _node_files(run, choice, node))
 
 
 def pack_node(run: str, choice: "Choice", node: "NodeRun") -> "Files":
     """Return the files with a node's rows, compressed."""
-    from exporters.files.row_files import packed
+    from exporters.rows.row_files import packed
 
     return packed(_node_files(run, choice, node))
 
 
 def _node_files(run: str, choice: "Choice", node: "NodeRun") -> "Files":
-    from exporters.files.merged_rows import table_of
-    from exporters.files.node_text import node_text
-    from exporters.files.row_files import files_of
+    from exporters.rows.merged_rows import table_of
+    from exporters.rows.node_text import node_text
+    from exporters.rows.row_files import files_of
 
     table = table_of(choice)
     return files_of(table, run, node.node, node_text(table, node))
@@ -244,8 +244,8 @@ def _recordings(
 
     Raises CasstatError.
     """
-    from collector.cluster.recordings import recordings
-    from collector.cluster.sessions import sessions
+    from collector.merge.recordings import recordings
+    from collector.merge.sessions import sessions
 
     try:
         folders = settings.paths if source is None else recordings_in(settings.paths[0], source)
@@ -280,7 +280,7 @@ def _clocks(
 
     Prints a note if clocks seem to be wrong, unless `quiet` is set. Raises click.BadParameter.
     """
-    from collector.cluster.clock_correction import IDENTITY, ClockCorrection
+    from collector.merge.clock_correction import IDENTITY, ClockCorrection
 
     for node, _ in settings.clocks:
         if node not in [recording.node for recording in node_recordings]:

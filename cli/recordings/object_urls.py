@@ -11,11 +11,11 @@ from cli.install_hint import require_packages
 from cli.parameters.recording_path import ObjectUrl
 from cli.parameters.time_types import TimeOfDay, bounds
 from cli.recordings.merge_options import MergeSettings
-from collector.journal.writer import folder_name
-from collector.objects.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for
-from collector.objects.part_keys import parts_of
-from collector.objects.recording_download import download_recordings, recorded_times
 from collector.printable import one_line
+from collector.recording.objects.object_store import ObjectStore, ObjectStoreError, object_store_name, package_for
+from collector.recording.objects.part_keys import parts_of
+from collector.recording.objects.recording_download import download_recordings, recorded_times
+from collector.recording.writer import folder_name
 from collector.runs.run_file import FILE
 
 UNNAMED = "recordings"

@@ -11,16 +11,16 @@ from cli.recordings.merge_grid import interval_for
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import read_run_in, results_in
-from collector.cluster.grid import SpanGrid
-from collector.cluster.merge_job import DEFAULT_S
+from collector.merge.grid import SpanGrid
+from collector.merge.merge_job import DEFAULT_S
 from collector.printable import one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import RunPhase
-from exporters.gnuplot import merged_run
-from exporters.gnuplot.overlay.aligned_runs import PhaseRows, aligned
-from exporters.gnuplot.overlay.merged_phases import merged_phases
-from exporters.gnuplot.overlay.run_styles import MAX_RUNS
-from exporters.gnuplot.plot_data import Run
+from exporters.charts import merged_run
+from exporters.charts.overlay.aligned_runs import PhaseRows, aligned
+from exporters.charts.overlay.merged_phases import merged_phases
+from exporters.charts.overlay.run_styles import MAX_RUNS
+from exporters.charts.plot_data import Run
 
 
 @dataclass(frozen=True)

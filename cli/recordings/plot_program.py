@@ -17,7 +17,7 @@ from collector.runs.phases import WARM_UP
 from collector.runs.run_file import is_run
 
 if TYPE_CHECKING:
-    from exporters.gnuplot.plot_data import Run
+    from exporters.charts.plot_data import Run
 
 # With more points, lines look like bands of noise.
 POINTS = 300
@@ -45,8 +45,8 @@ def plot_into(settings: MergeSettings, folder: Path, drawing: Drawing, *, quiet:
 
     Prints notes about the recordings, unless `quiet` is set. Raises CasstatError and click.UsageError.
     """
-    from exporters.gnuplot.all_plots import OVERLAYS, PLOTS, write
-    from exporters.gnuplot.gnuplot_process import GnuplotError, draw
+    from exporters.charts.all_plots import OVERLAYS, PLOTS, write
+    from exporters.charts.gnuplot_process import GnuplotError, draw
 
     is_overlay = len(set(settings.paths)) > 1 and all(map(is_run, settings.paths))
     plots = OVERLAYS if is_overlay else PLOTS
@@ -76,7 +76,7 @@ def _overlay(settings: MergeSettings, drawing: Drawing) -> "Run":
 
 def _single_run(settings: MergeSettings, drawing: Drawing, *, quiet: bool) -> "Run":
     """Return the run or recordings at the paths. Raises CasstatError and click.UsageError."""
-    from exporters.gnuplot.merged_run import node_rows, run_of
+    from exporters.charts.merged_run import node_rows, run_of
 
     warm_up_s = warm_up_of(settings) if drawing.warm_up_s is None else drawing.warm_up_s
     run, choice = merged(settings, node_rows, quiet=quiet)

@@ -13,7 +13,7 @@ from cli.parameters.time_types import TimeOfDay, bounds
 from collector.printable import count_text
 
 if TYPE_CHECKING:
-    from collector.journal.tick_order import Finding, Integrity
+    from collector.recording.tick_order import Finding, Integrity
 
 
 def finding_text(file: Path, finding: "Finding") -> str:
@@ -35,8 +35,8 @@ def integrity_text(integrity: "Integrity") -> str:
 
 def unfinished_text(folder: Path) -> str:
     """Return the message for a directory that has a session without a footer and is not known to be in use."""
-    from collector.journal.segments import LockState, lock_state
-    from collector.journal.writer import LOCK
+    from collector.recording.segments import LockState, lock_state
+    from collector.recording.writer import LOCK
 
     if lock_state(folder) is not LockState.UNKNOWN:
         return "no footer: the recorder was killed, or the file was truncated"
@@ -60,7 +60,7 @@ def recorded_bounds(
     """
     first_s, last_s = float("-inf"), float("inf")
     if isinstance(begin, TimeOfDay) or isinstance(end, TimeOfDay):
-        from collector.cluster.sessions import sessions
+        from collector.merge.sessions import sessions
 
         try:
             recorded, _ = sessions(files)
@@ -82,8 +82,8 @@ def check_names(keyspace: str, table: str, files: Iterable[Path], max_series: in
         raise click.UsageError("--table needs --keyspace")
     if not keyspace:
         return
-    from collector.journal.read_limits import SeriesLimit
-    from collector.journal.recorded_tables import recorded_tables
+    from collector.recording.read_limits import SeriesLimit
+    from collector.recording.recorded_tables import recorded_tables
 
     existing: set[tuple[str, str]] = set()
     by_folder: dict[Path, list[Path]] = {}

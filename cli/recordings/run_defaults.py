@@ -10,18 +10,18 @@ import click
 
 from cli.errors import CasstatError
 from cli.parameters.time_types import TimeOfDay
-from collector.clients import result_file
-from collector.clients.client_result import ClientResult
-from collector.clients.result_file import ResultFileError, read_result
-from collector.cluster.clock_correction import MIN_STEP_S
-from collector.journal.segments import journal_files
+from collector.load_results import result_file
+from collector.load_results.client_result import ClientResult
+from collector.load_results.result_file import ResultFileError, read_result
+from collector.merge.clock_correction import MIN_STEP_S
 from collector.printable import one_line
+from collector.recording.segments import journal_files
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import FILE, RunFileError, is_run, read_run
 
 if TYPE_CHECKING:
-    from collector.cluster.clock_correction import ClockCorrection
-    from collector.cluster.recordings import Recording
+    from collector.merge.clock_correction import ClockCorrection
+    from collector.merge.recordings import Recording
 
 
 # A run's recordings are in `nodes/NODE/FILE`.
@@ -123,8 +123,8 @@ def files_by_node(
 
 def _only_recording(folder: Path) -> "Recording | None":
     """Return the recording in a node's directory; None if it has no ticks. Raises CasstatError."""
-    from collector.cluster.recordings import recordings
-    from collector.cluster.sessions import sessions
+    from collector.merge.recordings import recordings
+    from collector.merge.sessions import sessions
 
     try:
         return next(iter(recordings(sessions([folder])[0])[0]), None)
@@ -173,7 +173,7 @@ def _clock_of(run: Run, node: RunNode, recording: "Recording | None") -> "ClockC
     """Return the correction of a node's clock, with the steps in its recording if the clock may have been set."""
     stepped = None
     if recording is not None and _was_set(run, node):
-        from collector.cluster.clock_steps import clock_with_steps
+        from collector.merge.clock_steps import clock_with_steps
 
         stepped = clock_with_steps(recording, [(clock.at_s, clock.offset_s) for clock in node.clocks])
     return stepped or node.clock_correction()

@@ -7,10 +7,10 @@ from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import read_run_in
-from collector.cluster.grid import SpanGrid
-from collector.cluster.merge_job import NodeRun
-from collector.cluster.node_settings import NEEDS, NodeSettings, settings_of
-from exporters.comparison.run_settings import RunSettings
+from collector.merge.grid import SpanGrid
+from collector.merge.merge_job import NodeRun
+from collector.merge.node_settings import NEEDS, NodeSettings, settings_of
+from exporters.results.comparison.run_settings import RunSettings
 
 
 def run_settings(folder: Path) -> RunSettings:

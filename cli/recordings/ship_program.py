@@ -16,14 +16,14 @@ from cli.parameters.time_types import TimeOfDay
 from cli.recordings.recording_arguments import recorded_bounds
 from cli.recordings.run_defaults import NodeFiles, files_by_node
 from cli.safe_echo import echo
-from collector.journal.read_limits import MAX_SERIES, SeriesLimit
-from collector.journal.writer import Position, sort_key
 from collector.printable import count_text
-from exporters.shipping.checkpoint import file_name
-from exporters.shipping.runtime import Runtime
-from exporters.shipping.shipper import Plan, Shipper
-from exporters.shipping.tick_queue import Journal, RecordingReader
+from collector.recording.read_limits import MAX_SERIES, SeriesLimit
+from collector.recording.writer import Position, sort_key
 from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.shipping.checkpoint import file_name
+from exporters.sinks.shipping.runtime import Runtime
+from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.tick_queue import Journal, RecordingReader
 from exporters.sinks.sink import Sink, SinkUrlError
 
 SHOWN_S = 0.5

@@ -12,13 +12,13 @@ from cli.errors import CasstatError, note
 from cli.recordings.object_urls import open_store
 from cli.run_folder import is_being_recorded
 from cli.safe_echo import echo
-from collector.journal.writer import files_of, folder_name
-from collector.objects.journal_upload import JournalUpload
-from collector.objects.object_store import ObjectStore, ObjectStoreError
+from collector.agents.run_records import FILE as RUNS_FILE
 from collector.printable import count_text, one_line
+from collector.recording.objects.journal_upload import JournalUpload
+from collector.recording.objects.object_store import ObjectStore, ObjectStoreError
+from collector.recording.writer import files_of, folder_name
 from collector.runs.run_file import FILE, is_run
-from collector.runs.run_records import FILE as RUNS_FILE
-from exporters.shipping.checkpoint import file_name
+from exporters.sinks.shipping.checkpoint import file_name
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _journals(settings: UploadSettings) -> dict[Path, str]:
 
 def _recorded_node(folder: Path) -> str:
     """Return the name of the node in a journal. Raises CasstatError and OSError."""
-    from collector.cluster.sessions import sessions
+    from collector.merge.sessions import sessions
 
     recorded, _ = sessions([folder])
     if not recorded:

@@ -18,19 +18,19 @@ from cli.recordings.run_defaults import RESULT_SUFFIX, results_in, stored_result
 from cli.runs.clients.isolated_read import read_isolated, read_limited
 from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
-from collector.clients import result_file
-from collector.clients.client_format import AmbiguousFormatError, ClientFormatError, CommandTimes, FormatChoice
-from collector.clients.client_result import ClientInterval, ClientResult, shifted
-from collector.clients.format_registry import choice_of, recognised_format
-from collector.clients.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
-from collector.clients.redacted_result import redacted_result
-from collector.clients.result_file import write_result
-from collector.clients.same_operations import have_same_operations
-from collector.journal.writer import folder_name
+from collector.load_results import result_file
+from collector.load_results.client_format import AmbiguousFormatError, ClientFormatError, CommandTimes, FormatChoice
+from collector.load_results.client_result import ClientInterval, ClientResult, shifted
+from collector.load_results.format_registry import choice_of, recognised_format
+from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
+from collector.load_results.redacted_result import redacted_result
+from collector.load_results.result_file import write_result
+from collector.load_results.same_operations import have_same_operations
 from collector.printable import local_time, one_line
+from collector.recording.writer import folder_name
 from collector.redaction.redactor import KNOWN_FORMS, Redactor
 from collector.runs.run import Run
-from exporters.summary.client_values import total_within
+from exporters.results.summary.client_values import total_within
 
 Result = TypeVar("Result")
 Reading = Callable[[Path, FormatChoice, CommandTimes], ClientResult]

@@ -21,13 +21,13 @@ from collector.printable import one_line
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunPhase
 from collector.runs.run_file import RunFileError, is_run, read_run
-from exporters.summary.conditions import RelativeCondition
-from exporters.summary.phase_coverage import coverage_texts, time_of_day
+from exporters.results.summary.conditions import RelativeCondition
+from exporters.results.summary.phase_coverage import coverage_texts, time_of_day
 
 if TYPE_CHECKING:
-    from exporters.comparison.comparison import ComparedRun
-    from exporters.comparison.comparison_report import Report
-    from exporters.comparison.run_settings import RunSettings
+    from exporters.results.comparison.comparison import ComparedRun
+    from exporters.results.comparison.comparison_report import Report
+    from exporters.results.comparison.run_settings import RunSettings
 
 MAX_INTERVALS = 1000
 """Longer phases are divided into fewer, longer intervals, which hardly changes the result."""
@@ -62,9 +62,9 @@ def compare(settings: CompareSettings) -> int:
     Raises CasstatError and click.UsageError.
     """
     require_packages("compare", "numpy", also=["orjson"])
-    from exporters.comparison.comparison_json import comparison_json
-    from exporters.comparison.comparison_text import comparison_lines
-    from exporters.comparison.junit import junit_xml
+    from exporters.results.comparison.comparison_json import comparison_json
+    from exporters.results.comparison.comparison_text import comparison_lines
+    from exporters.results.comparison.junit import junit_xml
 
     report = comparison_of(*_sides(settings), settings.fail_if)
     for warning in report.warnings:
@@ -157,10 +157,10 @@ def _loaded(folder: Path) -> _LoadedRun:
 
 def _report(a: Sequence[_LoadedRun], b: Sequence[_LoadedRun], conditions: Sequence[RelativeCondition]) -> "Report":
     """Return the comparison. Raises CasstatError and click.UsageError."""
-    from exporters.comparison.checked_conditions import checked
-    from exporters.comparison.comparison import comparisons
-    from exporters.comparison.comparison_report import Report
-    from exporters.comparison.differing_settings import differing_settings
+    from exporters.results.comparison.checked_conditions import checked
+    from exporters.results.comparison.comparison import comparisons
+    from exporters.results.comparison.comparison_report import Report
+    from exporters.results.comparison.differing_settings import differing_settings
 
     loaded = [*a, *b]
     common = {phase.name for phase in loaded[0].phases}.intersection(
@@ -241,8 +241,8 @@ def _compared(
     `is_only` states whether the run is the only one of its side: stated percentiles of several runs are not comparable.
     """
     from cli.runs.phase_data import phase_data
-    from exporters.comparison.comparison import ComparedRun
-    from exporters.comparison.run_settings import RunSettings
+    from exporters.results.comparison.comparison import ComparedRun
+    from exporters.results.comparison.run_settings import RunSettings
 
     phases = [phase for phase in loaded_run.phases if phase.name in common]
     data, settings = phase_data(loaded_run.folder, phases, step_s, has_stated=is_only)

@@ -16,13 +16,13 @@ from cli.parameters.time_types import TimeOfDay
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.stored_fetch import fetch_stored
 from cli.safe_echo import echo
-from collector.cluster.live.node_address import NodeAddress
-from collector.journal.validation import MAX_TIME_S
-from collector.objects.object_store import is_object_url
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_nodes import INTERRUPTED
+from collector.agents.fetching import FetchRange, fetched
+from collector.agents.node_address import NodeAddress
 from collector.printable import count_text, local_time, one_line
-from collector.runs.agent_client import AgentClient
-from collector.runs.agent_nodes import INTERRUPTED
-from collector.runs.fetching import FetchRange, fetched
+from collector.recording.objects.object_store import is_object_url
+from collector.recording.validation import MAX_TIME_S
 from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_file import write_run
 from collector.runs.run_texts import accepted_name

@@ -19,8 +19,8 @@ from collector.printable import count_text, one_line
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_file import write_run
-from exporters.summary.phase_summary import PhaseSummary
-from exporters.summary.summary_text import summary_lines
+from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.summary_text import summary_lines
 
 MERGED_FOLDER, PLOTS_FOLDER = "merged", "plots"
 

@@ -12,7 +12,7 @@ from cli.run_folder import is_being_recorded
 from cli.runs.client_results import expanded, imported, result_lines
 from cli.runs.finish import summarise
 from cli.safe_echo import echo
-from collector.clients.client_result import ClientResult
+from collector.load_results.client_result import ClientResult
 from collector.redaction.redactor import Redactor
 from collector.runs.run import Run
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from cli.errors import CasstatError, note
 from cli.runs.client_results import expanded
 from cli.runs.command.command_log import LOG_FILE
-from collector.clients.client_format import FormatChoice
-from collector.clients.live.growing_results import GrowingResults
-from collector.clients.redacted_result import redacted_errors
+from collector.load_results.client_format import FormatChoice
+from collector.load_results.live.growing_results import GrowingResults
+from collector.load_results.redacted_result import redacted_errors
 from collector.redaction.redactor import Redactor
 from exporters.api.listen_address import ListenError, with_default_host
 from exporters.api.load_app import load_app
 from exporters.api.server import Server
-from exporters.prometheus.load_series import LoadSeries
+from exporters.metrics_page.load_series import LoadSeries
 
 INTERVAL_S = 1.0
 

@@ -9,13 +9,13 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in
 from cli.recordings.settings_of_run import node_settings
-from collector.cluster.grid import SpanGrid
+from collector.merge.grid import SpanGrid
 from collector.runs.run import RunPhase
-from exporters.comparison.client_amounts import client_bins, latency_kinds
-from exporters.comparison.comparison import PhaseData
-from exporters.comparison.server_amounts import server_intervals
-from exporters.summary.client_values import client_values
-from exporters.summary.phase_summary import NEEDS
+from exporters.results.comparison.client_amounts import client_bins, latency_kinds
+from exporters.results.comparison.comparison import PhaseData
+from exporters.results.comparison.server_amounts import server_intervals
+from exporters.results.summary.client_values import client_values
+from exporters.results.summary.phase_summary import NEEDS
 
 
 def phase_data(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from cli.errors import CasstatError, note
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.run_nodes import AgentState, RunAgents, hosts_without_membership, memberships_of, states_of
-from collector.cluster.live.node_address import NodeAddress
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_nodes import nodes_of_agents
+from collector.agents.node_address import NodeAddress
 from collector.printable import count_text, one_line
-from collector.runs.agent_client import AgentClient
-from collector.runs.agent_nodes import nodes_of_agents
 from collector.runs.cluster_members import Membership, clusters_of, member_texts
 from collector.runs.run import RunCluster, RunNode
 

@@ -31,15 +31,15 @@ from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER, agents_of, cluster_of, nodes_of, seeds_of, ssh_addresses, with_peers
 from cli.runs.ssh.ssh_address import SshAddress
 from cli.runs.ssh.ssh_agent import report_spools
-from collector.cluster.live.live_cluster import Plan
-from collector.cluster.live.node_address import NodeAddress
+from collector.agents.node_address import NodeAddress
+from collector.live.live_cluster import Plan
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.run import Run, RunCondition
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER, RunFileError, is_run, read_run
 from collector.runs.run_texts import accepted_name, command_name
-from exporters.summary.conditions import Condition
+from exporters.results.summary.conditions import Condition
 
 # The exit status if a condition of --fail-if holds.
 CONDITION_MET = 1

@@ -16,14 +16,14 @@ from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.fetch_program import Progress
 from cli.runs.marks_file import MarksReader
 from cli.runs.run_nodes import hosts_without_membership
-from collector.cluster.live.node_address import NodeAddress
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_nodes import description_of, last_tick_s, membership_of
+from collector.agents.agent_runs import AgentRuns
+from collector.agents.fetching import FetchRange, fetched, wanted_range
+from collector.agents.node_address import NodeAddress
 from collector.printable import one_line
 from collector.redaction.redactor import Redactor
-from collector.runs.agent_client import AgentClient
-from collector.runs.agent_nodes import description_of, last_tick_s, membership_of
-from collector.runs.agent_runs import AgentRuns
 from collector.runs.cluster_members import Membership, clusters_of
-from collector.runs.fetching import FetchRange, fetched, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.redacted_run import redacted_run
 from collector.runs.run import NodeClock, Run, RunCommand, RunNode

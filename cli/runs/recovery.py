@@ -24,12 +24,12 @@ from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
-from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
-from collector.journal.writer import files_of, folder_name
+from collector.agents.fetching import FetchRange, fetched, ticks_in, wanted_range
+from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.printable import count_text, one_line
+from collector.recording.writer import files_of, folder_name
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import REDACTED
-from collector.runs.fetching import FetchRange, fetched, ticks_in, wanted_range
 from collector.runs.phases import phases_of
 from collector.runs.run import ClientHost, NodeClock, Run, RunNode
 from collector.runs.run_clock import clock_of, marks_on_run_clock, recorder_clocks

@@ -24,9 +24,9 @@ from cli.runs.redacted_files import (
 from cli.runs.unfinished_runs import UNFINISHED_SUBFOLDER
 from cli.safe_echo import echo
 from collector.atomic_file import write_json
-from collector.clients import result_file
-from collector.clients.redacted_result import redacted_result
-from collector.clients.result_file import ResultFileError, read_result, write_result
+from collector.load_results import result_file
+from collector.load_results.redacted_result import redacted_result
+from collector.load_results.result_file import ResultFileError, read_result, write_result
 from collector.printable import count_text, one_line
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import Sweep, SweptParameter
@@ -34,7 +34,7 @@ from collector.runs.redacted_sweep import knowing_parameters, redacted_sweep
 from collector.runs.run_file import is_run
 from collector.runs.sweep_file import FILE as SWEEP_FILE
 from collector.runs.sweep_file import SweepFileError, sweep_of
-from exporters.gnuplot.gnuplot_process import KINDS, GnuplotError, draw
+from exporters.charts.gnuplot_process import KINDS, GnuplotError, draw
 
 
 def redact_runs(folder: Path, patterns: Sequence[Pattern[str]]) -> int:

@@ -15,7 +15,7 @@ from cli.run_folder import STATE_FILE
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.marks_file import FILE as MARKS_FILE
 from cli.runs.summary_file import SUMMARY_FILE
-from collector.clients import result_file
+from collector.load_results import result_file
 from collector.printable import indented_json, printable_json
 from collector.redaction.redacted_json import RedactedJson
 from collector.redaction.redactor import RedactedStream, Redactor

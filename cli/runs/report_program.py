@@ -21,7 +21,7 @@ from collector.runs.run import Run
 from exporters.report.report_data import Baseline, Cost
 
 if TYPE_CHECKING:
-    from exporters.comparison.comparison_report import Report as Comparison
+    from exporters.results.comparison.comparison_report import Report as Comparison
 
 HTML_FILE, MARKDOWN_FILE = "report.html", "report.md"
 # A run of up to 11 minutes has a point per second; the points of longer runs cover longer intervals.
@@ -83,13 +83,13 @@ def write_report(
 
     Raises CasstatError and click.UsageError.
     """
-    from collector.cluster.node_settings import NEEDS
-    from exporters.comparison.run_settings import RunSettings
-    from exporters.gnuplot.merged_run import node_rows
+    from collector.merge.node_settings import NEEDS
+    from exporters.charts.merged_run import node_rows
     from exporters.report.html_report import html_report
     from exporters.report.markdown_report import markdown_report
     from exporters.report.report_content import report_of
     from exporters.report.report_data import report_data
+    from exporters.results.comparison.run_settings import RunSettings
 
     result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, NEEDS, quiet=True)
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})

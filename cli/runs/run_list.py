@@ -15,17 +15,17 @@ from cli.run_folder import RUNS_FOLDER, RUNS_SUBFOLDER, is_being_recorded
 from cli.runs.agents.agent_clients import agent_clients
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from cli.safe_echo import echo
-from collector.cluster.live.agent_connection import AgentError
-from collector.objects.object_store import is_object_url
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_connection import AgentError
 from collector.printable import count_text, local_time, one_line
-from collector.runs.agent_client import AgentClient
+from collector.recording.objects.object_store import is_object_url
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from collector.runs.run_texts import step_text
-from exporters.line.formulas import Cell
-from exporters.summary.phase_coverage import nodes_text, time_of_day
-from exporters.summary.summary_text import summary_lines
+from exporters.results.summary.phase_coverage import nodes_text, time_of_day
+from exporters.results.summary.summary_text import summary_lines
+from exporters.rows.formulas import Cell
 
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
 # More pages than an agent keeps runs for.

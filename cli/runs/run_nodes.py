@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import click
 
 from cli.errors import CasstatError, note
-from cli.node.node_selection import users_of
+from cli.line.node_selection import users_of
 from cli.parameters.jolokia_options import JolokiaSettings, access_from
 from cli.parameters.plain_http import warn_if_plain
 from cli.runs.agents.agent_clients import AgentClients
@@ -21,13 +21,13 @@ from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.ssh.remote_spool import JOLOKIA_PASSWORD, JOLOKIA_USER, TRUSTED_USER
 from cli.runs.ssh.ssh_address import SshAddress, SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent
-from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
-from collector.host.listeners import listener_problem, listening_users, user_names
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_connection import AgentError
+from collector.agents.agent_nodes import MAX_PARALLEL, MAX_PEERS, description_of, membership_of
+from collector.agents.node_address import AGENT_PORT, NodeAddress, NodeAddressError, parse_address
 from collector.http.deadline_connection import CheckPeer
+from collector.node.host.listeners import listener_problem, listening_users, user_names
 from collector.printable import count_text, one_line
-from collector.runs.agent_client import AgentClient
-from collector.runs.agent_nodes import MAX_PARALLEL, MAX_PEERS, description_of, membership_of
 from collector.runs.cluster_members import Membership
 from collector.runs.run import RunNode
 

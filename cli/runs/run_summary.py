@@ -8,17 +8,17 @@ from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
-from collector.cluster.coverage import NodeCoverage, coverage_of, not_recorded
-from collector.cluster.grid import SpanGrid
-from collector.cluster.merge_job import Merged, NodeRun
-from collector.cluster.node_settings import NEEDS as SETTING_NEEDS
-from collector.cluster.node_settings import NodeSettings, settings_of
+from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
+from collector.merge.grid import SpanGrid
+from collector.merge.merge_job import Merged, NodeRun
+from collector.merge.node_settings import NEEDS as SETTING_NEEDS
+from collector.merge.node_settings import NodeSettings, settings_of
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
-from exporters.comparison.run_settings import RunSettings, settings_texts
-from exporters.files.merged_rows import Choice, Row
-from exporters.summary.phase_coverage import coverage_cells, incomplete_nodes
-from exporters.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
+from exporters.results.comparison.run_settings import RunSettings, settings_texts
+from exporters.results.summary.phase_coverage import coverage_cells, incomplete_nodes
+from exporters.results.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
+from exporters.rows.merged_rows import Choice, Row
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from cli.recordings.object_urls import open_store
-from collector.cluster.sessions import sessions
-from collector.journal.reader import entries, read
-from collector.journal.trim_extent import TickSpan
-from collector.objects.object_store import ObjectStore, ObjectStoreError
-from collector.objects.part_keys import parts_of
-from collector.objects.recording_download import download_recordings
-from collector.runs.fetching import Fetched, FetchRange
+from collector.agents.fetching import Fetched, FetchRange
+from collector.merge.sessions import sessions
+from collector.recording.objects.object_store import ObjectStore, ObjectStoreError
+from collector.recording.objects.part_keys import parts_of
+from collector.recording.objects.recording_download import download_recordings
+from collector.recording.reader import entries, read
+from collector.recording.trim_extent import TickSpan
 from collector.runs.run import RunNode
 from collector.runs.run_file import NODES_FOLDER
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from cli.simulate.simulated_journal import SimulatedJournal
-from exporters.shipping.runtime import Runtime, system_runtime
-from exporters.shipping.shipper import POLL_S
+from exporters.sinks.shipping.runtime import Runtime, system_runtime
+from exporters.sinks.shipping.shipper import POLL_S
 from exporters.sinks.sink import NodeTick, Sink
 
 

@@ -13,16 +13,16 @@ from prometheus_client import CollectorRegistry
 from cli.agent.sink_threads import Sinks
 from cli.simulate.compute_gate import ComputeGate, GatedSink
 from cli.simulate.simulated_journal import NodeHistory, SimulatedJournal
-from collector.journal.writer import Position
 from collector.model.identity import Identity
 from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Scrape, Snapshot
-from collector.sampling.source_names import JOLOKIA_SOURCE
-from exporters.prometheus.agent_health import AgentHealth, JournalHealth
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
-from exporters.shipping.shipper import Plan, Shipper
+from collector.node.sampling.source_names import JOLOKIA_SOURCE
+from collector.recording.writer import Position
+from exporters.metrics_page.agent_health import AgentHealth, JournalHealth
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import Options
 from exporters.sink_health import SinkHealth
+from exporters.sinks.shipping.shipper import Plan, Shipper
 from exporters.sinks.sink import Sink
 
 # The size of a tick in a real journal.

@@ -7,10 +7,10 @@ down, it receives all ticks afterwards.
 from collections.abc import Callable, Iterator, Sequence
 from threading import Condition
 
-from collector.journal.header import Header
-from collector.journal.reader import Entry
-from collector.journal.writer import Position
 from collector.model.snapshot import Snapshot, Tick
+from collector.recording.header import Header
+from collector.recording.reader import Entry
+from collector.recording.writer import Position
 from collector.simulation.simulated_node import SimulatedNode
 
 # The number of snapshots in memory; sinks that are not behind need only the newest.
@@ -62,7 +62,7 @@ class NodeHistory:
 
 
 class SimulatedJournal:
-    """Reads a node's history from the newest tick on; implements `exporters.shipping.tick_queue.Journal`."""
+    """Reads a node's history from the newest tick on; implements `exporters.sinks.shipping.tick_queue.Journal`."""
 
     def __init__(self, history: NodeHistory) -> None:
         self._history = history

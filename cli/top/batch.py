@@ -11,10 +11,10 @@ from cli.top.render_context import RenderContext, clock_time
 from cli.top.styled_text import ASCII, plain
 from cli.top.view_state import ViewState
 from collector.printable import printable_json
-from exporters.line.cells import rounded
-from exporters.line.formulas import Cell
 from exporters.live.frame import ALL, Frame
 from exporters.live.live_columns import COLUMNS, Cells
+from exporters.rows.cells import rounded
+from exporters.rows.formulas import Cell
 
 # Wide enough for all columns, since the output is not limited by a terminal's width.
 WIDEST = 400

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cli.top.view_state import ViewState
-from collector.cassandra.requests import OPERATIONS
-from exporters.line.columns import Column
-from exporters.line.operation_columns import TOTAL_RATE
+from collector.node.metrics.requests import OPERATIONS
 from exporters.live.frame import ALL
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS
 from exporters.live.live_frames import Wanted
+from exporters.rows.columns import Column
+from exporters.rows.operation_columns import TOTAL_RATE
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from cli.top.render_context import RenderContext, clock_time
 from cli.top.severity import LEVEL_STYLES, cluster_level, level, worst
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number, span_of_time, width_of
-from collector.cassandra.requests import Operation
-from collector.cluster.live.cluster_interval import State
-from exporters.line.operation_columns import TOTAL_RATE
+from collector.live.cluster_interval import State
+from collector.node.metrics.requests import Operation
 from exporters.live.frame import Frame
 from exporters.live.live_columns import other_operations, value
+from exporters.rows.operation_columns import TOTAL_RATE
 
 
 def title(context: RenderContext) -> Line:

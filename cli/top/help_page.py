@@ -5,7 +5,7 @@ from textwrap import wrap
 from cli.top.column_sets import SETS, columns, set_of
 from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, cut
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 
 KEYS = (
     ("1 to 8", " ".join(f"{number}: {column_set.name}" for number, column_set in enumerate(SETS, 1))),

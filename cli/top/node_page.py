@@ -7,7 +7,7 @@ from cli.top.render_context import RenderContext
 from cli.top.severity import LEVEL_STYLES, level
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Span, clean, cut, number
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 from exporters.live.frame import NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, other_operations, value
 

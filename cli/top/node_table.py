@@ -9,11 +9,11 @@ from cli.top.render_context import RenderContext
 from cli.top.severity import LEVEL_STYLES, cluster_level, level, severity
 from cli.top.sparkline import spark
 from cli.top.styled_text import Line, Marks, Span, clean, cut, fit, number, span_of_time
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 from dashboards.thresholds import Severity
-from exporters.line.columns import Column
 from exporters.live.frame import GroupFrame, NodeFrame
 from exporters.live.live_columns import Cells, value
+from exporters.rows.columns import Column
 
 MIN_COLUMN, MAX_NAME, MIN_NAME = 6, 28, 7
 TREND, MAX_TREND, TREND_KEEP, LOCATION_KEEP, COUNT_KEEP = 12, 120, 4, 3, 9

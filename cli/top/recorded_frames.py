@@ -7,19 +7,19 @@ from cli.errors import CasstatError
 from cli.parameters.read_limit_options import memory_limit
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
-from collector.cluster.live.cluster_interval import ClusterEvent, State, dc_rack
-from collector.cluster.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
-from collector.cluster.merge_job import Merged, NodeRun
-from collector.journal.read_limits import MAX_MEMORY_BYTES
+from collector.live.cluster_interval import ClusterEvent, State, dc_rack
+from collector.live.sanitise import MAX_EVENTS, MAX_NAME_CHARS, cluster_event, state_of
+from collector.merge.merge_job import Merged, NodeRun
 from collector.model.identity import IDENTITY_LABELS
 from collector.printable import one_line
-from exporters.files.merged_rows import Choice
-from exporters.line.table_rows import joint_tables, tables
-from exporters.line.view import running
+from collector.recording.read_limits import MAX_MEMORY_BYTES
 from exporters.live.frame import ALL, Frame, NodeFrame, Rows
 from exporters.live.history import History
 from exporters.live.live_columns import COLUMNS, NOTHING, TABLE_METRICS, Cells, cells_of, needs
 from exporters.live.live_frames import RUNNING, Wanted
+from exporters.rows.merged_rows import Choice
+from exporters.rows.table_rows import joint_tables, tables
+from exporters.rows.view import running
 
 # Maximum number of frames if no interval (-i) is given.
 POINTS = 1800

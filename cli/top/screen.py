@@ -6,7 +6,7 @@ from cli.top.groups import are_shown, group_order, selected_group
 from cli.top.render_context import RenderContext, clock_time
 from cli.top.screen_rows import event_lines, is_table, rows, summary_lines
 from cli.top.styled_text import Line, Span, clean, cut
-from collector.cluster.live.cluster_interval import ClusterEvent
+from collector.live.cluster_interval import ClusterEvent
 
 
 def screen(context: RenderContext) -> list[Line]:

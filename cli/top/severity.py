@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from cli.top.column_sets import BASE, set_of
 from cli.top.view_state import ViewState
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 from dashboards.thresholds import THRESHOLDS, Severity
 from exporters.live.frame import Frame, NodeFrame, locations_of
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, SUMMED, Cells, value

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from cli.top.sparkline import BLOCKS, PLAIN
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 from collector.printable import one_line
 
 # Zero-width Hangul letters, and symbols that have been two cells wide since Unicode 16. Older versions of Python

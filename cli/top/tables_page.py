@@ -6,9 +6,9 @@ from typing import Any
 from cli.top.node_table import why_not
 from cli.top.render_context import RenderContext
 from cli.top.styled_text import Line, Span, clean, cut, fit, number
-from collector.cluster.live.cluster_interval import State
-from exporters.line.table_rows import TableColumn, fitting
+from collector.live.cluster_interval import State
 from exporters.live.frame import ALL
+from exporters.rows.table_rows import TableColumn, fitting
 
 WIDTH, MIN_NAME = 9, 20
 

@@ -32,12 +32,12 @@ from cli.top.screen import screen
 from cli.top.self_cost import SelfCost
 from cli.top.styled_text import ASCII, FINE, plain
 from cli.top.view_state import ViewState
-from collector.cluster.agent_discovery import DiscoveryError, dns_addresses, file_addresses
-from collector.cluster.live.cluster_interval import State
-from collector.cluster.live.live_cluster import Plan
-from collector.cluster.live.node_address import NodeAddress, NodeAddressError, parse_address
+from collector.agents.agent_discovery import DiscoveryError, dns_addresses, file_addresses
+from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.garbage_collection import gc_rarely
-from collector.journal.read_limits import MAX_MEMORY_BYTES, MAX_SERIES
+from collector.live.cluster_interval import State
+from collector.live.live_cluster import Plan
+from collector.recording.read_limits import MAX_MEMORY_BYTES, MAX_SERIES
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import is_whole
 from exporters.live.live_frames import LiveFrames

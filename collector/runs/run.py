@@ -7,7 +7,7 @@ time range of a node's ticks is on the node's clock.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from collector.cluster.clock_correction import IDENTITY, ClockCorrection
+from collector.merge.clock_correction import IDENTITY, ClockCorrection
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The nodes of a simulated cluster, and the headers of their recordings."""
 
-from collector.catalogue import CATALOGUE
-from collector.journal.header import Header
 from collector.model.identity import Identity
-from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.catalogue import CATALOGUE
+from collector.node.sampling.source_names import JOLOKIA_SOURCE
+from collector.recording.header import Header
 from collector.simulation.lifecycle import DEFAULT, Disturbances
 from collector.simulation.simulated_node import SimulatedNode
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from collector.cassandra.compaction import BEANS as COMPACTION_BEANS
-from collector.catalogue import HOST
-from collector.cluster.aggregation import Placement
+from collector.merge.aggregation import Placement
 from collector.model.identity import Identity
 from collector.model.metric import ScrapeInterval, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
-from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.catalogue import HOST
+from collector.node.metrics.compaction import BEANS as COMPACTION_BEANS
+from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.simulation.lifecycle import Disturbances, Lifecycle, lifecycle
 from collector.simulation.load_curve import LoadCurve, load_curve
 from collector.simulation.simulated_series import KEYSPACE, grouped, simulated_series, table_names

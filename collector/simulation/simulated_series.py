@@ -10,15 +10,15 @@ from functools import lru_cache, reduce
 from itertools import product
 from zlib import crc32
 
-from collector.cassandra.decaying_percentiles import DECAYED
-from collector.catalogue import BEANS, HOST
-from collector.host.cpu import MODES
 from collector.model.histogram import COUNTS_WITH_ZERO
 from collector.model.identity import IDENTITY_LABELS
 from collector.model.mbean import MBean
 from collector.model.metric import Kind, Metric, ScrapeInterval, Series
-from collector.sampling.source_names import JOLOKIA_SOURCE
-from collector.selection import slowest_interval
+from collector.node.catalogue import BEANS, HOST
+from collector.node.host.cpu import MODES
+from collector.node.metrics.decaying_percentiles import DECAYED
+from collector.node.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.selection import slowest_interval
 from collector.simulation import latency_cycle
 from collector.simulation.latency_cycle import COUNT_BUCKETS, TIMER_BUCKETS, Cycle
 from collector.simulation.value_rules import (

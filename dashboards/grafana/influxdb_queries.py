@@ -8,8 +8,8 @@ clients' metrics are omitted, because only Prometheus receives these.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from collector.catalogue import CATALOGUE
-from collector.selection import slowest_interval
+from collector.node.catalogue import CATALOGUE
+from collector.node.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Ratio, metrics_of
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, PURPLE, VERMILLION

@@ -1,6 +1,6 @@
 """Colours that colour-blind readers can distinguish: the Okabe-Ito palette, also used in the plots of runs."""
 
-from exporters.gnuplot.plot_colours import THEMES
+from exporters.charts.plot_colours import THEMES
 
 _COLOURS = THEMES["light"].colours
 BLUE, ORANGE, GREEN = _COLOURS["blue"], _COLOURS["orange"], _COLOURS["green"]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
-from collector.selection import slowest_interval
+from collector.node.catalogue import CATALOGUE
+from collector.node.selection import slowest_interval
 from dashboards.expression import Difference, Expression, Quantile, Rate, Ratio
 from dashboards.grafana import descriptions
 from dashboards.grafana.panel_colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION

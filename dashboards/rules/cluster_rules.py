@@ -1,14 +1,14 @@
 """Recording rules that aggregate the metrics in `casstat top` per cluster, as the catalogue specifies."""
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Metric
+from collector.node.catalogue import CATALOGUE
 from dashboards.expression import Gauge, Rate, aggregation_of
 from dashboards.promql import FUNCTIONS
 from dashboards.rules.alert import CLUSTER, WINDOW, aggregate, rule_query
 from dashboards.rules.alerts.cluster import ANSWERS
 from dashboards.rules.recording_rule import RecordingRule
 from exporters.live.live_columns import NEEDS
-from exporters.prometheus.metric_family import QUANTILE, TOTAL
+from exporters.metrics_page.metric_family import QUANTILE, TOTAL
 
 NODES = "cluster:casstat_nodes:count"
 """The number of nodes that are answering and therefore contribute to the cluster values."""

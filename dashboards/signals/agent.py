@@ -1,6 +1,6 @@
 """Signals for the agents' self-metrics: ticks, sources, sinks, the journal and cost.
 
-Only Prometheus receives these metrics: see `exporters.prometheus.self_metrics`.
+Only Prometheus receives these metrics: see `exporters.metrics_page.self_metrics`.
 """
 
 from collector.model.metric import Aggregation

@@ -1,6 +1,6 @@
 """Signals for Cassandra's JVM: memory, garbage collection, CPU time, threads, file descriptors."""
 
-from collector.cassandra.jvm import LAST_PAUSE_COLLECTORS, PAUSING_COLLECTORS
+from collector.node.metrics.jvm import LAST_PAUSE_COLLECTORS, PAUSING_COLLECTORS
 from dashboards.expression import Constant, Difference, Gauge, Rate, Ratio, where
 from dashboards.signals.signal import Signal, Unit
 

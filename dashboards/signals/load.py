@@ -5,7 +5,7 @@ The series have no node labels, so only the cluster variable applies to them.
 
 from dashboards.expression import Quantile, Rate, where
 from dashboards.signals.signal import Signal, Unit
-from exporters.prometheus.load_series import DURATION, ERRORS, OPERATIONS, READ, WRITE
+from exporters.metrics_page.load_series import DURATION, ERRORS, OPERATIONS, READ, WRITE
 
 CLIENTS = ("client", "operation")
 """The labels that the series have in addition to `cluster`."""

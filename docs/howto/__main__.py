@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from docs.howto import batches, client_counts, concurrency_and_size, metric_store, two_clients
 from docs.howto.howto_cluster import howto_cluster
 

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from docs.howto.howto_cluster import NODES, WORKLOAD, describe, warm_up
 from docs.howto.howto_page import HERE, Page
 

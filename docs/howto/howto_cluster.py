@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acceptance.client_hosts import PLAN, cluster, latte
 from acceptance.saturation import GENERATOR_CPU, pin, wait_until_idle
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from docs.howto.howto_page import HERE, Page, add_to_path
 
 HOWTO_PLAN = replace(PLAN, address="127.0.0.1")

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.demo.demo_node import Node
 from cli.recordings.run_defaults import results_in
+from cli.setup.demo.demo_node import Node
 from docs.howto.howto_cluster import NODES, REPLICAS, WORKLOAD, describe
 from docs.howto.howto_page import HERE, Page
 from tests.real.stores import fetched

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from collector.journal.footer import last_footer
-from collector.journal.frame_range import frame_range
-from collector.journal.writer import SUFFIX, files_of
+from collector.recording.footer import last_footer
+from collector.recording.frame_range import frame_range
+from collector.recording.writer import SUFFIX, files_of
 from exporters.api.agent_api import AgentApi
 from exporters.api.responses import error_response, json_response, time_parameter
 

@@ -6,8 +6,8 @@ from starlette.applications import Starlette
 
 from exporters.api.app import application, plain
 from exporters.api.metrics_endpoint import exposition
-from exporters.prometheus.load_series import LoadSeries
-from exporters.prometheus.page import LEVEL
+from exporters.metrics_page.load_series import LoadSeries
+from exporters.metrics_page.page import LEVEL
 
 
 class _Page:

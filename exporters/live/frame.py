@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from collector.cluster.live.cluster_interval import ClusterEvent, State
+from collector.live.cluster_interval import ClusterEvent, State
 from exporters.live.live_columns import Cells
 
 ALL = -1
@@ -50,7 +50,7 @@ class Frame:
     """One interval. A node has the same index in `nodes` in every frame.
 
     counted  number of nodes whose values the cluster's row includes.
-    tables   rows of `exporters.line.table_rows`, keyed by node index or ALL; only those requested.
+    tables   rows of `exporters.rows.table_rows`, keyed by node index or ALL; only those requested.
     running  the running compactions, with the same keys.
     groups   the data centres and racks, only if requested; keyed by `dc` or `dc/rack`, or by "" if they are unknown.
     """

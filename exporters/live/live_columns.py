@@ -10,17 +10,17 @@ from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, isnan, nan
 
-from collector.cassandra.requests import COUNTED, ERRORS, OPERATIONS, Operation
-from collector.catalogue import CATALOGUE
-from collector.cluster.aggregation import WATCHED, is_summed_over_nodes
-from collector.cluster.live.sanitise import OPERATION_MODE
+from collector.live.sanitise import OPERATION_MODE
+from collector.merge.aggregation import WATCHED, is_summed_over_nodes
 from collector.model.metric import Kind, Series
 from collector.model.sample import Sample
-from exporters.line.columns import Column
-from exporters.line.formulas import Cell, Formula, Gauge, JointFormula, Percentage, SumOfRates, number, percentages
-from exporters.line.operation_columns import LatencyQuantile, Operations, latency_quantiles
-from exporters.line.table_rows import NEEDS as TABLES
-from exporters.line.view import View, with_last_known
+from collector.node.catalogue import CATALOGUE
+from collector.node.metrics.requests import COUNTED, ERRORS, OPERATIONS, Operation
+from exporters.rows.columns import Column
+from exporters.rows.formulas import Cell, Formula, Gauge, JointFormula, Percentage, SumOfRates, number, percentages
+from exporters.rows.operation_columns import LatencyQuantile, Operations, latency_quantiles
+from exporters.rows.table_rows import NEEDS as TABLES
+from exporters.rows.view import View, with_last_known
 
 Cells = Sequence[float]
 

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collector.cluster.live.cluster_interval import ClusterInterval, NodeStatus
-from collector.cluster.live.counted_node import CountedNode
-from collector.cluster.live.live_cluster import LiveCluster, Plan, Request
+from collector.live.cluster_interval import ClusterInterval, NodeStatus
+from collector.live.counted_node import CountedNode
+from collector.live.live_cluster import LiveCluster, Plan, Request
 from collector.model.sample import Sample
-from exporters.line.table_rows import joint_tables, tables
-from exporters.line.view import running, with_last_known
 from exporters.live.frame import ALL, Frame, GroupFrame, NodeFrame, Rows, locations_of
 from exporters.live.history import History
 from exporters.live.live_columns import (
@@ -22,6 +20,8 @@ from exporters.live.live_columns import (
     selectors,
     shown_by,
 )
+from exporters.rows.table_rows import joint_tables, tables
+from exporters.rows.view import running, with_last_known
 
 MAX_TABLES = 60
 RUNNING = frozenset({"cassandra_compaction_progress", "cassandra_compaction_size"})

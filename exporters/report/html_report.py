@@ -9,8 +9,8 @@ from exporters.report.charts.chart import Chart
 from exporters.report.page_script import SCRIPT
 from exporters.report.page_style import style_sheet
 from exporters.report.report_blocks import Block, Command, Report, Section, Table
-from exporters.report.report_texts import command_text
 from exporters.report.svg_chart import escaped, figure
+from exporters.texts import command_text
 
 # Words of this length, such as paths, may be broken in narrow columns.
 _LONG_WORD = re.compile(r"(\S{25,})")

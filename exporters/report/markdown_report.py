@@ -4,11 +4,8 @@ import re
 
 from exporters.report.charts.chart import Chart
 from exporters.report.report_blocks import Block, Command, Report, Table
-from exporters.report.report_texts import command_text, shown
+from exporters.texts import command_text, escaped_text
 
-_SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
-# Entities in addresses prevent renderers from turning them into links.
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": "&#58;//", "www.": "www&#46;", "@": "&#64;"}
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -20,15 +17,6 @@ def markdown_report(report: Report) -> str:
         for block in section.blocks:
             lines += [*_lines(block), ""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def escaped_text(text: str) -> str:
-    """Return text in which a Markdown renderer recognises no markup, HTML or links."""
-    line = shown(text)
-    for part, entity in _ENTITIES.items():
-        line = line.replace(part, entity)
-    # The `#` of an entity must not be escaped.
-    return re.sub(r"&\\#", "&#", _SPECIAL.sub(r"\\\1", line))
 
 
 def _lines(block: Block) -> list[str]:

@@ -1,7 +1,7 @@
 """The style sheet of a report: light and dark, for narrow screens and for print."""
 
-from exporters.gnuplot.plot_colours import OTHER_COLOURS, THEMES
-from exporters.gnuplot.plots.heatmap import VIRIDIS
+from exporters.charts.plot_colours import OTHER_COLOURS, THEMES
+from exporters.charts.plots.heatmap import VIRIDIS
 from exporters.report.charts.latency_heat_map import LEVELS
 
 _SHEET = """

@@ -1,9 +1,8 @@
 """The content of a report: its sections in their order."""
 
-from exporters.gnuplot.plot_page import span_text
+from exporters.charts.plot_page import span_text
 from exporters.report.report_blocks import Report, Section
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import shown
 from exporters.report.sections.baseline_comparison import baseline_comparison
 from exporters.report.sections.each_node import each_node
 from exporters.report.sections.events import events
@@ -16,6 +15,7 @@ from exporters.report.sections.phase_tables import phase_tables
 from exporters.report.sections.reproduction import reproduction
 from exporters.report.sections.settings import settings
 from exporters.report.sections.verdict import verdict
+from exporters.texts import shown
 
 SECTIONS = (
     verdict,

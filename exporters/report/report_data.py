@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from collector.clients.client_result import ClientResult
-from collector.cluster.coverage import NodeCoverage
-from collector.cluster.merge_job import Merged
+from collector.load_results.client_result import ClientResult
+from collector.merge.coverage import NodeCoverage
+from collector.merge.merge_job import Merged
 from collector.runs.run import Run
-from exporters.comparison.run_settings import RunSettings
-from exporters.files.merged_rows import Choice
-from exporters.gnuplot import plot_data
-from exporters.gnuplot.merged_run import NodeRows, clocks, run_of
-from exporters.gnuplot.plot_data import Phase
-from exporters.saturation.saturation import Saturation
-from exporters.summary.phase_summary import PhaseSummary
+from exporters.charts import plot_data
+from exporters.charts.merged_run import NodeRows, clocks, run_of
+from exporters.charts.plot_data import Phase
+from exporters.results.comparison.run_settings import RunSettings
+from exporters.results.saturation.saturation import Saturation
+from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.rows.merged_rows import Choice
 
 if TYPE_CHECKING:
     # It requires numpy, which is optional.
-    from exporters.comparison.comparison_report import Report as Comparison
+    from exporters.results.comparison.comparison_report import Report as Comparison
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
-from exporters.gnuplot.value_axis import Scale, short
+from exporters.charts.value_axis import Scale, short
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Span
 from exporters.report.charts.svg_shapes import y_of
-from exporters.report.report_texts import shown, significant
+from exporters.texts import shown, significant
 
 _STRIP_PX, _EVENT_PX, _TICS_PX = 18, 10, 20
 _MIN_TIC_PX = 14

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from collector.cluster.aggregation import NOWHERE, Placement
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.printable import one_line
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.dotted_names import PathCache
 from exporters.sinks.parts.points import rows, time_ms

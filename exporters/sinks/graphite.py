@@ -13,12 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from collector.cluster.aggregation import NOWHERE, Placement
 from collector.http.failures import connection_failure
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Sample
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.dotted_names import PathCache, part
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.sample_sink import SampleSink

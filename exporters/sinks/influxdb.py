@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from collector.cluster.aggregation import NOWHERE, Placement
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.line_protocol import LineEncoder
 from exporters.sinks.parts.sample_sink import SampleSink

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from collector.printable import one_line
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
 from exporters.sinks.otlp.otlp_points import decoded_head, time_ms_of
 from exporters.sinks.parts import store_responses

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from collector.printable import one_line
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts import store_responses
 from exporters.sinks.parts.page_parameters import PAGE_PARAMETERS, authorization, number
 from exporters.sinks.parts.page_samples import SeriesPoint

@@ -1,4 +1,4 @@
-"""The sink interface, and the errors that a store may cause; `exporters.shipping` does everything else.
+"""The sink interface, and the errors that a store may cause; `exporters.sinks.shipping` does everything else.
 
 A module in this directory is a sink if it defines `SCHEMES`, its URL schemes; `URLS`, the forms of its URLs for the
 help, each with a remark or ""; and `connect`, which creates the sink for an `exporters.sinks.parts.sink_url.Target` and
@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar
 
 from prometheus_client.metrics_core import Metric
 
-from collector.cluster.aggregation import NOWHERE, Placement
-from collector.journal.header import Header
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot
+from collector.recording.header import Header
 
 LiveFamilies = Callable[[], Iterable[Metric]]
 
@@ -70,8 +70,8 @@ class Sink(ABC, Generic[P]):
     def send(self, points: Sequence[P], timeout_s: float) -> None:
         """Send points and return when the store has received them.
 
-        The limits on the number of points, their size and the time are those of `exporters.shipping.delivery`; a sink
-        whose store accepts less splits the points. Raises UnavailableError, TooLargeError, RefusedError or
+        The limits on the number of points, their size and the time are those of `exporters.sinks.shipping.delivery`; a
+        sink whose store accepts less splits the points. Raises UnavailableError, TooLargeError, RefusedError or
         PartialWriteError.
         """
 

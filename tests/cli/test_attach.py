@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.attach import attach_steps, target_process
-from cli.attach.attach_steps import Task
-from cli.attach.jolokia_agent_options import Agent, options_file
-from cli.attach.launcher import MAIN, MAX_OUTPUT_BYTES, Done, Runner, require_jolokia
-from cli.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
 from cli.errors import CasstatError
+from cli.line import node_selection
 from cli.main import main
-from cli.node import node_selection
-from collector.host.cassandra_processes import LocalNode
-from collector.host.process_stat import stat_in
+from cli.setup.attach import attach_steps, target_process
+from cli.setup.attach.attach_steps import Task
+from cli.setup.attach.jolokia_agent_options import Agent, options_file
+from cli.setup.attach.launcher import MAIN, MAX_OUTPUT_BYTES, Done, Runner, require_jolokia
+from cli.setup.attach.target_process import AT_START, DISABLED, ENABLED, Subject, chosen, java_for, runner, subject
+from collector.node.host.cassandra_processes import LocalNode
+from collector.node.host.process_stat import stat_in
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 

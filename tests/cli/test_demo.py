@@ -15,17 +15,17 @@ import pytest
 from click.testing import CliRunner
 
 from cli.commands.demo import command
-from cli.demo.background_process import command_line, end, write_pid_file
-from cli.demo.demo_cluster import PLAN_FILE, LocalCluster, Plan, first_jmx_port, shown_name, state_folder
-from cli.demo.demo_prometheus import check, write_configuration
-from cli.demo.java_runtime import DemoError, downloaded, fetch_jolokia
-from cli.demo.load_metrics import LoadMetrics
-from cli.demo.load_results import LoadResults
 from cli.install_hint import install_command
-from collector.clients.client_format import CommandTimes, FormatChoice
-from collector.clients.format_registry import read_file
+from cli.setup.demo.background_process import command_line, end, write_pid_file
+from cli.setup.demo.demo_cluster import PLAN_FILE, LocalCluster, Plan, first_jmx_port, shown_name, state_folder
+from cli.setup.demo.demo_prometheus import check, write_configuration
+from cli.setup.demo.java_runtime import DemoError, downloaded, fetch_jolokia
+from cli.setup.demo.load_metrics import LoadMetrics
+from cli.setup.demo.load_results import LoadResults
+from collector.load_results.client_format import CommandTimes, FormatChoice
+from collector.load_results.format_registry import read_file
 from dashboards.rules.rule_files import rule_files
-from exporters.prometheus.upper_bounds import DEFAULT_S
+from exporters.metrics_page.upper_bounds import DEFAULT_S
 
 
 def test_without_prometheus_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,12 +56,12 @@ def test_hints_include_the_directory_unless_it_is_the_default(tmp_path: Path, mo
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace downloads and node processes with stubs."""
-    monkeypatch.setattr("cli.demo.demo_cluster.find_java", lambda *_: Path("java"))
-    monkeypatch.setattr("cli.demo.demo_cluster.has_http_server", lambda _: True)
-    monkeypatch.setattr("cli.demo.demo_cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
-    monkeypatch.setattr("cli.demo.demo_cluster.fetch_cassandra", lambda *_: Path("jars"))
-    monkeypatch.setattr("cli.demo.demo_node.Node.start", lambda _: None)
-    monkeypatch.setattr("cli.demo.demo_node.Node.wait", lambda *_: None)
+    monkeypatch.setattr("cli.setup.demo.demo_cluster.find_java", lambda *_: Path("java"))
+    monkeypatch.setattr("cli.setup.demo.demo_cluster.has_http_server", lambda _: True)
+    monkeypatch.setattr("cli.setup.demo.demo_cluster.fetch_jolokia", lambda *_: Path("jolokia.jar"))
+    monkeypatch.setattr("cli.setup.demo.demo_cluster.fetch_cassandra", lambda *_: Path("jars"))
+    monkeypatch.setattr("cli.setup.demo.demo_node.Node.start", lambda _: None)
+    monkeypatch.setattr("cli.setup.demo.demo_node.Node.wait", lambda *_: None)
 
 
 PLAN = Plan("5.0.8", 3, "127.0.171.1", "400M")
@@ -79,7 +79,7 @@ def test_jars_that_other_users_can_change_are_not_run(tmp_path: Path, monkeypatc
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "a.jar").touch()
     (tmp_path / "jars" / "a.jar").chmod(0o646)
-    monkeypatch.setattr("cli.demo.demo_cluster.fetch_cassandra", lambda *_: tmp_path / "jars")
+    monkeypatch.setattr("cli.setup.demo.demo_cluster.fetch_cassandra", lambda *_: tmp_path / "jars")
     # Another cache also helps if a directory above this one is the problem.
     with pytest.raises(DemoError, match=r"not used, because other users can write to .*XDG_CACHE_HOME"):
         LocalCluster(tmp_path / "demo", tmp_path).up(PLAN, {}, lambda _: None)
@@ -209,7 +209,7 @@ def running_nodes(parts: None, tmp_path: Path) -> Iterator[LocalCluster]:
 @pytest.mark.parametrize("name", ["node2", "2", "127.0.171.2"])
 def test_one_node_stops_and_starts(name: str, running_nodes: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    monkeypatch.setattr("cli.demo.demo_node.Node.start", lambda node: started.append(node.spec.address))
+    monkeypatch.setattr("cli.setup.demo.demo_node.Node.start", lambda node: started.append(node.spec.address))
 
     def demo(*arguments: str) -> str:
         result = CliRunner().invoke(command, [*arguments, "--dir", str(running_nodes.folder)])

@@ -12,22 +12,30 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cli.attach.launcher import Runner
 from cli.commands import attach
-from cli.doctor import check_clock, check_devices, check_jolokia_agent, check_log, check_node, check_policy, refusals
-from cli.doctor.command_hints import Advice
-from cli.doctor.examined_node import ExaminedNode
-from cli.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
-from cli.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.jolokia_policy import FILE
-from cli.node.line_settings import LineSettings
+from cli.line.line_settings import LineSettings
 from cli.parameters.jolokia_options import JolokiaSettings
+from cli.setup.attach.launcher import Runner
+from cli.setup.doctor import (
+    check_clock,
+    check_devices,
+    check_jolokia_agent,
+    check_log,
+    check_node,
+    check_policy,
+    refusals,
+)
+from cli.setup.doctor.command_hints import Advice
+from cli.setup.doctor.examined_node import ExaminedNode
+from cli.setup.doctor.finding import Finding, State, has_problem, ok, problem, problems_as_warnings, warning
+from cli.setup.doctor.report_format import hidden, is_coloured, json_lines, text_lines
 from cli.user_switch import callers
-from collector.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
-from collector.host.clock_synchronisation import ClockState
-from collector.host.kernel_files import Host
 from collector.http.failures import Reason
-from collector.jolokia.client import HEADERS, ORIGIN, Jolokia, JolokiaError
+from collector.node.host.cassandra_processes import DAEMON, UNKNOWN_ID, LocalNode, NodeFacts
+from collector.node.host.clock_synchronisation import ClockState
+from collector.node.host.kernel_files import Host
+from collector.node.jolokia.client import HEADERS, ORIGIN, Jolokia, JolokiaError
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.stranger import NOBODY
 

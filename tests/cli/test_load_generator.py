@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.load_generator import Counts, Load, main
+from cli.setup.demo.load_generator import Counts, Load, main
 
 
 class SlowLoad(Load):
@@ -36,8 +36,8 @@ class SimulatedStop(threading.Event):
 @pytest.mark.parametrize(("rate", "expected"), [(100.0, 200), (900.0, 1800), (1e6, 2000)])
 def test_a_load_ends_after_the_given_time(monkeypatch: pytest.MonkeyPatch, rate: float, expected: int) -> None:
     load = SlowLoad()
-    monkeypatch.setattr("cli.demo.load_generator.time.monotonic", lambda: load.now_s)
-    monkeypatch.setattr("cli.demo.load_generator.MAX_IN_FLIGHT", 1000)
+    monkeypatch.setattr("cli.setup.demo.load_generator.time.monotonic", lambda: load.now_s)
+    monkeypatch.setattr("cli.setup.demo.load_generator.MAX_IN_FLIGHT", 1000)
     load.run(rate, 2.0, SimulatedStop(load))
     assert load.now_s - 100.0 == pytest.approx(2.0, abs=0.05)
     assert load.sent == pytest.approx(expected, rel=0.05)
@@ -62,9 +62,9 @@ class EndlessLoad(Load):
 
 def test_a_load_whose_counts_cannot_be_written_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = EndlessLoad()
-    monkeypatch.setattr("cli.demo.load_generator.Load", lambda *_, **__: load)
-    monkeypatch.setattr("cli.demo.load_generator.COUNTS_EVERY_S", 0.01)
-    monkeypatch.setattr("cli.demo.load_generator.signal.signal", lambda *_: None)
+    monkeypatch.setattr("cli.setup.demo.load_generator.Load", lambda *_, **__: load)
+    monkeypatch.setattr("cli.setup.demo.load_generator.COUNTS_EVERY_S", 0.01)
+    monkeypatch.setattr("cli.setup.demo.load_generator.signal.signal", lambda *_: None)
     counts = tmp_path / "absent" / "counts.json"
     with pytest.raises(SystemExit) as ended:
         main(["127.0.0.1", "--counts", str(counts)])

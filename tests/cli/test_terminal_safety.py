@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from collector.model.snapshot import Event, Scrape, Snapshot
-from tests.collector.cluster.recorded_nodes import busy, record
+from collector.node.catalogue import CATALOGUE
+from tests.collector.merge.recorded_nodes import busy, record
 
 UNSAFE = "".join(
     letter for letter in map(chr, range(0x3000)) if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from collector.jolokia.client import Jolokia, JolokiaError
+from collector.node.jolokia.client import Jolokia, JolokiaError
 
 NS = 1_000_000_000
 NONE_SUCH = "javax.management.InstanceNotFoundException"

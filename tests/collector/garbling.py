@@ -3,8 +3,8 @@
 import re
 from random import Random
 
-from collector.nodetool.reports.report import Report
-from tests.collector.nodetool.reported import STDERR, Capture
+from collector.node.nodetool.reports.report import Report
+from tests.collector.node.nodetool.reported import STDERR, Capture
 
 # Lines that stay in place when the others are reordered. The others are shuffled only within the blocks between these
 # lines, because a line under the wrong heading would look valid.

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from collector.jolokia.mbean_source import MBeanSource
 from collector.model.mbean import METRICS, MBean, counter, histogram
 from collector.model.mbean import gauge as any_gauge
 from collector.model.metric import Aggregation, ScrapeInterval
 from collector.model.snapshot import Scrape
-from collector.selection import Selection
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.selection import Selection
 from tests.collector.fakes import FakeClock, FakeJolokia
 
 gauge = partial(any_gauge, across=Aggregation.SUM)

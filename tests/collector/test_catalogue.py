@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from collector.catalogue import BEANS, CATALOGUE, HOST, REPORTS
-from collector.host import busy_processes
 from collector.model.mbean import METRICS, VALUES
 from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
-from collector.nodetool.reports.local_operations import METRICS as SUMS
-from exporters.line.operation_columns import Operations
-from exporters.line.view import View
+from collector.node.catalogue import BEANS, CATALOGUE, HOST, REPORTS
+from collector.node.host import busy_processes
+from collector.node.nodetool.reports.local_operations import METRICS as SUMS
+from exporters.rows.operation_columns import Operations
+from exporters.rows.view import View
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 # Counters that keep their node_exporter names, which do not end in "_total".

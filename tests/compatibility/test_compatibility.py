@@ -16,10 +16,10 @@ from cli.agent.last_identity import LastIdentity
 from cli.agent.run_store import RunStore
 from cli.main import main
 from cli.top.saved_view import remember, remembered
-from collector.cluster import merge as merging
+from collector.merge import merge as merging
 from collector.model.clock import SystemClock
 from exporters.api.web_config import parsed
-from exporters.shipping import checkpoint
+from exporters.sinks.shipping import checkpoint
 from tests.faults.fake_store import FakeStore
 
 HERE = Path(__file__).parent

@@ -4,11 +4,11 @@ from functools import cache
 
 from prometheus_client import generate_latest
 
-from cli.demo.load_metrics import LoadMetrics
-from collector.catalogue import CATALOGUE
+from cli.setup.demo.load_metrics import LoadMetrics
+from collector.node.catalogue import CATALOGUE
 from exporters.sinks.parts.points import EVENTS
-from tests.exporters.prometheus.complete_page import complete_page
-from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.metrics_page.complete_page import complete_page
+from tests.exporters.metrics_page.parsed import parsed
 
 
 @cache

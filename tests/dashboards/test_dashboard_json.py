@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import ScrapeInterval
-from collector.selection import slowest_interval
+from collector.node.catalogue import CATALOGUE
+from collector.node.selection import slowest_interval
 from dashboards.grafana import dashboard_files
 from dashboards.grafana.definitions.all_dashboards import DASHBOARDS
 from dashboards.grafana.panel_colours import CRITICAL, GOOD, WARNING

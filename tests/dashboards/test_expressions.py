@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Aggregation
+from collector.node.catalogue import CATALOGUE
 from dashboards import influxql, promql
 from dashboards.expression import (
     Constant,

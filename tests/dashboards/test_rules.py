@@ -27,8 +27,8 @@ from tests.dashboards.alert_cases import CASES
 from tests.dashboards.rule_checks import checks_of, min_ratio
 from tests.every import every
 from tests.exporters import golden
-from tests.exporters.prometheus.complete_page import complete_page
-from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.metrics_page.complete_page import complete_page
+from tests.exporters.metrics_page.parsed import parsed
 
 ROOT = Path(__file__).parent.parent.parent
 DASHBOARDS = ROOT / "dashboards" / "grafana" / "json" / "prometheus"

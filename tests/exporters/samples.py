@@ -1,11 +1,11 @@
 """Sample data: a node under load, an interval without values, and views of the node."""
 
-from collector.catalogue import CATALOGUE
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.metric import Kind, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Event, Tick
-from exporters.line.view import View
+from collector.node.catalogue import CATALOGUE
+from exporters.rows.view import View
 
 TIME_S = 1_700_000_000.0
 DISK, INTERFACE = "vda", "eth0"

@@ -5,22 +5,22 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from collector.catalogue import CATALOGUE
-from collector.journal.header import Header
-from collector.journal.writer import Journal, Limits
 from collector.model.identity import Identity
 from collector.model.metric import Kind, Values
 from collector.model.snapshot import Snapshot, Tick
+from collector.node.catalogue import CATALOGUE
+from collector.recording.header import Header
+from collector.recording.writer import Journal, Limits
 from exporters.bounded_labels import UNBOUNDED, BoundedLabels
-from exporters.prometheus.agent_health import AgentHealth
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
-from exporters.shipping.runtime import Runtime
-from exporters.shipping.shipper import Plan, Shipper, journal_opener
+from exporters.metrics_page.agent_health import AgentHealth
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.shipping.runtime import Runtime
+from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener
 from tests.collector.snapshots import scrape, snapshot
-from tests.exporters.prometheus.parsed import parsed
-from tests.exporters.shipping.shipped import Store, drain
+from tests.exporters.metrics_page.parsed import parsed
+from tests.exporters.sinks.shipping.shipped import Store, drain
 
 DONE, SIZE = CATALOGUE["cassandra_compaction_progress"], CATALOGUE["cassandra_compaction_size"]
 PENDING = ("cassandra_compaction_pending",)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from collector.model.sample import Sample
 from collector.model.sample_json import encoded
-from tests.collector.cluster.live.node_samples import sample_of
+from tests.collector.live.node_samples import sample_of
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.journal.reader import entries, read
-from collector.journal.segments import journal_files
-from collector.journal.tick_order import Integrity, TickOrder
-from tests.collector.cluster.recorded_nodes import busy, record
+from collector.recording.reader import entries, read
+from collector.recording.segments import journal_files
+from collector.recording.tick_order import Integrity, TickOrder
+from tests.collector.merge.recorded_nodes import busy, record
 from tests.faults.recording_agent import serving
 
 # The default number of ticks in a node's journal, one per second.

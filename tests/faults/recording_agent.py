@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from exporters.api.app import build
 from exporters.api.server import Server
-from tests.collector.cluster.recorded_nodes import busy, record
+from tests.collector.merge.recorded_nodes import busy, record
 from tests.exporters.api.scripted_agent import Scripted
 
 HOST = "127.0.63.5"

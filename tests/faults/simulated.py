@@ -6,16 +6,16 @@ from contextlib import closing, suppress
 from types import TracebackType
 
 from cli.line.row_printer import view_for_sample
-from collector.catalogue import BEANS
-from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import MBeanSource
 from collector.model.clock import ticks
 from collector.model.snapshot import SourceError, Tick
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.selection import Selection
-from exporters.line import json_csv
-from exporters.line.operation_columns import Operations
-from exporters.line.view import View
+from collector.node.catalogue import BEANS
+from collector.node.jolokia.client import Jolokia
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.selection import Selection
+from exporters.rows import json_csv
+from exporters.rows.operation_columns import Operations
+from exporters.rows.view import View
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.program import Row
 

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from collector.cassandra.requests import ERRORS
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
-from tests.collector.cluster.recorded_nodes import METRICS, busy, record
+from collector.node.catalogue import CATALOGUE
+from collector.node.metrics.requests import ERRORS
+from tests.collector.merge.recorded_nodes import METRICS, busy, record
 from tests.faults.recording_agent import Node, serving
 
 # The journal begins BEFORE_S before the node is served, and ends AFTER_S after that.

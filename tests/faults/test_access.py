@@ -17,8 +17,8 @@ import pytest
 
 from cli.parameters.access_advice import JOLOKIA, hint_for
 from collector.http.access import AccessError
-from collector.jolokia.client import Jolokia, JolokiaError
-from collector.jolokia.jolokia_access import JolokiaAccess
+from collector.node.jolokia.client import Jolokia, JolokiaError
+from collector.node.jolokia.jolokia_access import JolokiaAccess
 from tests.faults import faults
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.fake_jolokia import FakeJolokia, Fault, http

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.journal.reader import Entry
+from collector.recording.reader import Entry
 from tests.faults import faults
 from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from collector.jolokia.client import Jolokia, JolokiaError
+from collector.node.jolokia.client import Jolokia, JolokiaError
 from tests.faults import faults
 from tests.faults.fake_jolokia import FakeJolokia, Fault, http
 from tests.faults.fake_node import PAST
@@ -294,7 +294,7 @@ MEMORY = """
 import sys, time
 from contextlib import closing
 from pathlib import Path
-from collector.jolokia.client import Jolokia, JolokiaError
+from collector.node.jolokia.client import Jolokia, JolokiaError
 
 def peak_kib():
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -17,7 +17,7 @@ from cli.runs.clients import remote_client_hosts
 from cli.runs.clients.client_command import ClientCommand
 from cli.runs.command import output_marker
 from cli.runs.redacted_files import RESULTS_FOLDER
-from collector.journal.writer import files_of
+from collector.recording.writer import files_of
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run
 from tests.faults.recorders import recorded, recover, summaries

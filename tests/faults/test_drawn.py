@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import pytest
 
 from collector.model.histogram import Buckets
-from exporters.gnuplot.all_plots import PLOTS, write
-from exporters.gnuplot.gnuplot_process import draw
-from exporters.gnuplot.plot_data import CLUSTER, Run
-from tests.exporters.gnuplot.runs import synthetic
+from exporters.charts.all_plots import PLOTS, write
+from exporters.charts.gnuplot_process import draw
+from exporters.charts.plot_data import CLUSTER, Run
+from tests.exporters.charts.runs import synthetic
 
 SMALL = synthetic(seconds=12, missing=range(4, 8), values=5)
 GNUPLOT = which("gnuplot") or "gnuplot"

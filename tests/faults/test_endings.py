@@ -12,7 +12,7 @@ from typing import IO
 
 import pytest
 
-from tests.collector.log.logs import down
+from tests.collector.node.log.logs import down
 from tests.faults import faults
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json

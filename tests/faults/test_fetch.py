@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from cli.runs.fetch_program import Progress
-from collector.cluster.live.node_address import parse_address
+from collector.agents.agent_client import AgentClient, AgentUnavailableError
+from collector.agents.fetching import FetchRange, fetched, ticks_in
+from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.journal.writer import SUFFIX, files_of
+from collector.recording.writer import SUFFIX, files_of
 from collector.runs import clock_offset
-from collector.runs.agent_client import AgentClient, AgentUnavailableError
 from collector.runs.clock_offset import ClockOffset
-from collector.runs.fetching import FetchRange, fetched, ticks_in
 from collector.runs.run import NodeClock
 from collector.runs.run_file import read_run
 from tests.faults.fake_agent_server import FakeAgentServer, responses, send

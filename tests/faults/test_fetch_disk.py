@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from collector.cluster.live.node_address import parse_address
+from collector.agents import agent_client, fetching
+from collector.agents.agent_client import AgentClient
+from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.runs import agent_client, fetching
-from collector.runs.agent_client import AgentClient
 from collector.runs.run_file import read_run
 from tests.collector.fakes import file_size_limit
 from tests.faults.fake_agent_server import FILE_PATH, FakeAgentServer, send_one_byte

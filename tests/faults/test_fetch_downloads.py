@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from collector.cluster.live.node_address import parse_address
+from collector.agents import agent_client
+from collector.agents.agent_client import AgentClient
+from collector.agents.fetching import FetchRange, fetched
+from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.journal.format_version import FULL_EVERY
-from collector.runs import agent_client
-from collector.runs.agent_client import AgentClient
-from collector.runs.fetching import FetchRange, fetched
+from collector.recording.format_version import FULL_EVERY
 from tests.faults.fake_agent_server import (
     FILE_PATH,
     SIZE_BYTES,

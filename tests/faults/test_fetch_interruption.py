@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.runs import agent_client, fetching
+from collector.agents import agent_client, fetching
 from collector.runs.run_file import read_run
 from tests.faults.fake_agent_server import (
     FILE_PATH,

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from collector.journal.reader import read_lines
-from collector.journal.record_lines import resealed
-from collector.journal.segments import journal_files
+from collector.recording.reader import read_lines
+from collector.recording.record_lines import resealed
+from collector.recording.segments import journal_files
 from collector.runs.run_file import read_run
-from tests.collector.cluster.recorded_nodes import busy, record
+from tests.collector.merge.recorded_nodes import busy, record
 from tests.faults.fake_agent_server import (
     FILE,
     FILE_PATH,

@@ -8,10 +8,10 @@ import pytest
 import zstandard
 
 from cli.main import main
-from collector.catalogue import CATALOGUE
-from collector.journal.header import Header
-from tests.collector.cluster.malformed_records import HEADS, NONSENSE, changed
-from tests.collector.cluster.recorded_nodes import busy, record
+from collector.node.catalogue import CATALOGUE
+from collector.recording.header import Header
+from tests.collector.merge.malformed_records import HEADS, NONSENSE, changed
+from tests.collector.merge.recorded_nodes import busy, record
 from tests.faults.program import is_clean
 
 COMMANDS = (

@@ -16,7 +16,7 @@ from cli.recordings import merge_cluster
 from cli.recordings.merge_cluster import on_cluster, worker_problem
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merge_into
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.dask_cluster import DaskCluster, dask_cluster
 from tests.faults.program import is_clean, run
 from tests.waiting import eventually

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from collector.nodetool.runner import MAX_OUTPUT_BYTES, Connection, Nodetool, NodetoolError, _environ_of
+from collector.node.nodetool.runner import MAX_OUTPUT_BYTES, Connection, Nodetool, NodetoolError, _environ_of
 
 LONG_S, SHORT_S = 60.0, 0.5
 Script = Callable[..., Nodetool]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from exporters.sinks.parts.registry import sink_of
-from tests.exporters.shipping.shipped import BEGIN_S, Node, drain
 from tests.exporters.sinks.otlp.otlp_messages import DataPoint
+from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, drain
 from tests.faults.otlp_receiver import OtlpReceiver, Response, accepted
 
 TICKS = 100

@@ -14,12 +14,12 @@ import pytest
 from starlette.applications import Starlette
 
 from cli.runs import record_program
-from collector.runs import agent_client
+from collector.agents import agent_client
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import read_run
 from exporters.api.app import build
 from exporters.api.server import Server
-from tests.collector.cluster.recorded_nodes import busy, record, timed
+from tests.collector.merge.recorded_nodes import busy, record, timed
 from tests.faults.recorders import recorded, recovery_hint, summaries
 from tests.faults.recording_agent import (
     AFTER_S,

@@ -12,10 +12,10 @@ from cli.main import main
 from cli.runs import command_session, record_program, recorder
 from cli.runs.command import output_marker
 from cli.runs.finish import finish
+from collector.agents.fetching import Fetched, fetched
 from collector.atomic_file import write_json
-from collector.journal.segments import journal_files
+from collector.recording.segments import journal_files
 from collector.runs import run_file
-from collector.runs.fetching import Fetched, fetched
 from collector.runs.run import RunCondition
 from collector.runs.run_file import read_run
 from tests.collector.fakes import file_size_limit

@@ -14,11 +14,11 @@ import pytest
 
 from cli.runs import command_session
 from cli.runs.agents.private_agent import PrivateAgent
-from collector.cluster.live.live_cluster import Plan
+from collector.agents.agent_client import AgentClient
 from collector.http.access import Access
-from collector.journal.footer import last_footer
-from collector.journal.writer import files_of
-from collector.runs.agent_client import AgentClient
+from collector.live.live_cluster import Plan
+from collector.recording.footer import last_footer
+from collector.recording.writer import files_of
 from collector.runs.run_file import read_run
 from exporters.live.live_frames import LiveFrames, Wanted
 from tests.faults.fake_jolokia import FakeJolokia

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.journal.writer import files_of
+from collector.recording.writer import files_of
 from collector.runs.run_file import read_run
 from tests.faults.recorders import recorded, summaries
 from tests.faults.recording_agent import READS, Node, serving

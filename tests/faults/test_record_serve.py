@@ -12,7 +12,7 @@ from cli.errors import CasstatError
 from cli.main import main
 from cli.runs.load_server import LoadServer
 from collector.redaction.redactor import Redactor
-from tests.exporters.prometheus.parsed import Parsed, parsed
+from tests.exporters.metrics_page.parsed import Parsed, parsed
 from tests.faults.recorders import recorded
 from tests.faults.recording_agent import Node
 from tests.waiting import eventually

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.journal.footer import last_footer
-from collector.journal.reader import entries, read, read_lines
-from tests.collector.cluster.recorded_nodes import busy, cluster_reads, merge_both, reads_of, record
+from collector.recording.footer import last_footer
+from collector.recording.reader import entries, read, read_lines
+from tests.collector.merge.recorded_nodes import busy, cluster_reads, merge_both, reads_of, record
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.faults.fake_node import Json
 from tests.faults.program import Load, Program, has_reads, is_clean, run

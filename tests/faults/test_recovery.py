@@ -17,13 +17,13 @@ import pytest
 from cli.main import main
 from cli.run_folder import LOCK_FILE, recording
 from cli.runs.marks_file import append_mark
-from collector.journal.segments import journal_files
+from collector.agents.agent_client import AgentClient
+from collector.recording.segments import journal_files
 from collector.runs import run_file
-from collector.runs.agent_client import AgentClient
 from collector.runs.run import ClockStep, NodeClock, Run, RunCommand, RunNode
 from collector.runs.run_file import read_run, write_run
-from tests.collector.cluster.recorded_nodes import busy, record, timed
 from tests.collector.fakes import file_size_limit
+from tests.collector.merge.recorded_nodes import busy, record, timed
 from tests.faults.recording_agent import HOST, Node, RecordingAgent, record_around_now, serving
 
 # The number of ticks in each run below.

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from exporters.shipping import delivery, shipper
 from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.shipping import delivery, shipper
 from exporters.sinks.sink import SinkUrlError
-from tests.exporters.shipping.shipped import BEGIN_S, Node, drain
 from tests.exporters.sinks.remote_write.messages import Decoded, Labels
+from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, drain
 from tests.faults.remote_write_receiver import WRITTEN, Receiver, Response
 
 TICKS, FEW_TICKS = 120, 15

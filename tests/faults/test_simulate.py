@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.metrics_page.parsed import parsed
 from tests.faults.fake_store import FakeStore, black_hole, status
 from tests.faults.program import Program, run
 from tests.waiting import eventually

@@ -16,11 +16,11 @@ import pytest
 
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from exporters.shipping import delivery, shipper
 from exporters.sinks.parts.registry import sink_of, sink_schemes
+from exporters.sinks.shipping import delivery, shipper
 from exporters.sinks.sink import NodeTick, RefusedError, Sink, UnavailableError
 from tests.collector.snapshots import BYTES
-from tests.exporters.shipping.shipped import Node, drain, head, snapshot
+from tests.exporters.sinks.shipping.shipped import Node, drain, head, snapshot
 from tests.faults.certificates import Authority, Certificate
 from tests.faults.fake_store import Answer, FakeStore, black_hole, byte_by_byte, endless, hang_up, not_http, status
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from cli.experiments.sweep.run_measurement import VALUES_FILE
 from cli.main import main
-from cli.sweep.run_measurement import VALUES_FILE
 from collector.runs.run_file import read_run
 from collector.runs.sweep_file import read_sweep
-from exporters.sweep.sweep_rows import NO_CLIENT_RESULT
+from exporters.results.sweep.sweep_rows import NO_CLIENT_RESULT
 from tests.faults.recording_agent import Node
 from tests.faults.ssh_server import HOST, ssh_server
 from tests.faults.swept_node import OPS_PER_S, swept_node

@@ -9,11 +9,11 @@ from typing import NoReturn
 import pytest
 
 from cli.runs.command.status_line import COLUMNS
-from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.live_cluster import Plan
-from collector.cluster.live.node_address import NodeAddress, Tunnel
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_connection import AgentError
+from collector.agents.node_address import NodeAddress, Tunnel
 from collector.http.access import Access
-from collector.runs.agent_client import AgentClient
+from collector.live.live_cluster import Plan
 from exporters.api.app import build
 from exporters.api.listen_address import MAX_UNIX_BYTES, ListenError
 from exporters.api.server import Server, check

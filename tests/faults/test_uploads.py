@@ -8,9 +8,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from collector.journal.writer import files_of
-from collector.objects.object_store import ObjectStore
-from collector.objects.recording_download import download_recordings
+from collector.recording.objects.object_store import ObjectStore
+from collector.recording.objects.recording_download import download_recordings
+from collector.recording.writer import files_of
 from tests.faults.agents import RunningAgent
 from tests.faults.fake_jolokia import FakeJolokia
 from tests.s3_server import S3Server

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.main import main
-from collector.jolokia.client import Jolokia, UrlError
+from collector.node.jolokia.client import Jolokia, UrlError
 from tests.faults.program import is_one_line, run
 
 SECRET = "hunter2"  # noqa: S105 - not a real password

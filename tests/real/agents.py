@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli.attach.launcher import SMALL
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.demo_node import JOLOKIA_PORT, Node
-from cli.demo.java_runtime import JOLOKIA, fetch_jolokia
+from cli.setup.attach.launcher import SMALL
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_node import JOLOKIA_PORT, Node
+from cli.setup.demo.java_runtime import JOLOKIA, fetch_jolokia
 from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import PATIENCE_S
 

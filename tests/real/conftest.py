@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Cluster
 
-from cli.demo.demo_cluster import LocalCluster, Plan, cache_folder
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_cluster import LocalCluster, Plan, cache_folder
+from cli.setup.demo.demo_node import Node
 from tests.real.nodes import light, no_progress, spec_of
 from tests.real.programs import prepare
 

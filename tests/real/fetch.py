@@ -6,8 +6,8 @@ On a new machine, fetching and building take minutes, so they are done in advanc
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.java_runtime import fetch_cassandra
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.java_runtime import fetch_cassandra
 from tests.real.agents import JOLOKIA_VERSIONS, jar_of
 from tests.real.conftest import VERSIONS
 from tests.real.jmeter_plan import jmeter_jars

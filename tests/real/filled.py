@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from dashboards.rules.rule_files import rule_files
 from tests.faults.agents import RunningAgent
 from tests.faults.program import run
@@ -111,7 +111,16 @@ def _rules(folder: Path) -> list[Path]:
 @contextmanager
 def _load(nodes: Sequence[Node], metrics: str) -> Iterator[None]:
     addresses = [node.spec.address for node in nodes]
-    command = [sys.executable, "-m", "cli.demo.load_generator", *addresses, "--rate", str(RATE), "--seconds", "1e9"]
+    command = [
+        sys.executable,
+        "-m",
+        "cli.setup.demo.load_generator",
+        *addresses,
+        "--rate",
+        str(RATE),
+        "--seconds",
+        "1e9",
+    ]
     command += ["--tables", "3", "--metrics", metrics]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         try:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from contextlib import closing
 
-from cli.demo.demo_node import Node
-from collector.catalogue import BEANS
-from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import MBeanSource
+from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock, ticks
 from collector.model.snapshot import Snapshot
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.selection import Selection
+from collector.node.catalogue import BEANS
+from collector.node.jolokia.client import Jolokia
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.selection import Selection
 
 
 def snapshots(node: Node, selection: Selection) -> Iterator[Snapshot]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.demo_node import NodeSpec
-from cli.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java, has_http_server
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_node import NodeSpec
+from cli.setup.demo.java_runtime import fetch_cassandra, fetch_jolokia, find_java, has_http_server
 
 # With less JIT compilation, a node starts in half the time.
 FAST_START = "-XX:TieredStopAtLevel=1"

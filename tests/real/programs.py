@@ -14,8 +14,8 @@ from typing import Any
 
 import psutil
 
-from cli.demo.demo_node import Node
-from collector.jolokia.client import HEADERS
+from cli.setup.demo.demo_node import Node
+from collector.node.jolokia.client import HEADERS
 
 Row = dict[str, Any]
 
@@ -108,7 +108,7 @@ class Load:
     """A running load generator that counts its operations."""
 
     def __init__(self, node: Node, rate: float, seconds: float = 1e9, *more: str) -> None:
-        command = [sys.executable, "-m", "cli.demo.load_generator", node.spec.address, "--only-these"]
+        command = [sys.executable, "-m", "cli.setup.demo.load_generator", node.spec.address, "--only-these"]
         command += ["--rate", str(rate), "--seconds", str(seconds), *more]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 

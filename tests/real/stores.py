@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cli.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_cluster import cache_folder
 from tests.ports import free_port
 from tests.waiting import eventually
 

@@ -1,12 +1,12 @@
 """Every metric in the catalogue is read from real nodes, except those listed here."""
 
-from cli.demo.demo_node import Node
-from collector.cassandra.decaying_percentiles import DECAYED
-from collector.catalogue import BEANS, CATALOGUE, HOST
+from cli.setup.demo.demo_node import Node
 from collector.model.mbean import MBean
 from collector.model.metric import Kind, ScrapeInterval
 from collector.model.rates import Readings, rates, update_readings
-from collector.selection import DEFAULT_TABLES, Selection
+from collector.node.catalogue import BEANS, CATALOGUE, HOST
+from collector.node.metrics.decaying_percentiles import DECAYED
+from collector.node.selection import DEFAULT_TABLES, Selection
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import Load, prepare
 

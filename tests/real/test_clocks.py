@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from itertools import accumulate
 from pathlib import Path
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent
 from tests.real.programs import PATIENCE_S, output, prepare, program
@@ -40,7 +40,9 @@ def test_wrong_clocks_are_corrected(three_nodes: list[Node], tmp_path: Path) -> 
     prepare(nodes[0])
     addresses = " ".join(node.spec.address for node in nodes)
     # The load begins and ends within the run, so rows that are shifted in time would differ.
-    load = f"{sys.executable} -m cli.demo.load_generator {addresses} --only-these --rate {RATE} --seconds {LOAD_S}"
+    load = (
+        f"{sys.executable} -m cli.setup.demo.load_generator {addresses} --only-these --rate {RATE} --seconds {LOAD_S}"
+    )
     command = ("sh", "-c", f"sleep {IDLE_S}; {load} > /dev/null")
     with ExitStack() as stack:
         right, wrong = (

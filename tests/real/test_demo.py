@@ -93,7 +93,7 @@ def test_only_loopback_addresses_are_accepted(folder: Path) -> None:
 
 
 def test_load_counts_are_written_as_json(tmp_path: Path) -> None:
-    from cli.demo.load_generator import Counts, write_counts
+    from cli.setup.demo.load_generator import Counts, write_counts
 
     write_counts(tmp_path / "counts", Counts(reads=1, writes=2, errors=3))
     assert json.loads((tmp_path / "counts").read_text()) == {"reads": 1, "writes": 2, "errors": 3}

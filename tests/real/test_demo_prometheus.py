@@ -13,8 +13,8 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from cli.demo.demo_cluster import LocalCluster
-from cli.demo.demo_prometheus import write_configuration
+from cli.setup.demo.demo_cluster import LocalCluster
+from cli.setup.demo.demo_prometheus import write_configuration
 from dashboards.rules.all_alerts import ALERTS, alert_list
 from dashboards.rules.burn_rate import BUCKETS
 from tests.real.stores import fetched

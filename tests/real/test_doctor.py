@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.demo_node import Node
-from cli.demo.java_runtime import JOLOKIA, find_java
-from collector.log.logback import DEFAULT_PATTERN
+from cli.setup.demo.demo_node import Node
+from cli.setup.demo.java_runtime import JOLOKIA, find_java
+from collector.node.log.logback import DEFAULT_PATTERN
 from tests.real.agents import JolokiaLauncher, jar_of
 from tests.real.doctored import Doctor, ScriptedNode, advised_doctor, apply_advice, fixes, run_advised, without_java
 from tests.real.nodes import spec_of

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, Casstat, Row, casstat, nodetool, write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from tests.real.programs import Row, ask, casstat, increase, load, prepare
 
 RATE = 200

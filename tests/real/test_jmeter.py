@@ -11,7 +11,7 @@ import pytest
 from cassandra.cluster import Cluster
 
 from cli.recordings.run_defaults import results_in
-from collector.clients.client_result import ClientInterval
+from collector.load_results.client_result import ClientInterval
 from tests.real.conftest import StartNode
 from tests.real.jmeter_plan import THREADS, jmeter_command, percentiles_ms, printed_totals, samples_of, schema
 from tests.real.programs import PATIENCE_S, program

@@ -6,17 +6,17 @@ from contextlib import closing
 import pytest
 from cassandra.cluster import Cluster
 
-from cli.demo.demo_node import Node
-from collector.cassandra.tables import REMAINDERS
-from collector.catalogue import BEANS
-from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import MBeanSource
-from collector.jolokia.table_budget import OTHERS
+from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock, ticks
 from collector.model.sample import Rate, Sample
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.selection import Selection
-from exporters.line.table_rows import NEEDS, tables
+from collector.node.catalogue import BEANS
+from collector.node.jolokia.client import Jolokia
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.jolokia.table_budget import OTHERS
+from collector.node.metrics.tables import REMAINDERS
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.selection import Selection
+from exporters.rows.table_rows import NEEDS, tables
 from tests.real.nodes import FAST_SCHEMA, light, spec_of
 from tests.real.programs import Load, ask, load
 

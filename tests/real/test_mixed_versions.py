@@ -12,9 +12,9 @@ from statistics import NormalDist
 
 import pytest
 
-from collector.catalogue import CATALOGUE
-from exporters.prometheus.upper_bounds import LABELLED_LENGTH, UpperBounds
-from tests.exporters.prometheus.parsed import counted, rendered
+from collector.node.catalogue import CATALOGUE
+from exporters.metrics_page.upper_bounds import LABELLED_LENGTH, UpperBounds
+from tests.exporters.metrics_page.parsed import counted, rendered
 from tests.real.prometheus import Prometheus
 from tests.real.stores import HOST
 from tests.waiting import eventually

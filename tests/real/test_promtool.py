@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from collector.model.clock import SystemClock
 from collector.model.identity import Identity
 from collector.model.metric import Kind
 from collector.model.snapshot import Snapshot
-from collector.selection import DEFAULT_TABLES, Selection
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import NODE_EXPORTERS, Options
+from collector.node.selection import DEFAULT_TABLES, Selection
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import NODE_EXPORTERS, Options
 from tests.collector.snapshots import scrape, snapshot
-from tests.exporters.prometheus.complete_page import HEALTH
-from tests.exporters.prometheus.parsed import one_of_each, parsed
+from tests.exporters.metrics_page.complete_page import HEALTH
+from tests.exporters.metrics_page.parsed import one_of_each, parsed
 from tests.real.node_snapshots import snapshots
 from tests.real.programs import load, prepare
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from cli.demo.demo_node import Node
-from collector.journal.frames import Damage
-from collector.journal.reader import Entry, read
-from collector.journal.segments import journal_files
+from cli.setup.demo.demo_node import Node
 from collector.model.histogram import Buckets, quantile, upper_bounds_of
+from collector.recording.frames import Damage
+from collector.recording.reader import Entry, read
+from collector.recording.segments import journal_files
 from tests.real.nodes import light
 from tests.real.programs import PATIENCE_S, Row, bucket_counts, casstat, load, output, prepare, program
 
@@ -37,7 +37,7 @@ Cells = dict[str, str]
 def loaded(nodes: Sequence[Node]) -> Iterator[dict[str, int]]:
     """Put all nodes under load until the block ends; then the yielded dictionary holds the client's counts."""
     addresses = [node.spec.address for node in nodes]
-    command = [sys.executable, "-m", "cli.demo.load_generator", *addresses, "--rate", str(RATE)]
+    command = [sys.executable, "-m", "cli.setup.demo.load_generator", *addresses, "--rate", str(RATE)]
     counts: dict[str, int] = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         try:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from collector.journal.segments import journal_files
-from exporters.shipping.runtime import Runtime
-from exporters.shipping.shipper import Plan, Shipper
-from exporters.shipping.tick_queue import RecordingReader
+from collector.recording.segments import journal_files
 from exporters.sinks.parts.registry import sink_of
 from exporters.sinks.remote_write.encoded_series import labels_of, sample_of
-from tests.exporters.shipping.shipped import BEGIN_S, Node, drain
+from exporters.sinks.shipping.runtime import Runtime
+from exporters.sinks.shipping.shipper import Plan, Shipper
+from exporters.sinks.shipping.tick_queue import RecordingReader
 from tests.exporters.sinks.remote_write.sample_receiver import SampleReceiver
+from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, drain
 from tests.faults.agents import RunningAgent
 from tests.real.conftest import StartNode
 from tests.real.prometheus import Prometheus

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Cluster
 
-from cli.demo.demo_node import Node
-from collector.host.discovery import disk_of
+from cli.setup.demo.demo_node import Node
+from collector.node.host.discovery import disk_of
 from tests.real.programs import PATIENCE_S, Casstat, Load, Row, casstat, increase, load, nodetool, prepare, write
 
 pytestmark = pytest.mark.beside

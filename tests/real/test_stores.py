@@ -11,19 +11,19 @@ from typing import TypeVar
 
 import pytest
 
-from collector.journal.writer import Limits
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from collector.sampling.sample_stream import SampleStream
+from collector.node.sampling.sample_stream import SampleStream
+from collector.recording.writer import Limits
 from exporters.recent_ticks import RecentTicks
-from exporters.shipping.runtime import system_runtime
-from exporters.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.sinks.parts.dotted_names import path
 from exporters.sinks.parts.points import rows, tags, time_ms
 from exporters.sinks.parts.registry import sink_of
+from exporters.sinks.shipping.runtime import system_runtime
+from exporters.sinks.shipping.shipper import Plan, Shipper, journal_opener
 from exporters.sinks.sink import RefusedError
 from tests.collector.snapshots import REQUESTS
-from tests.exporters.shipping.shipped import BEGIN_S, Node, head, snapshot
+from tests.exporters.sinks.shipping.shipped import BEGIN_S, Node, head, snapshot
 from tests.real.store_values import as_stored, by_field
 from tests.real.stores import Carbon, InfluxDB, Points, StoreProcess, VictoriaMetrics, name
 from tests.waiting import eventually

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from collector.catalogue import CATALOGUE, HOST
-from collector.host.discovery import disk_of, interface_of
-from collector.host.disk import parse as parse_disks
-from collector.host.kernel_files import Host
 from collector.model.rates import Readings, rates, update_readings
 from collector.model.sample import Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick
-from exporters.line.columns import Column, cpu_columns, disk_columns, network_columns
+from collector.node.catalogue import CATALOGUE, HOST
+from collector.node.host.discovery import disk_of, interface_of
+from collector.node.host.disk import parse as parse_disks
+from collector.node.host.kernel_files import Host
+from exporters.rows.columns import Column, cpu_columns, disk_columns, network_columns
 from tests.real.programs import PATIENCE_S
 
 FILES = ("stat", "diskstats", "uptime", "net/dev", "net/snmp", "meminfo", "loadavg", "vmstat", "mounts", "devices")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from collector.model import histogram
 from collector.runs.run_file import read_run
 from tests.faults.agents import RunningAgent
@@ -101,7 +101,7 @@ def test_a_jolokia_url_as_the_seed_discovers_the_cluster(cluster: Cluster) -> No
 
 
 def test_the_cluster_percentile_matches_the_merged_buckets_of_the_agents(cluster: Cluster) -> None:
-    from collector.cluster.live.interval_assembler import IntervalAssembler
+    from collector.live.interval_assembler import IntervalAssembler
     from collector.model.sample_json import decoded
     from exporters.live.live_columns import EVERY, value
     from exporters.live.live_frames import Wanted, frame_of

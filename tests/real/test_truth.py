@@ -11,7 +11,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import WhiteListRoundRobinPolicy
 from cassandra.query import SimpleStatement
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from tests.real.programs import (
     PATIENCE_S,
     Load,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from tests.faults.conftest import fake, plain_environment
 from tests.real.nodes import light, spec_of
 from tests.soak.pace import FAULTS, Pace

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from collector.catalogue import CATALOGUE
-from collector.cluster.aggregation import NOWHERE, Placement
-from collector.cluster.node_intervals import placement
-from collector.journal.reader import entries, read
-from collector.journal.segments import journal_files
+from collector.merge.aggregation import NOWHERE, Placement
+from collector.merge.node_intervals import placement
 from collector.model.identity import Identity
 from collector.model.sample import Sample
-from collector.sampling.sample_stream import SampleStream
+from collector.node.catalogue import CATALOGUE
+from collector.node.sampling.sample_stream import SampleStream
+from collector.recording.reader import entries, read
+from collector.recording.segments import journal_files
 from exporters.sinks.parts.points import EVENTS, events, owner_tags, rows, tags, time_ms
 from tests.real.stores import Points, name
 

@@ -14,7 +14,7 @@ from typing import Any
 import bcrypt
 import pytest
 
-from cli.demo.demo_node import Node
+from cli.setup.demo.demo_node import Node
 from tests.faults.agents import RunningAgent
 from tests.faults.certificates import Authority
 from tests.faults.program import run

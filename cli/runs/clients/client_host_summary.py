@@ -9,15 +9,15 @@ from typing import TypeVar
 from cli.errors import CasstatError
 from cli.recordings.run_defaults import clocks_of
 from cli.runs.ssh.ssh_address import SshAddressError, labels_of, parse_ssh_address
-from collector.cluster.grid import SpanGrid
-from collector.cluster.merge import merge
-from collector.cluster.merge_job import Job, NodeResult, NodeRun
-from collector.cluster.recordings import recordings
-from collector.cluster.sessions import sessions
+from collector.merge.grid import SpanGrid
+from collector.merge.merge import merge
+from collector.merge.merge_job import Job, NodeResult, NodeRun
+from collector.merge.recordings import recordings
+from collector.merge.sessions import sessions
 from collector.model.metric import Series
 from collector.runs.run import ClientHost, Run, RunPhase
-from exporters.summary.client_peaks import CLIENT_NEEDS, ClientHostInterval, client_intervals, client_peaks
-from exporters.summary.phase_summary import Peak, PhaseSummary
+from exporters.results.summary.client_peaks import CLIENT_NEEDS, ClientHostInterval, client_intervals, client_peaks
+from exporters.results.summary.phase_summary import Peak, PhaseSummary
 
 Product = TypeVar("Product")
 

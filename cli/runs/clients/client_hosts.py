@@ -7,7 +7,7 @@ from cli.runs.command.command_runner import OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
-from collector.runs.fetching import FetchRange
+from collector.agents.fetching import FetchRange
 from collector.runs.run import ClientHost
 
 

@@ -16,10 +16,10 @@ from typing import Any
 from cli.errors import CasstatError
 from cli.launch import casstat_command
 from cli.parameters.read_limit_options import memory_limit
-from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
-from collector.clients.client_result import ClientResult
-from collector.clients.format_registry import read_file
-from collector.clients.result_file import content_of, result_of
+from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
+from collector.load_results.client_result import ClientResult
+from collector.load_results.format_registry import read_file
+from collector.load_results.result_file import content_of, result_of
 from collector.printable import one_line
 
 PARSE = tuple(casstat_command("parse"))

@@ -15,15 +15,15 @@ from cli.runs.command.command_runner import CommandRunner, OutputLog
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
-from collector.catalogue import HOST
-from collector.host.busy_processes import METRICS, BusyProcesses
-from collector.journal.writer import Journal, Limits, folder_name
+from collector.agents.fetching import FetchRange
 from collector.model.clock import SystemClock, ticks
-from collector.runs.fetching import FetchRange
+from collector.node.catalogue import HOST
+from collector.node.host.busy_processes import METRICS, BusyProcesses
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.selection import Selection
+from collector.recording.writer import Journal, Limits, folder_name
 from collector.runs.run import ClientHost
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.selection import Selection
 
 INTERVAL_S = 1.0
 SELECTION = Selection(frozenset(metric.name for row in (METRICS, *(part.metrics for part in HOST)) for metric in row))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cli.runs.command.output_observer import OutputObserver
-from exporters.line.operation_columns import TOTAL_RATE
 from exporters.live.frame import Frame
 from exporters.live.history import History
 from exporters.live.live_columns import other_operations, value
+from exporters.rows.operation_columns import TOTAL_RATE
 
 ERRORS = ("timeouts_per_s", "unavailables_per_s")
 COLUMNS = frozenset({"reads_per_s", "read_p99_ms", "writes_per_s", "write_p99_ms", TOTAL_RATE, *ERRORS})

@@ -35,8 +35,8 @@ from cli.runs.ssh.spool_folder import (
     open_spool,
 )
 from cli.runs.ssh.spool_keeper import POLL_S, keeper_problem, new_keeper
-from collector.journal.format_version import VERSION as JOURNAL_FORMAT
-from collector.journal.writer import SUFFIX
+from collector.recording.format_version import VERSION as JOURNAL_FORMAT
+from collector.recording.writer import SUFFIX
 
 PROTOCOL = 2
 """The version of the command's arguments and of the protocol."""

@@ -22,8 +22,8 @@ from cli.runs.ssh.spool_folder import (
     last_beat,
     require_spool,
 )
+from collector.agents.run_records import FILE as RUNS_FILE
 from collector.printable import one_line
-from collector.runs.run_records import FILE as RUNS_FILE
 
 POLL_S = 0.5
 MAX_LOG_BYTES = 1 << 16

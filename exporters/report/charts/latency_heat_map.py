@@ -4,18 +4,18 @@ from collections import defaultdict
 from dataclasses import replace
 from math import ceil, log10
 
-from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Columns, present, series
-from exporters.gnuplot.missing_nodes import missing
-from exporters.gnuplot.plot_data import CLUSTER, Run
-from exporters.gnuplot.plots.heatmap import cells
-from exporters.gnuplot.plots.percentiles import in_warm_up
-from exporters.gnuplot.time_axis import TimeAxis, time_axis
-from exporters.gnuplot.value_axis import Scale
+from exporters.charts import value_axis
+from exporters.charts.data_files import Columns, present, series
+from exporters.charts.missing_nodes import missing
+from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.plots.heatmap import cells
+from exporters.charts.plots.percentiles import in_warm_up
+from exporters.charts.time_axis import TimeAxis, time_axis
+from exporters.charts.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, TimeRange
 from exporters.report.charts.svg_shapes import y_of
 from exporters.report.charts.time_chart import MS, time_spans, time_tics
-from exporters.report.report_texts import value_text
+from exporters.texts import value_text
 
 HEIGHT_PX = 220
 LEVELS = 8

@@ -1,8 +1,8 @@
 """A small chart for each node: throughput and p99, on the same scales for all nodes."""
 
-from exporters.gnuplot.data_files import present
-from exporters.gnuplot.missing_nodes import gaps_of
-from exporters.gnuplot.plot_data import Run
+from exporters.charts.data_files import present
+from exporters.charts.missing_nodes import gaps_of
+from exporters.charts.plot_data import Run
 from exporters.report.charts.chart import Chart
 from exporters.report.charts.time_chart import (
     MS,
@@ -15,7 +15,7 @@ from exporters.report.charts.time_chart import (
     slowest_line,
     time_chart,
 )
-from exporters.report.report_texts import shown
+from exporters.texts import shown
 
 HEIGHT_PX = 80
 P99 = (NAMES["read_p99_ms"], NAMES["write_p99_ms"])

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from math import log10
 
-from collector.clients.client_latency import Latency
+from collector.load_results.client_latency import Latency
 from collector.model.histogram import Buckets
-from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Values, present
-from exporters.gnuplot.plots.percentiles import curves, total_buckets
+from exporters.charts import value_axis
+from exporters.charts.data_files import Values, present
+from exporters.charts.plots.percentiles import curves, total_buckets
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.charts.svg_shapes import line
 from exporters.report.charts.time_chart import MS

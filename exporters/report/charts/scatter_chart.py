@@ -1,16 +1,16 @@
 """Latency against throughput: one dot per interval."""
 
-from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Values, present, series
-from exporters.gnuplot.missing_nodes import missing
-from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
-from exporters.gnuplot.plot_data import CLUSTER, Run
-from exporters.gnuplot.plots.percentiles import in_warm_up
-from exporters.line.operation_columns import TOTAL_RATE
+from exporters.charts import value_axis
+from exporters.charts.data_files import Values, present, series
+from exporters.charts.missing_nodes import missing
+from exporters.charts.plot_colours import PERCENTILE_STYLES
+from exporters.charts.plot_data import CLUSTER, Run
+from exporters.charts.plots.percentiles import in_warm_up
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.charts.svg_shapes import dots
 from exporters.report.charts.time_chart import MS
-from exporters.report.report_texts import clock_text, value_text
+from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.texts import clock_text, value_text
 
 HEIGHT_PX = 200
 _QUANTILES = ("p95", "p99")

@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
-from collector.cassandra.requests import OPERATIONS
-from exporters.gnuplot import value_axis
-from exporters.gnuplot.data_files import Values, present, series, slowest
-from exporters.gnuplot.event_marks import groups
-from exporters.gnuplot.missing_nodes import Gap
-from exporters.gnuplot.plot_colours import OPERATION_STYLES
-from exporters.gnuplot.plot_data import CLUSTER, Mark, Run
-from exporters.gnuplot.plots.percentiles import overlaps_warm_up
-from exporters.gnuplot.time_axis import TimeAxis, time_axis
-from exporters.gnuplot.value_axis import Scale
+from collector.node.metrics.requests import OPERATIONS
+from exporters.charts import value_axis
+from exporters.charts.data_files import Values, present, series, slowest
+from exporters.charts.event_marks import groups
+from exporters.charts.missing_nodes import Gap
+from exporters.charts.plot_colours import OPERATION_STYLES
+from exporters.charts.plot_data import CLUSTER, Mark, Run
+from exporters.charts.plots.percentiles import overlaps_warm_up
+from exporters.charts.time_axis import TimeAxis, time_axis
+from exporters.charts.value_axis import Scale
 from exporters.report.charts.chart import WIDTH, Chart, Event, Panel, Points, Span, Tic, TimeRange
 from exporters.report.charts.svg_shapes import line
-from exporters.report.report_texts import clock_text, value_text
+from exporters.texts import clock_text, value_text
 
 HEIGHT_PX = 130
 OPERATIONS_PER_S, MS = "operations/s", "ms"

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import shown
+from exporters.texts import shown
 
 TITLE = "Difference from the baseline"
 
@@ -16,7 +16,7 @@ def baseline_comparison(data: ReportData) -> Section:
     if comparison is None:
         return Section(TITLE, [Paragraph("The runs cannot be compared.", is_problem=True)])
     # It requires numpy, which is optional.
-    from exporters.comparison.comparison_text import HEADERS, WITHIN_RUNS, comparison_cells, correction_notes
+    from exporters.results.comparison.comparison_text import HEADERS, WITHIN_RUNS, comparison_cells, correction_notes
 
     # Effects are expressed in terms of the variation between runs, which is unknown if each side is a single run.
     shown_columns = [number for number, name in enumerate(HEADERS) if name != "effect"]

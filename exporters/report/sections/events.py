@@ -2,14 +2,14 @@
 
 from functools import partial
 
-from collector.cluster.coverage import NO_ANSWER
+from collector.merge.coverage import NO_ANSWER
 from collector.printable import count_text
 from collector.runs.run_texts import step_text
-from exporters.gnuplot.plot_data import Mark
+from exporters.charts.plot_data import Mark
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, shown
-from exporters.summary.phase_coverage import gap_text
+from exporters.results.summary.phase_coverage import gap_text
+from exporters.texts import clock_text, shown
 
 MAX_ROWS = 200
 _RUN = "run"

@@ -2,8 +2,8 @@
 
 from exporters.report.report_blocks import Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, list_text, shown
-from exporters.saturation.saturation import Finding, Saturation
+from exporters.results.saturation.saturation import Finding, Saturation
+from exporters.texts import clock_text, list_text, shown
 
 _HEADER = ["resource", "state", "on", "measured"]
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from exporters.report.report_blocks import Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, shown
-from exporters.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak
-from exporters.summary.summary_text import PEAK_LABELS
+from exporters.results.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak
+from exporters.results.summary.summary_text import PEAK_LABELS
+from exporters.texts import clock_text, shown
 
 
 def highest_values(data: ReportData) -> Section:

@@ -7,7 +7,7 @@ from exporters.report.charts.percentile_chart import percentile_chart
 from exporters.report.charts.scatter_chart import scatter_chart
 from exporters.report.report_blocks import Section
 from exporters.report.report_data import ReportData
-from exporters.summary.client_values import combined_latency, total_within
+from exporters.results.summary.client_values import combined_latency, total_within
 
 
 def latency_distribution(data: ReportData) -> Section:

@@ -4,7 +4,7 @@ from collector.printable import count_text
 from collector.runs.run import RunNode
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import shown
+from exporters.texts import shown
 
 _HEADER = (
     "node",

@@ -1,7 +1,7 @@
 """The section with throughput and p99 over time, the client's above the cluster's, and the range of the throughput."""
 
-from exporters.gnuplot.missing_nodes import missing
-from exporters.gnuplot.plot_data import CLUSTER, Mark
+from exporters.charts.missing_nodes import missing
+from exporters.charts.plot_data import CLUSTER, Mark
 from exporters.report.charts.client_lines import client_lines
 from exporters.report.charts.time_chart import (
     Annotations,
@@ -14,9 +14,9 @@ from exporters.report.charts.time_chart import (
 )
 from exporters.report.report_blocks import Section
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, shown
 from exporters.report.sections.events import events_of
 from exporters.report.sections.throughput_table import throughput_table
+from exporters.texts import clock_text, shown
 
 # The maximum number of gaps in the text alternative.
 _MAX_GAPS = 10

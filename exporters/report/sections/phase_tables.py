@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from collector.cassandra.requests import ERRORS
-from exporters.line.operation_columns import TOTAL_RATE
+from collector.node.metrics.requests import ERRORS
 from exporters.report.report_blocks import Block, Paragraph, Section, Table
 from exporters.report.report_data import Cost, ReportData
-from exporters.report.report_texts import clock_text, shown, value_text
 from exporters.report.sections.verdict import latency_text
-from exporters.summary.phase_coverage import nodes_text
-from exporters.summary.phase_summary import PhaseSummary
-from exporters.summary.summary_text import (
+from exporters.results.summary.phase_coverage import nodes_text
+from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.results.summary.summary_text import (
     CLIENT_COLUMNS,
     OPERATION_COLUMNS,
     few_values_texts,
@@ -20,6 +18,8 @@ from exporters.summary.summary_text import (
     operation_rows,
     unknown_rate_texts,
 )
+from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.texts import clock_text, shown, value_text
 
 _SECONDS_PER_HOUR, _MILLION = 3600, 1_000_000
 

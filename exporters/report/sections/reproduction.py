@@ -7,7 +7,7 @@ from collector.runs.phases import COOL_DOWN
 from collector.runs.run import Run
 from exporters.report.report_blocks import Block, Command, Paragraph, Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, list_text, shown
+from exporters.texts import clock_text, list_text, shown
 
 
 def reproduction(data: ReportData) -> Section:

@@ -1,9 +1,9 @@
 """The section with the settings of the cluster and of the measurement, and their differences from the baseline's."""
 
-from exporters.comparison.run_settings import SettingPair, setting_pairs, settings_texts
 from exporters.report.report_blocks import Section, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import shown
+from exporters.results.comparison.run_settings import SettingPair, setting_pairs, settings_texts
+from exporters.texts import shown
 
 
 def settings(data: ReportData) -> Section:

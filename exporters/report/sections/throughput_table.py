@@ -5,20 +5,20 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean
 
-from collector.cassandra.requests import OPERATIONS
-from collector.clients.client_result import ClientResult
-from collector.clients.sound_results import TOLERANCE
+from collector.load_results.client_result import ClientResult
+from collector.load_results.sound_results import TOLERANCE
+from collector.node.metrics.requests import OPERATIONS
 from collector.printable import count_text
-from exporters.gnuplot.data_files import present, series
-from exporters.gnuplot.plot_data import CLUSTER, Run
-from exporters.line.operation_columns import TOTAL_RATE
+from exporters.charts.data_files import present, series
+from exporters.charts.plot_data import CLUSTER, Run
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text
-from exporters.summary.client_points import client_points
-from exporters.summary.client_span import TOLERANCE_S
-from exporters.summary.phase_summary import PhaseSummary, occurring
-from exporters.summary.summary_text import number_text
+from exporters.results.summary.client_points import client_points
+from exporters.results.summary.client_span import TOLERANCE_S
+from exporters.results.summary.phase_summary import PhaseSummary, occurring
+from exporters.results.summary.summary_text import number_text
+from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.texts import clock_text
 
 _SERVER_ROWS = {f"{operation.plural}_per_s": f"server {operation.title}/s" for operation in OPERATIONS}
 _HEADER = ("", "time", "average", "lowest", "at", "highest", "at")

@@ -4,22 +4,22 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from shlex import join
 
-from collector.cassandra.requests import ERRORS, OPERATIONS
-from collector.clients.load_span import outside_notes
+from collector.load_results.load_span import outside_notes
+from collector.node.metrics.requests import ERRORS, OPERATIONS
 from collector.printable import count_text
 from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_texts import step_text
-from exporters.comparison.run_settings import RunSettings, setting_pairs
-from exporters.line.operation_columns import TOTAL_RATE
 from exporters.report.report_blocks import Paragraph, Section
 from exporters.report.report_data import ReportData
-from exporters.report.report_texts import clock_text, list_text, shown, value_text
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.summary.error_share import failed
-from exporters.summary.phase_coverage import coverage_texts, subject_text
-from exporters.summary.phase_summary import PhaseSummary, occurring
-from exporters.summary.summary_text import number_text
+from exporters.results.comparison.run_settings import RunSettings, setting_pairs
+from exporters.results.summary.error_share import failed
+from exporters.results.summary.phase_coverage import coverage_texts, subject_text
+from exporters.results.summary.phase_summary import PhaseSummary, occurring
+from exporters.results.summary.summary_text import number_text
+from exporters.rows.operation_columns import TOTAL_RATE
+from exporters.texts import clock_text, list_text, shown, value_text
 
 
 def verdict(data: ReportData) -> Section:

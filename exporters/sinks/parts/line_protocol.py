@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from collector.cluster.aggregation import NOWHERE, Placement
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.histogram import Buckets
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 
 from collector.model.metric import Metric
-from exporters.prometheus.series_values import CurrentValues, Group
-from exporters.prometheus.upper_bounds import UpperBounds
+from exporters.metrics_page.series_values import CurrentValues, Group
+from exporters.metrics_page.upper_bounds import UpperBounds
 
 SeriesPoint = tuple[bytes, bytes]
 """A point in two parts: the head of its series, which all of its points share, and the content."""
@@ -44,7 +44,7 @@ def joined(parts: Iterable[Samples]) -> Samples:
 
 
 class PageRenderer(Protocol):
-    """Renders the series of one node; an `exporters.prometheus.rendering.SeriesRenderer` that also renders families."""
+    """Renders the series of one node; a `SeriesRenderer` of `metrics_page.rendering` that also renders families."""
 
     def body(self, metric: Metric, group: Group, current: CurrentValues) -> Samples:
         """Return the series of a metric; `current` contains the counters that hold the histogram sums."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.page_parameters import external_labels, interval_s
 from exporters.sinks.parts.page_samples import SeriesFormat, SeriesPoint
 from exporters.sinks.parts.sink_url import Target

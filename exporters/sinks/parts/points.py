@@ -8,11 +8,11 @@ node's identity becomes the points' tags.
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
-from collector.cluster.aggregation import Placement
+from collector.merge.aggregation import Placement
 from collector.model.histogram import Buckets, highest, quantiles
 from collector.model.metric import Metric, Owner, Series
 from collector.model.sample import Rate, Sample
-from exporters.line.formulas import ratio
+from exporters.rows.formulas import ratio
 
 PER_S, VALUE = "per_s", "value"
 MACHINE, NETWORK = "machine", "network"

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import exporters.sinks
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.sink_url import parse_sink_url
 from exporters.sinks.sink import Sink
 

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 
-from collector.cluster.aggregation import NOWHERE, Placement
+from collector.merge.aggregation import NOWHERE, Placement
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample

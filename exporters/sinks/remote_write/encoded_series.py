@@ -7,7 +7,7 @@ content: 8-byte value, field 2 of Sample, 6-byte time
 import struct
 from collections.abc import Iterable, Sequence
 
-from exporters.prometheus.metric_family import labels_text, named
+from exporters.metrics_page.metric_family import labels_text, named
 from exporters.sinks.parts.page_samples import SeriesPoint
 from exporters.sinks.parts.protobuf_fields import bytes_field, fields, varint
 from exporters.sinks.remote_write.native_histograms import (

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from prometheus_client.metrics_core import Metric as PrometheusMetric
 
-from exporters.prometheus.metric_family import Family
+from exporters.metrics_page.metric_family import Family
 
 # The numbers of Metadata.MetricType in io.prometheus.write.v2; 0 is "unspecified".
 TYPES = {"counter": 1, "gauge": 2, "histogram": 3, "summary": 5, "info": 6}

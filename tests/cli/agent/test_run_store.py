@@ -14,7 +14,7 @@ from cli.agent.run_store import (
     SHOWN_MARKS,
     RunStore,
 )
-from collector.runs.run_records import FILE, Run
+from collector.agents.run_records import FILE, Run
 from exporters.api.agent_api import TooManyChangesError
 from tests.collector.fakes import FakeClock, file_size_limit
 

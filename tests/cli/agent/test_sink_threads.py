@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from cli.agent.sink_threads import Sinks
-from collector.journal.writer import Position
 from collector.model.identity import Identity
-from exporters.shipping.shipper import Plan, Shipper
+from collector.recording.writer import Position
 from exporters.sink_health import SinkHealth
+from exporters.sinks.shipping.shipper import Plan, Shipper
 from exporters.sinks.sink import Sink
 from tests.waiting import eventually
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import pytest
 
 from cli.agent.transport_finder import EVERY_S, TransportFinder
-from cli.node.transports import TransportFactory
-from collector.jolokia.client import Jolokia
-from collector.jolokia.mbean_source import MBeanSource
+from cli.line.transports import TransportFactory
 from collector.model.snapshot import SourceError
-from collector.sampling.node_sampler import NameOverrides, NodeSampler
-from collector.selection import Selection
+from collector.node.jolokia.client import Jolokia
+from collector.node.jolokia.mbean_source import MBeanSource
+from collector.node.sampling.node_sampler import NameOverrides, NodeSampler
+from collector.node.selection import Selection
 from tests.collector.fakes import FakeClock
 
 PATIENCE_S = 60.0

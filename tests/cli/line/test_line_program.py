@@ -7,11 +7,10 @@ import click
 import pytest
 
 from cli.errors import CasstatError
-from cli.line import line_program
-from cli.node import node_selection, transports
-from cli.node.line_settings import LineSettings
-from cli.node.transports import NoTransportError
-from collector.host.cassandra_processes import LocalNode
+from cli.line import line_program, node_selection, transports
+from cli.line.line_settings import LineSettings
+from cli.line.transports import NoTransportError
+from collector.node.host.cassandra_processes import LocalNode
 from tests.collector.fakes import FakeClock
 
 OTHER = LocalNode(1, 1.0, "http://127.0.0.1:1/jolokia", 7199, uid=0)

@@ -9,12 +9,12 @@ import pytest
 
 from cli.line.countdown import countdown_text
 from cli.line.line_program import view_of
+from cli.line.line_settings import LineSettings
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample
 from cli.main import main
-from cli.node.line_settings import LineSettings
 from collector.model.sample import Sample
 from collector.model.snapshot import Tick
-from exporters.line.view import View
+from exporters.rows.view import View
 from tests.exporters.samples import TIME_S, busy, plain
 
 MACHINE = {"cpu", "disk"}

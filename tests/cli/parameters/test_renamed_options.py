@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from cli.attach.jolokia_agent_options import Agent
 from cli.commands.attach import command as attach_command
 from cli.commands.line import command as line_command
 from cli.main import main
+from cli.setup.attach.jolokia_agent_options import Agent
 
 
 @pytest.mark.parametrize("command", ["merge", "plot", "replay", "top"])

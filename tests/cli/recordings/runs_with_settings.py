@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collector.catalogue import CATALOGUE
 from collector.model.snapshot import Snapshot
+from collector.node.catalogue import CATALOGUE
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
-from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 VERSION, SCHEMA = "cassandra_release_version", "cassandra_schema_version"
 CLUSTER, DC, RACK = "cassandra_cluster_name", "cassandra_datacenter", "cassandra_rack"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.journal.frames import MAGIC
-from tests.collector.cluster.recorded_nodes import busy, record
+from collector.recording.frames import MAGIC
+from tests.collector.merge.recorded_nodes import busy, record
 
 
 @pytest.mark.parametrize("command", ["journal check", "journal info", "merge -o out", "replay"])

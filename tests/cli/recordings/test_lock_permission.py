@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from collector.journal.header import Header
-from collector.journal.segments import LockState, lock_state
-from collector.journal.writer import LOCK, Journal, Limits
-from tests.collector.cluster.recorded_nodes import METRICS, busy
+from collector.recording.header import Header
+from collector.recording.segments import LockState, lock_state
+from collector.recording.writer import LOCK, Journal, Limits
+from tests.collector.merge.recorded_nodes import METRICS, busy
 from tests.stranger import forbidden
 
 

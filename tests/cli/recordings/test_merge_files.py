@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from cli.main import main
-from tests.collector.cluster.generated_runs import record_three_nodes
+from tests.collector.merge.generated_runs import record_three_nodes
 
 
 def test_merge_writes_the_same_rows_in_every_format(tmp_path: Path) -> None:

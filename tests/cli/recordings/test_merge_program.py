@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from collector.journal.writer import folder_name
+from collector.recording.writer import folder_name
 from tests.cli.recordings.conftest import Run
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.faults.program import is_clean
 
 HOSTILE = ["a\tb", 'c\n"d",', "../..", "..", "\x1b[31m", "`id`$(id)%s{}'", "cluster", "NA", "1", "true", "é" * 40, ""]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
+from collector.node.catalogue import CATALOGUE
 from tests.cli.recordings.conftest import Run
-from tests.collector.cluster.recorded_nodes import METRICS, busy, record
+from tests.collector.merge.recorded_nodes import METRICS, busy, record
 
 KEYSPACE, TABLE = "cassandra_keyspace_operations_total", "cassandra_table_operations_total"
 OPERATIONS = tuple(CATALOGUE[name] for name in (KEYSPACE, TABLE))

@@ -6,11 +6,11 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from collector.objects.object_store import CHUNK_BYTES, ObjectStore
+from collector.recording.objects.object_store import CHUNK_BYTES, ObjectStore
 from collector.runs.run import Run, RunNode
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.faults.program import is_clean
 from tests.s3_server import S3Server
 
@@ -120,7 +120,7 @@ def test_a_missing_bucket_is_one_clear_message(run: RunCasstat, bucket: str, wor
 def test_an_unreachable_server_is_one_clear_message(
     run: RunCasstat, rec: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.objects.object_store.CONNECT_S", 1)
+    monkeypatch.setattr("collector.recording.objects.object_store.CONNECT_S", 1)
     code, _, errors = run("upload", "rec", f"{bucket}/x?endpoint=http://127.0.0.1:9")
     assert code == 1
     assert is_clean(errors)

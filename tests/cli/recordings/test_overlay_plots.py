@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from collector.clients import result_file
-from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results import result_file
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.faults.program import is_clean
 
 DAY_S = 86400.0

@@ -12,7 +12,7 @@ from collector.model.snapshot import Event
 from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_file import write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record, timed
 
 TICKS = 61
 STEP_S = 10.0

@@ -14,7 +14,7 @@ from cli.recordings.run_defaults import files_by_node
 from collector.runs.run import ClientHost, ClockStep, NodeClock, Run, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.conftest import Run as RunCasstat
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record, timed
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record, timed
 
 TICKS, OFFSET_S = 60, 100.0
 

@@ -10,20 +10,20 @@ from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.recordings.settings_of_run import run_settings
-from collector.cluster.grid import NodeInterval
-from collector.cluster.merge_job import NodeRun
-from collector.cluster.node_settings import NodeSettings, settings_of, size_text
-from collector.journal.header import Header
-from collector.journal.tick_order import Integrity
+from collector.merge.grid import NodeInterval
+from collector.merge.merge_job import NodeRun
+from collector.merge.node_settings import NodeSettings, settings_of, size_text
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 from collector.printable import MAX_LINE_CHARS
+from collector.recording.header import Header
+from collector.recording.tick_order import Integrity
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import write_run
-from exporters.comparison.differing_settings import differing_settings
-from exporters.comparison.run_settings import SETTINGS, RunSettings, settings_texts
-from exporters.gnuplot.merged_run import footer, node_rows
+from exporters.charts.merged_run import footer, node_rows
+from exporters.results.comparison.differing_settings import differing_settings
+from exporters.results.comparison.run_settings import SETTINGS, RunSettings, settings_texts
 from tests.cli.recordings.runs_with_settings import CLUSTER, DC, RACK, SCHEMA, VERSION, run_with_settings, settings
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.node_address import parse_address
+from collector.agents.agent_client import AgentClient
+from collector.agents.agent_connection import AgentError
+from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.runs.agent_client import AgentClient
 
 
 class FakeAgent(AgentClient):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from collector.runs.run import ClientHost, Run, RunCommand, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import write_run
-from tests.collector.cluster.recorded_nodes import busy, record
+from tests.collector.merge.recorded_nodes import busy, record
 
 BEGIN_S, LENGTH_S = 1_795_245_174.442, 60.0
 """The times of the first and last sample of the capture `latte-read-3node.json`."""

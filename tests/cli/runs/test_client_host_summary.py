@@ -7,14 +7,14 @@ import pytest
 
 from cli.errors import CasstatError
 from cli.runs.clients.client_host_summary import client_peaks_of
-from collector.catalogue import CATALOGUE
-from collector.host.busy_processes import CPU_TIME
-from collector.host.cpu import TICKS_PER_S
 from collector.model.metric import Values
 from collector.model.snapshot import Snapshot
+from collector.node.catalogue import CATALOGUE
+from collector.node.host.busy_processes import CPU_TIME
+from collector.node.host.cpu import TICKS_PER_S
 from collector.runs.run import ClientHost, NodeClock, Run, RunPhase
-from exporters.summary.phase_summary import Peak
-from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
+from exporters.results.summary.phase_summary import Peak
+from tests.collector.merge.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 RUNNABLE = "node_procs_running"
 TICKS = 40

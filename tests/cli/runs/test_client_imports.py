@@ -14,7 +14,7 @@ from cli.runs.client_results import import_after_run
 from collector.runs.run import ClientHost, RunCommand, RunCondition
 from collector.runs.run_file import read_run
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
-from tests.collector.clients.k6_output import Sample, csv_text, json_text
+from tests.collector.load_results.k6_output import Sample, csv_text, json_text
 
 
 def total(folder: Path) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from cli.main import main
-from collector.clients import result_file
-from collector.clients.client_latency import Latency, rounded_up
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results import result_file
+from collector.load_results.client_latency import Latency, rounded_up
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.runs_with_settings import VERSION, run_with_settings, settings
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 
 TICKS = 120
 

@@ -12,7 +12,7 @@ from cli.runs.finish import completing, finish
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.runs.run import ClientHost, Run, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 
 TICKS = 20
 READS = RunCondition("reads < 1")

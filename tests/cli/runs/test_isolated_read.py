@@ -12,9 +12,9 @@ from cli.recordings.run_defaults import results_in
 from cli.runs.client_results import import_after_run
 from cli.runs.clients import isolated_read
 from cli.runs.clients.isolated_read import read_isolated, read_limited
-from collector.clients.client_format import ClientFormatError, CommandTimes, FormatChoice
-from collector.clients.format_registry import read_file
-from collector.clients.result_file import content_of
+from collector.load_results.client_format import ClientFormatError, CommandTimes, FormatChoice
+from collector.load_results.format_registry import read_file
+from collector.load_results.result_file import content_of
 from collector.runs.run import Run, RunCommand
 from collector.runs.run_file import read_run, write_run
 

@@ -10,13 +10,13 @@ from cli.runs.clients import local_client_host
 from cli.runs.clients.local_client_host import LocalClientHost
 from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.time_limit import TimeLimit
-from collector.cluster.sessions import sessions
-from collector.host import busy_processes
-from collector.host.busy_threads import THREAD_CPU_TIME
-from collector.journal.read_limits import MAX_SERIES, SeriesLimit
-from collector.journal.reader import Entry
-from collector.journal.trim_extent import extent_of
-from collector.journal.writer import files_of
+from collector.merge.sessions import sessions
+from collector.node.host import busy_processes
+from collector.node.host.busy_threads import THREAD_CPU_TIME
+from collector.recording.read_limits import MAX_SERIES, SeriesLimit
+from collector.recording.reader import Entry
+from collector.recording.trim_extent import extent_of
+from collector.recording.writer import files_of
 from tests.collector.fakes import file_size_limit
 from tests.output_copy import OutputCopy
 from tests.waiting import eventually

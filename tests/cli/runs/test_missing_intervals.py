@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from cli.capacity.step_reader import recorded_step
+from cli.experiments.capacity.step_reader import recorded_step
+from cli.experiments.sweep.run_measurement import run_values
 from cli.main import main
 from cli.runs.finish import finish
-from cli.sweep.run_measurement import run_values
 from collector.model.snapshot import Snapshot
 from collector.runs.run import Run, RunCluster, RunCommand, RunCondition, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 from tests.collector.zones import local_zone
 
 # The run begins 10 s after the recordings and lasts 70 s. The time of its beginning is 11:06:50 in UTC.

@@ -17,9 +17,9 @@ from cli.runs.command.output_observer import OutputObserver
 from cli.runs.command.supervisor_reports import CommandResult
 from cli.runs.command.time_limit import TimeLimit
 from cli.runs.recorder import Recorder
+from collector.agents.fetching import FetchRange
 from collector.http.access import Access
 from collector.redaction.redactor import Redactor
-from collector.runs.fetching import FetchRange
 from collector.runs.run import ClientHost, Run
 from collector.runs.run_file import read_run
 from tests.output_copy import OutputCopy

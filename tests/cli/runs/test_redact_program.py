@@ -13,8 +13,8 @@ import pytest
 
 from cli.main import main
 from cli.runs.redact_program import _Redaction
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.clients.result_file import read_result, write_result
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.result_file import read_result, write_result
 from collector.redaction.redactor import Redactor
 from collector.runs.parameter_sweep import GIVEN, Sweep, SweepRun, SweepSettings, SweptParameter
 from collector.runs.redacted_run import redacted_run

@@ -11,7 +11,7 @@ from cli.runs.finish import finish
 from collector.runs.run import Run, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import read_run, write_run
 from tests.cli.recordings.runs_with_settings import CLUSTER, VERSION, run_with_settings, settings
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 
 TICKS = 40
 

@@ -13,7 +13,7 @@ from cli.main import main
 from cli.runs import run_list
 from cli.runs.run_list import HEADERS
 from cli.runs.summary_file import SUMMARY_FILE
-from collector.runs.agent_client import AgentClient
+from collector.agents.agent_client import AgentClient
 from collector.runs.run import ClientHost, ClockStep, Run, RunCluster, RunCommand, RunNode, RunPhase
 from collector.runs.run_file import FILE, write_run
 from exporters.api.app import build

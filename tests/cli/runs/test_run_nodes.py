@@ -13,7 +13,7 @@ from cli.runs import run_nodes
 from cli.runs.agents.agent_clients import AgentClients
 from cli.runs.agents.private_agent import PrivateAgent
 from cli.runs.run_nodes import AgentState, agents_of, states_of, with_peers
-from collector.cluster.live.node_address import NodeAddress, parse_address
+from collector.agents.node_address import NodeAddress, parse_address
 from collector.http.access import Access
 from tests.cli.runs.fake_client import FakeAgent
 

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from cli.runs.run_saturation import saturation_of
-from collector.catalogue import CATALOGUE
-from collector.host.busy_processes import CPU_TIME, CPUS
-from collector.host.busy_threads import THREAD_CPU_TIME
-from collector.host.cpu import TICKS_PER_S
-from collector.host.network import SPEED
-from collector.host.process import ALLOWED_CPUS
 from collector.model.metric import Metric, Series, Value, Values
 from collector.model.snapshot import Snapshot
+from collector.node.catalogue import CATALOGUE
+from collector.node.host.busy_processes import CPU_TIME, CPUS
+from collector.node.host.busy_threads import THREAD_CPU_TIME
+from collector.node.host.cpu import TICKS_PER_S
+from collector.node.host.network import SPEED
+from collector.node.host.process import ALLOWED_CPUS
 from collector.runs.run import ClientHost, Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
-from exporters.saturation.hot_table import HotTable
-from exporters.saturation.resources import CPU, GENERATOR, HOT_NODE, NETWORK, Resource
-from exporters.saturation.saturation import Saturation
-from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
+from exporters.results.saturation.hot_table import HotTable
+from exporters.results.saturation.resources import CPU, GENERATOR, HOT_NODE, NETWORK, Resource
+from exporters.results.saturation.saturation import Saturation
+from tests.collector.merge.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 TICKS = 60
 BY_CPU, PROCESS = CATALOGUE["node_cpu_seconds_total"], CATALOGUE["casstat_process_user_seconds_total"]

@@ -10,12 +10,12 @@ import pytest
 from cli.errors import CasstatError
 from cli.runs.run_summary import RunSummary, summary_of
 from cli.runs.summary_file import SUMMARY_FILE, read_summaries
-from collector.catalogue import CATALOGUE
 from collector.model.snapshot import Snapshot
+from collector.node.catalogue import CATALOGUE
 from collector.runs.run import Run, RunNode, RunPhase
 from collector.runs.run_file import write_run
 from tests.cli.recordings.runs_with_settings import run_with_settings, settings
-from tests.collector.cluster.recorded_nodes import BEGIN_S, METRICS, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, METRICS, busy, record
 
 PENDING = "cassandra_compaction_pending"
 TICKS = 60

@@ -8,14 +8,14 @@ import pytest
 from cli.simulate.compute_gate import ComputeGate
 from cli.simulate.simulated_agent import SimulatedAgent
 from cli.simulate.simulated_journal import NodeHistory, SimulatedJournal
-from collector.cassandra.decaying_percentiles import DECAYED
-from collector.catalogue import BEANS, CATALOGUE, HOST
-from collector.host.busy_processes import METRICS as CLIENT_PROCESSES
 from collector.model.snapshot import Tick
+from collector.node.catalogue import BEANS, CATALOGUE, HOST
+from collector.node.host.busy_processes import METRICS as CLIENT_PROCESSES
+from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.simulation.lifecycle import CALM, Disturbances
 from collector.simulation.simulated_cluster import header_of, simulated_cluster
 from tests.exporters.golden import FOLDER
-from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.metrics_page.parsed import parsed
 
 BEGIN_S = 1_795_000_000.0
 # Long enough for every slow metric, and for a running compaction.

@@ -17,22 +17,22 @@ from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import merged
 from cli.top.batch import json_text
 from cli.top.recorded_frames import RecordedFrames
-from collector.catalogue import CATALOGUE
-from collector.cluster import aggregation
-from collector.cluster.columnar import cluster_sums
-from collector.cluster.grid import Grid
-from collector.cluster.live.cluster_interval import NodeInfo
-from collector.cluster.live.interval_assembler import IntervalAssembler
-from collector.cluster.merge_job import Job, Merged, NodeRun
-from collector.cluster.recordings import recordings
-from collector.cluster.reference_merge import reference_merge
-from collector.cluster.sessions import sessions
+from collector.live.cluster_interval import NodeInfo
+from collector.live.interval_assembler import IntervalAssembler
+from collector.merge import aggregation
+from collector.merge.columnar import cluster_sums
+from collector.merge.grid import Grid
+from collector.merge.merge_job import Job, Merged, NodeRun
+from collector.merge.recordings import recordings
+from collector.merge.reference_merge import reference_merge
+from collector.merge.sessions import sessions
 from collector.model.metric import Aggregation, Kind, Series, Value, Values
 from collector.model.snapshot import Scrape, Snapshot, Tick, with_rounded_times
-from exporters.files.merged_rows import Choice, table_of
+from collector.node.catalogue import CATALOGUE
 from exporters.live.live_columns import COLUMN_INDEX, EVERY, SUMMED
 from exporters.live.live_frames import Wanted, frame_of
-from tests.collector.cluster.recorded_nodes import BEGIN_S, record
+from exporters.rows.merged_rows import Choice, table_of
+from tests.collector.merge.recorded_nodes import BEGIN_S, record
 
 TICKS = 11
 COLLECTORS = ("G1 Young Generation", "ZGC Pauses", "ZGC Cycles")

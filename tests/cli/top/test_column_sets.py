@@ -8,11 +8,11 @@ from cli.main import main
 from cli.top.column_sets import SETS, wanted
 from collector.model.sample_json import decoded, encoded
 from exporters.api.samples_endpoint import MAX_SELECTOR_CHARS, MAX_SELECTORS
-from exporters.line.table_rows import tables
-from exporters.line.view import with_last_known
 from exporters.live.frame import ALL
 from exporters.live.live_columns import COLUMN_INDEX, EVERY, cells_of, needs, shown_by
 from exporters.live.live_frames import Wanted, request_of
+from exporters.rows.table_rows import tables
+from exporters.rows.view import with_last_known
 from exporters.series_selector import SeriesSelection, parse
 from tests.exporters.live.full_samples import full_sample, without_buckets
 

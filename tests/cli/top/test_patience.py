@@ -7,7 +7,7 @@ import pytest
 from cli.top.node_table import why_not
 from cli.top.styled_text import ASCII
 from cli.top.top_program import Patience
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 from exporters.live.frame import Frame, NodeFrame
 from exporters.live.live_columns import NOTHING
 from tests.exporters.live.generated_frames import frames

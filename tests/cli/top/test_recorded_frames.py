@@ -9,9 +9,9 @@ from cli.errors import CasstatError
 from cli.main import main
 from cli.recordings.merge_options import MergeSettings
 from cli.top.recorded_frames import RecordedFrames
-from collector.cluster.live.cluster_interval import State
+from collector.live.cluster_interval import State
 from exporters.live.live_columns import value
-from tests.collector.cluster.recorded_nodes import BEGIN_S, busy, record
+from tests.collector.merge.recorded_nodes import BEGIN_S, busy, record
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from cli.top.screen import screen
 from cli.top.sparkline import chart
 from cli.top.styled_text import ASCII, FINE, Marks, clean, number, plain
 from cli.top.view_state import ViewState
-from collector.cluster.live.cluster_interval import ClusterEvent, State
+from collector.live.cluster_interval import ClusterEvent, State
 from exporters.live.frame import ALL, Frame, NodeFrame
 from exporters.live.live_columns import COLUMN_INDEX
 from tests.collector.zones import local_zone

@@ -6,7 +6,7 @@ from cli.top.render_context import RenderContext
 from cli.top.styled_text import plain
 from cli.top.tables_page import header
 from cli.top.view_state import ViewState
-from exporters.line.table_rows import COLUMNS, fitting
+from exporters.rows.table_rows import COLUMNS, fitting
 
 
 @pytest.mark.parametrize("width", range(30, 160, 7))

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.catalogue import CATALOGUE
-from collector.cluster.aggregation import merged
+from collector.merge.aggregation import merged
 from collector.model.histogram import Buckets, upper_bounds_of
 from collector.model.identity import Identity
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.sample_json import MalformedSampleError, decoded, encoded
 from collector.model.snapshot import Event, Tick
+from collector.node.catalogue import CATALOGUE
 from tests.examples import examples
 from tests.exporters.samples import busy, unknown
 

@@ -8,10 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from collector.cluster.live.node_address import parse_address
+from collector.agents.agent_client import AgentClient, AgentStatusError, AgentUnavailableError
+from collector.agents.node_address import parse_address
 from collector.http.access import Access
 from collector.http.deadline_connection import DeadlineConnection
-from collector.runs.agent_client import AgentClient, AgentStatusError, AgentUnavailableError
 from tests.waiting import eventually
 
 HOST = "127.0.63.6"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from collector.cluster.live.agent_connection import AgentError
-from collector.cluster.live.node_address import parse_address
+from collector.agents import agent_runs
+from collector.agents.agent_client import AgentClient, AgentStatusError
+from collector.agents.agent_connection import AgentError
+from collector.agents.agent_runs import AgentRuns
+from collector.agents.node_address import parse_address
 from collector.http.access import Access
-from collector.runs import agent_runs
-from collector.runs.agent_client import AgentClient, AgentStatusError
-from collector.runs.agent_runs import AgentRuns
 
 EARLY = "the run ended early on {}: its lease expired, or a client ended or deleted it"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.runs.fetching import problem_text
+from collector.agents.fetching import problem_text
 
 
 @given(st.lists(st.text(max_size=300), min_size=1, max_size=10), st.integers(0, 1 << 30))

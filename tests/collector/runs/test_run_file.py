@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collector.cluster.clock_correction import IDENTITY
+from collector.merge.clock_correction import IDENTITY
 from collector.printable import one_line
 from collector.runs.run import Run
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run, run_of, write_run

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Kind, Series, Value
 from collector.model.snapshot import Scrape, Snapshot, Tick
-from collector.sampling.sample_stream import SampleStream
-from collector.sampling.source_names import JOLOKIA_SOURCE
+from collector.node.catalogue import CATALOGUE
+from collector.node.sampling.sample_stream import SampleStream
+from collector.node.sampling.source_names import JOLOKIA_SOURCE
 from collector.simulation.lifecycle import CALM, Disturbances
 from collector.simulation.load_curve import load_curve
 from collector.simulation.simulated_cluster import simulated_cluster

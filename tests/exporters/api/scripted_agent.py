@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from collector.cluster.aggregation import NOWHERE
-from collector.journal.writer import Position
+from collector.merge.aggregation import NOWHERE
 from collector.model.identity import Identity
 from collector.model.snapshot import Snapshot, Tick
+from collector.recording.writer import Position
 from exporters.recent_ticks import RecentTicks
 from tests.exporters.samples import TIME_S, busy
 

@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 import pytest
 from starlette.applications import Starlette
 
-from collector.journal.format_version import FULL_EVERY
-from collector.journal.header import Header
-from collector.journal.writer import Journal, Limits, files_of
 from collector.model import sample_json
 from collector.model.sample import Sample
 from collector.model.sample_json import decoded
 from collector.model.snapshot import Snapshot, Tick
+from collector.recording.format_version import FULL_EVERY
+from collector.recording.header import Header
+from collector.recording.writer import Journal, Limits, files_of
 from exporters.api.agent_api import TooManyChangesError
 from exporters.api.app import build, endpoints
 from exporters.api.journal_endpoint import File, begin_from_name, between, byte_range, files_in

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from collector.cluster.aggregation import NOWHERE
-from collector.journal.writer import Position
+from collector.merge.aggregation import NOWHERE
 from collector.model.identity import Identity
 from collector.model.snapshot import Snapshot, Tick
+from collector.recording.writer import Position
 from exporters.api.metrics_endpoint import KEPT, Turns
 from exporters.recent_ticks import RecentTicks
 

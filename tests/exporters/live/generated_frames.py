@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from collector.cluster.live.cluster_interval import ClusterInterval, NodeInfo
+from collector.live.cluster_interval import ClusterInterval, NodeInfo
 from collector.model.snapshot import Event
 from exporters.live.frame import Frame
 from exporters.live.live_columns import EVERY
 from exporters.live.live_frames import Wanted, frame_of
-from tests.collector.cluster.live.node_samples import INDEX, assembler_of, sample_of, silent_sample
+from tests.collector.live.node_samples import INDEX, assembler_of, sample_of, silent_sample
 from tests.exporters.samples import TIME_S
 
 ALL_COLUMNS = Wanted(EVERY)

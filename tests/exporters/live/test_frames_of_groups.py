@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.cluster.live.cluster_interval import NodeInfo
+from collector.live.cluster_interval import NodeInfo
 from collector.model import histogram
 from collector.model.sample import Rate
 from exporters.live.frame import locations_of
 from exporters.live.live_columns import value
-from tests.collector.cluster.live.node_samples import INDEX, assembler_of, read_durations, sample_of
+from tests.collector.live.node_samples import INDEX, assembler_of, read_durations, sample_of
 from tests.exporters.live.generated_frames import GROUPS, grouped_frame
 from tests.exporters.samples import TIME_S
 

@@ -6,12 +6,12 @@ from math import isnan
 
 import pytest
 
-from collector.cassandra.requests import ERRORS
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
-from exporters.line.columns import Column
+from collector.node.metrics.requests import ERRORS
 from exporters.live.live_columns import COLUMN_INDEX, COLUMNS, NEEDS, cells_of, columns_of, needs, selectors
+from exporters.rows.columns import Column
 from exporters.series_selector import SeriesSelection, parse
 from tests.every import every
 from tests.exporters.live.full_samples import full_sample, without_buckets

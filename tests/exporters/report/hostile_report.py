@@ -3,10 +3,10 @@
 import random
 from dataclasses import replace
 
-from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
-from collector.cluster.coverage import NO_ANSWER, Gap, NodeCoverage, not_recorded
-from collector.cluster.node_settings import NodeSettings
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.merge.coverage import NO_ANSWER, Gap, NodeCoverage, not_recorded
+from collector.merge.node_settings import NodeSettings
 from collector.runs.run import (
     ClientHost,
     ClockStep,
@@ -19,19 +19,19 @@ from collector.runs.run import (
     RunNode,
     RunPhase,
 )
-from exporters.comparison.comparison import Comparison
-from exporters.comparison.comparison_report import Report
-from exporters.comparison.inference import Difference
-from exporters.comparison.run_settings import RunSettings
-from exporters.gnuplot.plot_data import CLUSTER, Mark, Phase
-from exporters.line.formulas import Cell
+from exporters.charts.plot_data import CLUSTER, Mark, Phase
 from exporters.report.report_data import Baseline, Cost, ReportData
-from exporters.saturation.hot_table import HotTable
-from exporters.saturation.resources import CPU, DISK, GENERATOR
-from exporters.saturation.saturation import Finding, Saturation
-from exporters.summary.phase_coverage import coverage_cells
-from exporters.summary.phase_summary import Peak, PhaseSummary
-from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
+from exporters.results.comparison.comparison import Comparison
+from exporters.results.comparison.comparison_report import Report
+from exporters.results.comparison.inference import Difference
+from exporters.results.comparison.run_settings import RunSettings
+from exporters.results.saturation.hot_table import HotTable
+from exporters.results.saturation.resources import CPU, DISK, GENERATOR
+from exporters.results.saturation.saturation import Finding, Saturation
+from exporters.results.summary.phase_coverage import coverage_cells
+from exporters.results.summary.phase_summary import Peak, PhaseSummary
+from exporters.rows.formulas import Cell
+from tests.exporters.charts.runs import BEGIN_S, synthetic
 
 HOSTILE = "</script><img src=\"http://evil.example/x\" onerror='alert(1)'>\x1b]52;c;eA==\x07\u202e|`*&amp;"
 

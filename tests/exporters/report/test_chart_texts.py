@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
 
-from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.model.histogram import Buckets
 from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
 from collector.runs.run import Run as RecordedRun
-from exporters.comparison.run_settings import RunSettings
-from exporters.gnuplot.plot_colours import PERCENTILE_STYLES
-from exporters.gnuplot.plot_data import CLUSTER, Phase, Run
-from exporters.gnuplot.plots import nodes
-from exporters.gnuplot.plots.overview import _LATENCY as OVERVIEW
-from exporters.gnuplot.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
+from exporters.charts.plot_colours import PERCENTILE_STYLES
+from exporters.charts.plot_data import CLUSTER, Phase, Run
+from exporters.charts.plots import nodes
+from exporters.charts.plots.overview import _LATENCY as OVERVIEW
+from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
+from exporters.charts.sweep_plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
 from exporters.report.charts.chart import Chart
 from exporters.report.charts.node_charts import node_charts
 from exporters.report.charts.scatter_chart import scatter_chart
@@ -26,8 +26,8 @@ from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
 from exporters.report.sections.reproduction import reproduction
 from exporters.report.svg_chart import figure
-from exporters.sweep.plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
-from tests.exporters.gnuplot.runs import BEGIN_S, synthetic
+from exporters.results.comparison.run_settings import RunSettings
+from tests.exporters.charts.runs import BEGIN_S, synthetic
 from tests.exporters.report.hostile_report import without_values
 
 WARM_UP_S, RUN_S = 15, 60

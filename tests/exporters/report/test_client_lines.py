@@ -2,8 +2,8 @@
 
 import pytest
 
-from collector.clients.client_latency import Latency
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from exporters.report.charts.client_lines import client_lines
 
 MS_IN_NS = 1_000_000

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from exporters.report.sections.first_saturated import saturation_text
-from exporters.saturation.hot_table import HotTable
-from exporters.saturation.resources import CPU, GENERATOR, NETWORK
-from exporters.saturation.saturation import Finding, Saturation
-from tests.exporters.gnuplot.runs import BEGIN_S
+from exporters.results.saturation.hot_table import HotTable
+from exporters.results.saturation.resources import CPU, GENERATOR, NETWORK
+from exporters.results.saturation.saturation import Finding, Saturation
+from tests.exporters.charts.runs import BEGIN_S
 
 FIRST = Finding(CPU, "n1", BEGIN_S, {"cpu_busy": 0.97})
 

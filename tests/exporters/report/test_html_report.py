@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 from collector.runs.run import NodeClock
-from exporters.comparison.run_settings import RunSettings
 from exporters.report.html_report import html_report
 from exporters.report.report_blocks import Report, Section, Table
 from exporters.report.report_content import report_of
 from exporters.report.sections.nodes_and_clocks import nodes_and_clocks
+from exporters.results.comparison.run_settings import RunSettings
 from tests.exporters.report.hostile_report import HOSTILE, facts, without_values
 
 VOID = {"meta"}

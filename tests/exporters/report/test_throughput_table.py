@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.clients.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.runs.run import Run as RecordedRun
-from exporters.comparison.run_settings import RunSettings
-from exporters.gnuplot.missing_nodes import missing
-from exporters.gnuplot.plot_data import CLUSTER, Row, Run
+from exporters.charts.missing_nodes import missing
+from exporters.charts.plot_data import CLUSTER, Row, Run
 from exporters.report.report_blocks import Block, Paragraph, Table
 from exporters.report.report_content import report_of
 from exporters.report.report_data import ReportData
 from exporters.report.sections.throughput_table import throughput_table
-from exporters.summary.client_values import client_values
-from exporters.summary.phase_summary import PhaseSummary
+from exporters.results.comparison.run_settings import RunSettings
+from exporters.results.summary.client_values import client_values
+from exporters.results.summary.phase_summary import PhaseSummary
 
 ABSENT = ["-"] * 6
 MISSING = None

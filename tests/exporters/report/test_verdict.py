@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from collector.runs.run import Run as RecordedRun
-from exporters.comparison.run_settings import RunSettings
-from exporters.gnuplot.plot_data import Run
-from exporters.line.formulas import Cell
+from exporters.charts.plot_data import Run
 from exporters.report.report_blocks import Paragraph
 from exporters.report.report_data import ReportData
 from exporters.report.sections.verdict import verdict
-from exporters.summary.phase_summary import PhaseSummary
+from exporters.results.comparison.run_settings import RunSettings
+from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.rows.formulas import Cell
 
 ERRORS = {f"{word}_{name}": 0 for word in ("read", "write") for name in ("timeouts", "unavailables", "failures")}
 USUAL = {"reads_per_s": 84.0, "read_p99_ms": 1.5, "writes_per_s": 166.0, **ERRORS}

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from collector.journal.header import Header
 from collector.model.identity import Identity
 from collector.model.metric import Metric
 from collector.model.sample import Sample
 from collector.model.snapshot import Snapshot
+from collector.recording.header import Header
 from exporters.sinks.sink import NodeTick
 
 

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from collector.catalogue import CATALOGUE
-from collector.cluster.aggregation import Placement
-from collector.journal.header import Header
+from collector.merge.aggregation import Placement
 from collector.model.identity import Identity
 from collector.model.metric import Series, Value
 from collector.model.snapshot import Scrape, Snapshot, Tick
-from exporters.prometheus.agent_health import AgentHealth
-from exporters.prometheus.page import Page
-from exporters.prometheus.rendering import Options
+from collector.node.catalogue import CATALOGUE
+from collector.recording.header import Header
+from exporters.metrics_page.agent_health import AgentHealth
+from exporters.metrics_page.page import Page
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.sink import NodeTick
-from tests.exporters.prometheus.parsed import parsed
+from tests.exporters.metrics_page.parsed import parsed
 
 BEGIN_S = 1_795_000_000
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.catalogue import CATALOGUE as SHIPPED
-from collector.cluster.aggregation import Placement
+from collector.merge.aggregation import Placement
 from collector.model.histogram import Buckets, highest, quantile, upper_bounds_of
 from collector.model.identity import Identity
 from collector.model.metric import Metric, Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
-from exporters.line.formulas import ratio
+from collector.node.catalogue import CATALOGUE as SHIPPED
+from exporters.rows.formulas import ratio
 from exporters.sinks.parts.line_protocol import LineEncoder, key
 from exporters.sinks.parts.points import rows, time_ms
 from tests.collector.snapshots import BYTES, CATALOGUE, DURATIONS, REQUESTS, SECONDS, STATE

@@ -12,8 +12,8 @@ from math import ceil
 from pathlib import Path
 from zipfile import ZipFile
 
-from cli.demo.demo_cluster import cache_folder
-from cli.demo.java_runtime import fetch_jars, find_java
+from cli.setup.demo.demo_cluster import cache_folder
+from cli.setup.demo.java_runtime import fetch_jars, find_java
 from tests.real.nodes import no_progress
 
 VERSION = "5.6.3"

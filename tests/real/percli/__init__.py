@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from cli.demo.demo_cluster import cache_folder
+from cli.setup.demo.demo_cluster import cache_folder
 
 VERSION = "0.50.0"
 MODULE = "github.com/perses/perses"

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.catalogue import CATALOGUE
 from collector.model.metric import Series, Value
-from exporters.prometheus.rendering import Options
+from collector.node.catalogue import CATALOGUE
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.otlp.metric_names import CONVENTIONS, otlp_name
 from exporters.sinks.otlp.otlp_format import OtlpFormat, request
 from exporters.sinks.parts.tick_encoder import TickEncoder
 from tests.examples import examples
-from tests.exporters.prometheus.parsed import any_values, one_of_each
+from tests.exporters.metrics_page.parsed import any_values, one_of_each
 from tests.exporters.sinks.otlp.otlp_messages import DataPoint, decode
 from tests.exporters.sinks.page_ticks import EXTERNAL, IDENTITY, node_tick, page_of, without_empty
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from exporters.recent_ticks import RecentTicks
 from tests.examples import examples
-from tests.exporters.shipping.shipped import Node, drain
 from tests.exporters.sinks.remote_write.sample_receiver import SampleReceiver
+from tests.exporters.sinks.shipping.shipped import Node, drain
 
 
 def shipped(

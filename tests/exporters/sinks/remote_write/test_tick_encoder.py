@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from prometheus_client.core import GaugeMetricFamily
 
 from collector.model.metric import Series, Value
-from exporters.prometheus.rendering import Options
+from exporters.metrics_page.rendering import Options
 from exporters.sinks.parts.tick_encoder import TickEncoder
 from exporters.sinks.remote_write.remote_write_format import RemoteWriteFormat
 from exporters.sinks.remote_write.series_metadata import HISTOGRAM_SUFFIXES, TYPES
 from exporters.sinks.remote_write.write_requests import RequestsV2, request_v1
 from tests.examples import examples
-from tests.exporters.prometheus.complete_page import complete_page
-from tests.exporters.prometheus.parsed import any_values, one_of_each, parsed
+from tests.exporters.metrics_page.complete_page import complete_page
+from tests.exporters.metrics_page.parsed import any_values, one_of_each, parsed
 from tests.exporters.sinks.page_ticks import (
     BEGIN_S,
     EXTERNAL,

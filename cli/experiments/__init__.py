@@ -1,0 +1,1 @@
+"""Experiments of several runs: sweeps and searches for the capacity."""

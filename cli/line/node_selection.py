@@ -1,0 +1,195 @@
+"""Selects a node on this machine and its Jolokia URL, nodetool and JMX port; options take precedence over detection.
+
+Any local user can imitate a node, so only processes and listeners of trusted users are used unless their address is
+named (see `collector.node.host.trust`).
+"""
+
+import errno
+import os
+import pwd
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from cli.line.line_settings import LineSettings
+from cli.parameters.jolokia_options import JolokiaSettings
+from collector.http.deadline_connection import CheckPeer
+from collector.model.snapshot import SourceError
+from collector.node.host.cassandra_processes import DEFAULT_URL, LocalNode, local_nodes, trusted_nodes
+from collector.node.host.listeners import listener_problem, listening_users, user_names
+from collector.node.host.trust import UnknownUserError, files_problem, trusted_users
+from collector.node.nodetool.runner import Connection, Nodetool, NodetoolStartError
+
+JMX_HOST, JMX_PORT = "127.0.0.1", 7199
+"""The address that nodetool connects to by default."""
+MAX_LISTED = 5
+HINT = "to read one, name its address with --jolokia or its user with --trusted-user"
+
+
+@dataclass(frozen=True)
+class NodesHere:
+    """The Cassandra processes on this machine: `nodes` of trusted users, `others` of all other users.
+
+    users  UIDs of the trusted users.
+    """
+
+    nodes: tuple[LocalNode, ...] = ()
+    others: tuple[LocalNode, ...] = ()
+    users: frozenset[int] = frozenset()
+
+    def untrusted_message(self) -> str:
+        """Return a message that lists the processes of users that are not trusted; "" if there are none."""
+        if not self.others:
+            return ""
+        return f"ignoring Cassandra processes of users that are not trusted: {listed(self.others)} (hint: {HINT})"
+
+
+def listed(nodes: Sequence[LocalNode]) -> str:
+    """Return a short list of processes and their users."""
+    more = f" and {len(nodes) - MAX_LISTED} more" if len(nodes) > MAX_LISTED else ""
+    return ", ".join(node.described() for node in nodes[:MAX_LISTED]) + more
+
+
+def users_of(settings: JolokiaSettings) -> frozenset[int]:
+    """Return the UIDs of the trusted users. Raises click.UsageError if one of them does not exist."""
+    try:
+        return trusted_users(settings.trusted_user)
+    except UnknownUserError as error:
+        raise click.UsageError(f"--trusted-user: {error}") from None
+
+
+def nodes_here(settings: LineSettings) -> NodesHere:
+    """Return the Cassandra processes on this machine. Raises click.UsageError if a trusted user does not exist."""
+    users = users_of(settings.jolokia)
+    found = local_nodes()
+    others = tuple(node for node in found if node.uid not in users)
+    return NodesHere(tuple(trusted_nodes(found, users)), others, users)
+
+
+def selected_node(settings: LineSettings, local_nodes: Sequence[LocalNode]) -> LocalNode | None:
+    """Return the local Cassandra process that the settings select.
+
+    Returns None if no process matches, or if the settings contain a Jolokia URL but no JMX port.
+    """
+    if settings.jmx_port is not None:
+        return next((node for node in local_nodes if node.jmx_port == settings.jmx_port), None)
+    return local_nodes[0] if local_nodes and not settings.jolokia.jolokia else None
+
+
+def jolokia_url(settings: LineSettings, node: LocalNode | None, local_nodes: Sequence[LocalNode]) -> str:
+    """Return the Jolokia URL to try for the selected node.
+
+    Returns "" if the node's own URL is unknown and the default URL may be another node's.
+    """
+    if settings.jolokia.jolokia:
+        return settings.jolokia.jolokia
+    if node and node.url:
+        return node.url
+    # An agent attached at run time does not appear in the process's command line, so try the default URL unless it may
+    # be another node's.
+    other_nodes = [local_node for local_node in local_nodes if local_node != node]
+    return "" if settings.jmx_port is not None and other_nodes else DEFAULT_URL
+
+
+def peer_check(settings: LineSettings, node: LocalNode | None, users: frozenset[int]) -> CheckPeer | None:
+    """Return the check that a detected Jolokia is that of the node's user, or of a trusted user if there is no node.
+
+    Returns None for a URL that the user has named.
+    """
+    if settings.jolokia.jolokia:
+        return None
+    owners = users if node is None else frozenset({node.uid})
+    return lambda host, port: listener_problem(host, port, owners)
+
+
+def nodetool_path(settings: LineSettings, node: LocalNode | None, search_path: str | None = None) -> Path | None:
+    """Return the nodetool to run: the configured one, else the node's, else one in `search_path` (default: $PATH).
+
+    Returns None if there is no nodetool.
+    """
+    if settings.nodetool or (node and node.nodetool):
+        return settings.nodetool or (node.nodetool if node else None)
+    program = shutil.which("nodetool", path=search_path)
+    return Path(program) if program else None
+
+
+def nodetool_user(
+    settings: LineSettings, program: Path, node: LocalNode | None, users: frozenset[int]
+) -> Callable[[], tuple[int, int] | None]:
+    """Return a function to call before each run of nodetool.
+
+    It returns the user and group to run nodetool as, or None for casstat's own, and raises SourceError if the listener
+    on the JMX port, which receives the credentials, or the program is not to be trusted. The reply of a hostile
+    listener could also make nodetool run code (Java's serialisation), so nodetool never runs as root for another user.
+    """
+    owners = users if node is None else frozenset({node.uid})
+    port = jmx_port(settings, node) or JMX_PORT
+    is_named = settings.nodetool is not None
+
+    def check() -> tuple[int, int] | None:
+        listening = listening_users(JMX_HOST, port)
+        if foreign := listening - owners:
+            raise SourceError(
+                f"JMX port {port} belongs to user {user_names(foreign)}, not to {user_names(owners)}"
+                " (hint: to trust that user, use --trusted-user)"
+            )
+        # A named program may be a wrapper that reads a node elsewhere, such as one in a container.
+        if not listening and (not is_named or settings.jmx_password_file):
+            raise SourceError(f"connection refused: no process listens on JMX port {port}")
+        user = node.uid if node else next(iter(listening), os.geteuid())
+        if not program.exists():
+            # Another user could create it between the examination and the start.
+            raise NodetoolStartError(os.strerror(errno.ENOENT))
+        if problem := _program_problem(program, node, user, is_named=is_named):
+            raise SourceError(f"{program}: not run, because {problem} (hint: {_program_hint()})")
+        return None if os.geteuid() != 0 or user == 0 else (user, _group(node, user))
+
+    return check
+
+
+def _program_problem(program: Path, node: LocalNode | None, user: int, *, is_named: bool) -> str:
+    """Return why nodetool is not to be run; only root examines a program that the user has named or has in $PATH."""
+    is_detected = not is_named and node is not None and program == node.nodetool
+    if os.geteuid() != 0 and not is_detected:
+        return ""
+    files = [program.absolute(), *(node.nodetool_files() if node is not None and is_detected else ())]
+    return files_problem(files, {0, os.geteuid(), user})
+
+
+def _program_hint() -> str:
+    return "make it writable only by root and Cassandra's user, or name another one with --nodetool"
+
+
+def _group(node: LocalNode | None, user: int) -> int:
+    if node is not None:
+        return node.gid
+    try:
+        return pwd.getpwuid(user).pw_gid
+    except KeyError:
+        return user
+
+
+def jmx_port(settings: LineSettings, node: LocalNode | None) -> int | None:
+    """Return the node's JMX port, or None to use nodetool's default."""
+    return settings.jmx_port or (node.jmx_port if node else None)
+
+
+def nodetool_for(
+    settings: LineSettings,
+    program: Path,
+    node: LocalNode | None,
+    users: frozenset[int],
+    environ: Mapping[str, str] = os.environ,
+    hint: str = "use --nodetool PATH",
+) -> Nodetool:
+    """Return the program that reads the node; nothing is started yet. `hint` is for a program that does not start."""
+    port = jmx_port(settings, node)
+    if settings.nodetool is None or settings.jmx_password_file is not None:
+        # Otherwise, nodetool could take another port from cassandra-env.sh, whose listener has not been checked.
+        port = port or JMX_PORT
+    connection = Connection(port, settings.jmx_user, settings.jmx_password_file)
+    user = nodetool_user(settings, program, node, users)
+    return Nodetool(program, connection, environ, hint, user)

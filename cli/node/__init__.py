@@ -1,1 +1,0 @@
-"""Selects the node to read and the transport to it: Jolokia or nodetool."""

@@ -1,0 +1,1 @@
+"""Commands that prepare a node: the doctor, attaching Jolokia, and the demo cluster."""

@@ -1,0 +1,166 @@
+"""Checks the node's Jolokia agent: whether it responds, the process it runs in, its latency and its policy."""
+
+import json
+import socket
+import statistics
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cli.line.node_selection import peer_check
+from cli.parameters.jolokia_options import connect
+from cli.setup.doctor import check_policy, refusals
+from cli.setup.doctor.check_jolokia_agent import NODELAY, at_start, attach
+from cli.setup.doctor.command_hints import EXAMPLE_URL
+from cli.setup.doctor.examined_node import ExaminedNode
+from cli.setup.doctor.finding import Finding, has_problem, ok, problem, warning
+from collector.node.host.cassandra_processes import LocalNode, NodeFacts, local_pid
+from collector.node.jolokia.client import Jolokia, JolokiaError
+from collector.node.jolokia.node_facts import RELEASE, read_facts
+from collector.printable import one_line
+from collector.secrets import SecretError, read_password
+
+SUBJECT = "jolokia"
+TIMEOUT_S = 5.0
+# Slower responses suggest that TCP_NODELAY is off: each then waits for a delayed acknowledgement, 40 ms on Linux.
+FLOOR_S = 0.030
+TIMES = 9
+TINY = json.dumps({"type": "version"})
+PROPERTY = json.dumps(
+    {
+        "type": "read",
+        "mbean": "java.lang:type=Runtime",
+        "attribute": "SystemProperties",
+        "path": "sun.net.httpserver.nodelay",
+    }
+)
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The findings about one transport to the node.
+
+    facts    the node's facts as reported by the transport, or None if the transport does not work.
+    release  Cassandra's version, or "" if unknown.
+    """
+
+    findings: tuple[Finding, ...]
+    facts: NodeFacts | None = None
+    release: str = ""
+
+
+def examine(case: ExaminedNode) -> Transport:
+    """Check the node's Jolokia agent. Raises click.UsageError for contradictory options."""
+    if case.settings.source == "nodetool":
+        return Transport((ok(SUBJECT, "not checked: --source nodetool"),))
+    if not case.url and case.chosen:
+        summary = f"process {case.chosen.pid} was started without a Jolokia agent"
+        return Transport((problem(SUBJECT, summary, "", *attach(case, case.chosen)),))
+    if not case.url:
+        return Transport((problem(SUBJECT, "no node with a Jolokia agent was found"),))
+    if unusable := _passwords(case):
+        return Transport(unusable)
+    check_peer = peer_check(case.settings, case.chosen, case.users)
+    with closing(connect(case.url, case.settings.jolokia, case.environ, check_peer)) as jolokia:
+        try:
+            return _check(case, jolokia)
+        except JolokiaError as error:
+            return Transport((refusals.finding(case, jolokia, error),))
+
+
+def _passwords(case: ExaminedNode) -> tuple[Finding, ...]:
+    settings = case.settings.jolokia
+    findings = []
+    for path in (settings.jolokia_password_file, settings.jolokia_target_password_file):
+        try:
+            if path is not None:
+                read_password(path)
+        except SecretError as error:
+            findings.append(problem(SUBJECT, *_password_problem(path, str(error))))
+    return tuple(findings)
+
+
+def _password_problem(path: Path | None, error: str) -> tuple[str, ...]:
+    """Return the summary for an unusable password file, followed by its impact and fix if a fix is known."""
+    command = f"chmod 600 {path}"
+    summary, hint, _ = error.partition(f" (hint: run '{command}')")
+    return (summary, "casstat does not use it", command) if hint else (error,)
+
+
+def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
+    facts = read_facts(jolokia, TIMEOUT_S)
+    (release,) = jolokia.post([RELEASE], TIMEOUT_S)
+    pid = local_pid(facts, case.here, case.others if case.settings.jolokia.jolokia else ())
+    if release.get("status") == check_policy.FORBIDDEN and not facts.started_ms:
+        return Transport((check_policy.command(case, "read"),))
+    if release.get("status") == NOT_FOUND:
+        return Transport((_no_cassandra(case, jolokia, facts, pid),))
+    if case.chosen and case.settings.jmx_port and pid != case.chosen.pid:
+        return Transport((_other_node(case, jolokia, case.chosen, pid),))
+    findings = check_policy.examine(case, jolokia)
+    if has_problem(findings):
+        return Transport(tuple(findings))
+    version = one_line(release.get("value", ""))
+    latencies_s = [_latency_s(jolokia) for _ in range(TIMES)]
+    findings += check_policy.restriction(case, jolokia)
+    findings.insert(0, _latency(case, jolokia, statistics.median(latencies_s)))
+    return Transport(tuple(findings), replace(facts, pid=pid, is_local=pid is not None), version)
+
+
+def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: int | None) -> Finding:
+    if pid is not None:
+        summary = f"{jolokia.url} belongs to process {pid}, a Cassandra node that is still starting"
+        return problem(SUBJECT, summary, "its MBeans do not exist yet", case.advice.command("doctor"))
+    summary = f"{jolokia.url} belongs to a program other than Cassandra ({one_line(facts.jvm) or 'unnamed'})"
+    return problem(SUBJECT, summary, "", *_jolokia_of(case, case.chosen or next(iter(case.here), None)))
+
+
+def _other_node(case: ExaminedNode, jolokia: Jolokia, chosen: LocalNode, pid: int | None) -> Finding:
+    selected = f"process {chosen.pid}, which has JMX port {chosen.jmx_port}"
+    impact = "the columns would mix two nodes"
+    other = next((node for node in case.here if node.pid == pid), None)
+    if other is None:
+        summary = f"{jolokia.url} belongs to a node on another host, not {selected}"
+        return problem(SUBJECT, summary, impact, *_jolokia_of(case, chosen))
+    summary = f"{jolokia.url} belongs to process {pid}, not {selected}"
+    fixes = _jolokia_of(case, chosen)
+    if other.jmx_port:
+        fixes = (*fixes, f"or: {case.advice.line(jmx_port=str(other.jmx_port))}")
+    return problem(SUBJECT, summary, impact, *fixes)
+
+
+def _jolokia_of(case: ExaminedNode, node: LocalNode | None) -> tuple[str, ...]:
+    """Return the fixes that make casstat use this node's Jolokia agent."""
+    if node is None:
+        return (case.advice.line(jolokia=EXAMPLE_URL),)
+    return (case.advice.line(jolokia=node.url),) if node.url else attach(case, node)
+
+
+def _latency_s(jolokia: Jolokia) -> float:
+    began_s = time.monotonic()
+    jolokia.post([TINY], TIMEOUT_S)
+    return time.monotonic() - began_s
+
+
+def _latency(case: ExaminedNode, jolokia: Jolokia, median_s: float) -> Finding:
+    summary = f"{jolokia.url} responds in {median_s * 1000:.1f} ms"
+    if median_s - _round_trip_s(jolokia) < FLOOR_S:
+        return ok(SUBJECT, summary)
+    (answer,) = jolokia.post([PROPERTY], TIMEOUT_S)
+    if answer.get("value") == "true":
+        return warning(SUBJECT, summary, "the node or this host is busy: rows may be late")
+    summary = f"{jolokia.url} takes {median_s * 1000:.0f} ms even for the smallest response"
+    impact = f"its JVM runs without {NODELAY}: with a short interval, ticks are missed"
+    return warning(SUBJECT, summary, impact, at_start(case, NODELAY))
+
+
+def _round_trip_s(jolokia: Jolokia) -> float:
+    """Return the network round-trip time, which does not count as Jolokia's latency, or 0 if connecting fails."""
+    began_s = time.monotonic()
+    try:
+        socket.create_connection((jolokia.host, jolokia.port), TIMEOUT_S).close()
+    except OSError:
+        return 0.0
+    return time.monotonic() - began_s

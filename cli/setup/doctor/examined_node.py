@@ -1,0 +1,131 @@
+"""The node that the doctor examines, as selected by the options, and its process and files on this host."""
+
+import os
+import pwd
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli.line import node_selection
+from cli.line.line_settings import DEFAULT_S, LineSettings
+from cli.setup.doctor.command_hints import Advice
+from collector.model.snapshot import SourceError
+from collector.node.host.cassandra_processes import LocalNode
+from collector.node.host.discovery import is_this_machine
+from collector.node.host.kernel_files import read_text
+
+_JAR = re.compile(r"(?:apache-cassandra|cassandra-all)-(\d[\w.~-]*)\.jar")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The user that a process belongs to."""
+
+    uid: int
+    name: str
+
+
+@dataclass(frozen=True)
+class ExaminedNode:
+    """The node to examine.
+
+    here    Cassandra processes of trusted users on this host.
+    others  Cassandra processes of other users.
+    users   UIDs of the trusted users.
+    uid     the caller's UID.
+    """
+
+    settings: LineSettings = field(default_factory=LineSettings)
+    here: tuple[LocalNode, ...] = ()
+    advice: Advice = field(default_factory=Advice)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    root: Path = Path("/")
+    uid: int = 0
+    others: tuple[LocalNode, ...] = ()
+    users: frozenset[int] = frozenset()
+
+    @cached_property
+    def chosen(self) -> LocalNode | None:
+        """The node on this host that the options select; None if there is none, or with --jolokia but no --jmx-port."""
+        return node_selection.selected_node(self.settings, self.here)
+
+    @property
+    def url(self) -> str:
+        """The Jolokia URL to try for the node, or "" if only the default URL is left and may belong to another node."""
+        return node_selection.jolokia_url(self.settings, self.chosen, self.here)
+
+    @property
+    def asks_here(self) -> bool:
+        """Whether the options select a node on this host."""
+        url = self.settings.jolokia.jolokia
+        return not url or is_this_machine(urlsplit(url if "://" in url else f"//{url}").hostname or "")
+
+    @property
+    def nodetool(self) -> Path | None:
+        """Path of the nodetool to run, or None if none was found."""
+        return node_selection.nodetool_path(self.settings, self.chosen, self.environ.get("PATH"))
+
+    @property
+    def jmx_port(self) -> int | None:
+        """The node's JMX port, or None for nodetool's default port."""
+        return node_selection.jmx_port(self.settings, self.chosen)
+
+    @property
+    def interval_s(self) -> float:
+        """The time between rows, in seconds."""
+        return DEFAULT_S if self.settings.interval_option is None else self.settings.interval_option
+
+    def owner(self, pid: int) -> Owner | None:
+        """Return the owner of process `pid`, or None if it has ended or is hidden."""
+        try:
+            status = read_text(self.root / "proc" / str(pid) / "status")
+        except SourceError:
+            return None
+        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        # The `Uid` field contains the real, effective, saved and file system UIDs.
+        uid = int(fields["Uid"].split()[1])
+        try:
+            return Owner(uid, pwd.getpwuid(uid).pw_name)
+        except KeyError:
+            return Owner(uid, f"#{uid}")
+
+    def command(self, pid: int) -> list[str]:
+        """Return a process's arguments, or an empty list if the process has ended or is hidden."""
+        try:
+            return read_text(self.root / "proc" / str(pid) / "cmdline").split("\0")
+        except SourceError:
+            return []
+
+    def as_owner(self, pid: int, command: str) -> str:
+        """Return `command`, changed to run as the owner of process `pid`.
+
+        Returns it unchanged if the caller is root or the owner, or if the owner is unknown.
+        """
+        owner = self.owner(pid)
+        if owner is None or self.uid in (0, owner.uid):
+            return command
+        return self.advice.as_user(owner.name, command)
+
+    def configuration(self, name: str) -> str:
+        """Return the path of a file in the node's configuration directory, or only its name if it is not found."""
+        for folder in self._class_path():
+            if (folder / name).is_file():
+                return str(folder / name)
+        return name
+
+    @cached_property
+    def release(self) -> str:
+        """Cassandra's version according to the names of the node's jars, or "" if it is unknown."""
+        for entry in self._class_path():
+            jars = entry.parent.glob("*cassandra-*.jar") if entry.name == "*" else [entry]
+            if release := next((match[1] for jar in jars if (match := _JAR.fullmatch(jar.name))), ""):
+                return release
+        return ""
+
+    def _class_path(self) -> list[Path]:
+        words = self.command(self.chosen.pid) if self.chosen else []
+        paths = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-cp", "-classpath")]
+        return [Path(entry) for path in paths for entry in path.split(os.pathsep) if entry.startswith("/")]

@@ -1,0 +1,1 @@
+"""Access to agents: their addresses, API, runs and recordings."""

@@ -1,0 +1,296 @@
+"""A blocking client for an agent's API: JSON responses and resumable downloads, bounded in size and time."""
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from collector.agents.agent_connection import AgentError
+from collector.agents.node_address import LOCAL_HOST, NodeAddress
+from collector.http.access import Access
+from collector.http.deadline_connection import CHUNK_BYTES, DeadlineConnection
+from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.http.failures import Failure, Reason
+
+# Maximum time for a JSON response, and between two parts of a download.
+TIMEOUT_S = 10.0
+MAX_JSON_BYTES = 16 << 20
+# A file that is being written may have grown since the agent listed its size.
+MAX_GROWTH_BYTES = 16 << 20
+# A download takes at most MAX_START_S plus its size divided by MIN_BYTES_PER_S, plus the client's `patience_s`.
+MAX_START_S, MIN_BYTES_PER_S = 60.0, 20_000.0
+# A download fails after MAX_ATTEMPTS attempts that together received fewer than MIN_PROGRESS_BYTES, but only once
+# `patience_s` has passed without progress.
+MAX_ATTEMPTS = 5
+MIN_PROGRESS_BYTES = 64 << 10
+RETRY_DELAY_S = 1.0
+
+
+class AgentUnavailableError(AgentError):
+    """The agent could not be reached, or the connection broke; the request may be retried."""
+
+
+class AgentStatusError(AgentError):
+    """The agent responded with an HTTP error, whose code is `status`."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ClientInterruptedError(Exception):
+    """The client was interrupted; all further requests fail as well."""
+
+
+class _WriteError(Exception):
+    """Writing a downloaded file failed with `error`."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass
+class _Download:
+    """The state of a download.
+
+    deadline_s    the monotonic time at which the download fails.
+    patience_s    how long to keep retrying without progress, even after MAX_ATTEMPTS.
+    tag           the ETag of the file.
+    attempts      the number of attempts that failed since the file had `reached` bytes.
+    progressed_s  the monotonic time at which the last attempt with progress ended.
+    """
+
+    file: BinaryIO
+    progress: Callable[[int], None]
+    deadline_s: float
+    patience_s: float = 0.0
+    tag: str = ""
+    attempts: int = 0
+    reached: int = 0
+    progressed_s: float = 0.0
+
+    def write(self, chunk: bytes) -> None:
+        """Append downloaded bytes. Raises _WriteError."""
+        with _writing():
+            self.file.write(chunk)
+        self.progress(len(chunk))
+
+    def restart(self) -> None:
+        """Discard the bytes downloaded so far. Raises _WriteError."""
+        begin = self.file.tell()
+        if begin:
+            with _writing():
+                self.file.seek(0)
+                self.file.truncate()
+            self.progress(-begin)
+        self.reached = 0
+
+    def may_continue(self) -> bool:
+        """Count a failed attempt, and return whether to try again."""
+        self.attempts += 1
+        if self.file.tell() - self.reached >= MIN_PROGRESS_BYTES:
+            self.attempts, self.reached, self.progressed_s = 1, self.file.tell(), time.monotonic()
+        return self.attempts < MAX_ATTEMPTS or time.monotonic() - self.progressed_s < self.patience_s
+
+
+class AgentClient:
+    """A client for the agent at one address. It keeps one connection, and only one thread at a time may use it.
+
+    Only `interrupt` may be called from any thread at any time.
+    """
+
+    def __init__(
+        self,
+        address: NodeAddress,
+        access: Access,
+        tls: ssl.SSLContext | None = None,
+        patience_s: float = 0.0,
+    ) -> None:
+        """Create the client without connecting.
+
+        Requests without side effects are retried for up to `patience_s` while the agent cannot be reached.
+        """
+        self.address = address
+        self._patience_s = patience_s
+        self._tls = tls if address.scheme == "https" else None
+        self._headers = {**access.headers, "User-Agent": "casstat"}
+        self._hint = access.hint
+        self._check_peer = access.check_peer
+        self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
+        self._interrupted = threading.Event()
+        self._connection: DeadlineConnection | None = None
+        self._answered = False
+
+    def json(self, path: str) -> Any:
+        """Send a GET request and return the decoded JSON response. Raises AgentError and ClientInterruptedError."""
+        ends_s = time.monotonic() + self._patience_s
+        while True:
+            is_reused = self._connection is not None
+            try:
+                return self._json(path)
+            except AgentUnavailableError:
+                # The agent may have closed an idle connection while the request was on its way.
+                if not is_reused:
+                    if time.monotonic() >= ends_s:
+                        raise
+                    self._interrupted.wait(RETRY_DELAY_S)
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        """Send a POST request and return the decoded JSON response.
+
+        Raises AgentError and ClientInterruptedError; the request may nevertheless have succeeded.
+        """
+        return self._json(path, json.dumps(content).encode())
+
+    def download(
+        self, path: str, size_bytes: int, file: BinaryIO, progress: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Download a file of about `size_bytes` to the empty file `file`; resume the download if a connection breaks.
+
+        Calls `progress` with the number of bytes written; a negative number means that the agent has replaced the file,
+        and these bytes are downloaded again. Raises AgentError, ClientInterruptedError, and OSError if `file` cannot be
+        written.
+        """
+        now_s = time.monotonic()
+        deadline_s = now_s + MAX_START_S + size_bytes / MIN_BYTES_PER_S + self._patience_s
+        download = _Download(file, progress, deadline_s, self._patience_s, progressed_s=now_s)
+        while True:
+            try:
+                self._continue(path, download, size_bytes + MAX_GROWTH_BYTES)
+                return
+            except _WriteError as failed:
+                raise failed.error from None
+            except AgentUnavailableError:
+                if time.monotonic() >= download.deadline_s:
+                    raise AgentUnavailableError(self._text(Failure("download too slow", Reason.TIMED_OUT))) from None
+                if not download.may_continue():
+                    raise
+                self._interrupted.wait(RETRY_DELAY_S)
+
+    def _continue(self, path: str, download: "_Download", max_bytes: int) -> None:
+        """Download the rest of a file, or all of it if the agent has replaced it.
+
+        Raises AgentError, ClientInterruptedError and _WriteError.
+        """
+        begin = download.file.tell()
+        range_headers = {"Range": f"bytes={begin}-", "If-Range": download.tag} if download.tag else {}
+        with self._response(path, range_headers, deadline_s=download.deadline_s) as response:
+            if response.status == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and download.tag:
+                return
+            if response.status not in (http.client.OK, http.client.PARTIAL_CONTENT):
+                raise self._status_error(response)
+            if response.status == http.client.OK:
+                download.restart()
+            download.tag = response.headers.get("ETag", "")
+            for chunk in self._body(response, download.deadline_s):
+                download.write(chunk)
+                if download.file.tell() > max_bytes:
+                    raise AgentError(self._text(Failure("the file is larger than its listed size")))
+
+    def interrupt(self) -> None:
+        """Make the current request, and all later ones, raise ClientInterruptedError; may be called from any thread."""
+        self._interrupted.set()
+        connection = self._connection
+        if connection is not None:
+            connection.shut_down()
+
+    def check(self) -> None:
+        """Raise ClientInterruptedError if the client has been interrupted."""
+        if self._interrupted.is_set():
+            raise ClientInterruptedError
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _json(self, path: str, body: bytes | None = None) -> Any:
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        deadline_s = time.monotonic() + TIMEOUT_S
+        with self._response(path, headers, body, deadline_s=deadline_s) as response:
+            if response.status not in (http.client.OK, http.client.CREATED):
+                raise self._status_error(response)
+            raw = bytearray()
+            for chunk in self._body(response, deadline_s):
+                raw += chunk
+                if len(raw) > MAX_JSON_BYTES:
+                    raise AgentError(self._text(Failure(f"response larger than {MAX_JSON_BYTES >> 20} MiB")))
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError):
+            text = "the response is not JSON (hint: check the agent's address)"
+            raise AgentError(self._text(Failure(text, Reason.UNEXPECTED_RESPONSE))) from None
+
+    @contextmanager
+    def _response(
+        self, path: str, headers: Mapping[str, str], body: bytes | None = None, *, deadline_s: float
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Send a request and yield its response, which must begin within TIMEOUT_S and before `deadline_s`.
+
+        Raises AgentUnavailableError and ClientInterruptedError, also within the `with` block.
+        """
+        if self._connection is not None and self._connection.has_unread_input():
+            # The agent has closed the connection, or has sent data that must not be mistaken for the next response.
+            self.close()
+        connection = self._connection = self._connection or self._new_connection()
+        connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
+        self.check()
+        is_reusable = False
+        try:
+            connection.request("GET" if body is None else "POST", path, body, {**self._headers, **headers})
+            with connection.getresponse() as response:
+                self._answered = True
+                yield response
+                is_reusable = response.isclosed() and not response.will_close
+        except (http.client.HTTPException, OSError, UnicodeError) as error:
+            self.check()
+            try:
+                failure = self._diagnostics.of_error(error, handshaking=connection.is_handshaking)
+            except ConnectionClosedError:
+                failure = self._diagnostics.of_closed_connection(answered=self._answered)
+            raise AgentUnavailableError(self._text(failure)) from None
+        finally:
+            if not is_reusable:
+                self.close()
+
+    def _new_connection(self) -> DeadlineConnection:
+        address = self.address
+        if address.socket:
+            return DeadlineConnection(LOCAL_HOST, http.client.HTTP_PORT, None, address.socket)
+        return DeadlineConnection(address.host, address.port, self._tls, check_peer=self._check_peer)
+
+    def _body(self, response: http.client.HTTPResponse, deadline_s: float) -> Iterator[bytes]:
+        """Yield a response's body; each part must arrive within TIMEOUT_S, and all of it before `deadline_s`."""
+        while chunk := response.read1(CHUNK_BYTES):
+            self.check()
+            yield chunk
+            if self._connection is not None:
+                self._connection.deadline_s = min(time.monotonic() + TIMEOUT_S, deadline_s)
+        self.check()
+        if response.length:
+            raise http.client.IncompleteRead(b"", response.length)
+        # Before Python 3.12.2, read1 does not close the response, so the connection would not be reused.
+        response.close()
+
+    def _status_error(self, response: http.client.HTTPResponse) -> AgentStatusError:
+        location = response.headers.get("Location")
+        failure = self._diagnostics.of_status(response.status, response.reason, location)
+        return AgentStatusError(self._text(failure), response.status)
+
+    def _text(self, failure: Failure) -> str:
+        return f"{self.address.url}: {failure.message(self._hint)}"
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Raise _WriteError for an OSError, to distinguish it from a connection error."""
+    try:
+        yield
+    except OSError as error:
+        raise _WriteError(error) from None

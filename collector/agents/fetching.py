@@ -1,0 +1,256 @@
+"""Fetches the journals of a time range from agents into a run's directory."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from operator import add
+from pathlib import Path
+
+from collector.agents.agent_client import AgentClient, AgentUnavailableError, ClientInterruptedError
+from collector.agents.agent_connection import AgentError
+from collector.agents.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
+from collector.agents.journal_download import fetch_file, journal_files
+from collector.printable import MAX_LINE_CHARS, count_text, one_line
+from collector.recording.look_back import look_back_s
+from collector.recording.trim_extent import Extent, TickSpan, extent_of
+from collector.recording.writer import folder_name
+from collector.runs.run import NodeClock, Run, RunNode
+from collector.runs.run_clock import totals_of
+from collector.runs.run_file import NODES_FOLDER
+
+# The maximum number of problem texts that are kept for a node.
+MAX_PROBLEMS = 10
+# After a stop, all clients are interrupted repeatedly, because a thread may have opened another connection.
+INTERRUPT_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class FetchRange:
+    """The time range to fetch, on the local clock, in seconds since the epoch.
+
+    stepped_s  how far clocks that were set with the local one may have been behind and ahead for a while.
+    """
+
+    begin_s: float
+    end_s: float
+    stepped_s: tuple[float, float] = (0.0, 0.0)
+
+    def shown_s(self, clocks: Sequence[NodeClock]) -> tuple[float, float]:
+        """Return the time range on a node's clock, widened by the errors of its measurements."""
+        return (
+            self.begin_s + min((clock.offset_s - clock.error_s for clock in clocks), default=0.0),
+            self.end_s + max((clock.offset_s + clock.error_s for clock in clocks), default=0.0),
+        )
+
+
+def wanted_range(run: Run) -> FetchRange:
+    """Return the time range to fetch for a run that has ended."""
+    totals_s = totals_of(run.clock_steps)
+    assert run.end_s is not None  # noqa: S101 - the caller fetches after the end
+    return FetchRange(run.begin_s, run.end_s, (min(totals_s), max(totals_s)))
+
+
+def ticks_in(files: Iterable[Path], range_s: tuple[float, float]) -> tuple[TickSpan, int]:
+    """Return the ticks in a time range, and the number of damaged sections in the files. Raises OSError."""
+    span, damaged = TickSpan(), 0
+    for file in files:
+        extent = extent_of(file, *range_s, growing=True)
+        span += extent.span
+        damaged += extent.damaged
+    return span, damaged
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The result of a fetch: the nodes, in the order of their agents, and the error that ended it early, if any."""
+
+    nodes: tuple[RunNode, ...]
+    error: OSError | KeyboardInterrupt | None = None
+
+
+@dataclass
+class _Problems:
+    """A node's problems: their number, and the texts of the first MAX_PROBLEMS."""
+
+    count: int = 0
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        if len(self.texts) < MAX_PROBLEMS:
+            self.texts.append(one_line(text))
+
+
+def fetched(
+    clients: Sequence[AgentClient],
+    wanted: FetchRange,
+    run: Path,
+    progress: Callable[[int], None] = lambda _: None,
+    earlier: Sequence[Sequence[NodeClock]] = (),
+    parent: str = NODES_FOLDER,
+    wall_s: Callable[[], float] = time.time,
+) -> Fetched:
+    """Fetch the ticks in a time range from all agents in parallel, and close the clients.
+
+    `earlier` contains, for each client, earlier measurements of the agent's clock, which may have been changed since.
+    Recordings are written to directories in `parent`, a path relative to `run`. `wall_s` is the local clock.
+
+    A node that cannot be fetched completely has a `problem`; its complete files are kept. On Ctrl-C, or if the run's
+    directory cannot be written to, fetching stops for the nodes that are not yet complete. Calls `progress` as
+    `AgentClient.download` does, but from several threads.
+    """
+    created = [folder for folder in (run / parent, run) if not folder.exists()]
+    fetch = _Fetch(clients, wanted, run, progress, dict(zip(clients, earlier, strict=False)))
+    asked = fetch.in_parallel(lambda client, _: node_of_agent(client, wall_s), map(_unknown, clients))
+    nodes = _with_folders(asked, parent)
+    try:
+        # Directories are created before the downloads start; those of nodes without ticks are removed afterwards.
+        for node in nodes:
+            if node.folder:
+                (run / node.folder).mkdir(parents=True)
+    except OSError as error:
+        fetch.stop(error)
+    nodes = [_without_empty_folder(node, run) for node in fetch.in_parallel(fetch.with_journal, nodes)]
+    for client in clients:
+        client.close()
+    # If no ticks were fetched, remove the directories that the fetch created; a directory with files remains.
+    for folder in created:
+        with suppress(OSError):
+            folder.rmdir()
+    return Fetched(tuple(nodes), fetch.error)
+
+
+class _Fetch:
+    """A fetch in progress; its threads share it."""
+
+    def __init__(
+        self,
+        clients: Sequence[AgentClient],
+        wanted: FetchRange,
+        run: Path,
+        progress: Callable[[int], None],
+        earlier: Mapping[AgentClient, Sequence[NodeClock]],
+    ) -> None:
+        self._clients = clients
+        self._wanted = wanted
+        self._run = run
+        self._progress = progress
+        self._earlier = earlier
+        self.error: OSError | KeyboardInterrupt | None = None
+
+    def stop(self, error: OSError | KeyboardInterrupt) -> None:
+        """End the fetch by interrupting all clients; record `error`, unless an earlier call has recorded one."""
+        self.error = self.error or error
+        for client in self._clients:
+            client.interrupt()
+
+    def in_parallel(self, act: Callable[[AgentClient, RunNode], RunNode], nodes: Iterable[RunNode]) -> list[RunNode]:
+        """Call `act` for each client and its node in parallel, and return the results in the same order.
+
+        After `stop`, the requests that `act` sends fail.
+        """
+        tasks = list(zip(self._clients, nodes, strict=True))
+        futures: list[Future[RunNode]] = []
+        with ThreadPoolExecutor(MAX_PARALLEL) as pool:
+            while True:
+                try:
+                    for client, node in tasks[len(futures) :]:
+                        futures.append(pool.submit(act, client, node))
+                    if not wait(futures, INTERRUPT_EVERY_S).not_done:
+                        break
+                    if self.error is not None:
+                        self.stop(self.error)
+                except KeyboardInterrupt as error:
+                    self.stop(error)
+        return [future.result() for future in futures]
+
+    def with_journal(self, client: AgentClient, node: RunNode) -> RunNode:
+        """Fetch a node's journal; return the node with the number and time range of its ticks, and any `problem`."""
+        if node.problem:
+            return node
+        span, problems = TickSpan(), _Problems()
+        damaged = 0
+        try:
+            for extent in self._extents(client, node, problems):
+                span += extent.span
+                damaged += extent.damaged
+        except AgentError as error:
+            problems.add(str(error))
+        except ClientInterruptedError:
+            problems.add(INTERRUPTED)
+        except OSError as error:
+            problems.add(f"{error.filename or self._run / node.folder}: {error.strerror}")
+            self.stop(error)
+        if damaged:
+            problems.add(f"{node.address}: {count_text(damaged, 'damaged section')} in its journal")
+        if not (span.ticks or problems.count):
+            problems.add(f"{node.address}: no ticks were recorded in this time range")
+        problem = problem_text(problems.texts, problems.count)
+        if not span.ticks:
+            return replace(node, problem=problem)
+        return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
+
+    def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
+        """Fetch a node's files, and yield the extent that was kept of each file, with the ticks in the time range.
+
+        Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
+        """
+        wanted_s = self._wanted.shown_s((*self._earlier.get(client, ()), *node.clocks))
+        begin_s, end_s = map(add, wanted_s, self._wanted.stepped_s)
+        files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.add)
+        for file in files:
+            try:
+                folder, is_last = self._run / node.folder, file is files[-1]
+                extent = fetch_file(client, file, (begin_s, end_s), folder, self._progress, is_last=is_last)
+                if extent.first is not None and (begin_s, end_s) != wanted_s:
+                    extent.span, _ = ticks_in([folder / file.name], wanted_s)
+                yield extent
+            except AgentUnavailableError:
+                raise
+            except AgentError as error:
+                # For example, the journal has just deleted the file to make room.
+                problems.add(f"{file.name}: {error}")
+
+
+def _unknown(client: AgentClient) -> RunNode:
+    return RunNode("", client.address.url)
+
+
+def _with_folders(nodes: Iterable[RunNode], parent: str) -> list[RunNode]:
+    """Assign each node without a problem its own directory in `parent`; return all nodes."""
+    folders: set[str] = set()
+    placed = []
+    for node in nodes:
+        if not node.problem:
+            names = (folder_name(node.name) + suffix for suffix in ("", *(f"~{number}" for number in range(2, 10_000))))
+            folder = next(name for name in names if name not in folders)
+            folders.add(folder)
+            node = replace(node, folder=f"{parent}/{folder}")
+        placed.append(node)
+    return placed
+
+
+def _without_empty_folder(node: RunNode, run: Path) -> RunNode:
+    """Return the node; if it has no ticks in the time range, delete its directory, including any earlier ticks."""
+    if node.ticks or not node.folder:
+        return node
+    with suppress(OSError):
+        for path in (run / node.folder).iterdir():
+            path.unlink()
+        (run / node.folder).rmdir()
+    return replace(node, folder="")
+
+
+def problem_text(problems: Sequence[str], count: int) -> str:
+    """Return a line of at most 200 characters about `count` problems; `problems` are the first of them.
+
+    Returns "" if there are none.
+    """
+    for shown in range(len(problems), 0, -1):
+        suffix = f" (and {count - shown} more)" if count > shown else ""
+        text = one_line("; ".join(problems[:shown]))
+        if shown == 1 or len(text) < MAX_LINE_CHARS - len(suffix):
+            return text[: MAX_LINE_CHARS - len(suffix)] + suffix
+    return ""

@@ -1,1 +1,0 @@
-"""Aggregation across nodes, merging of recordings onto a grid of intervals, and live clusters."""

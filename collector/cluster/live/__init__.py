@@ -1,1 +1,0 @@
-"""The live cluster: samples from casstat agents and Jolokia agents, assembled into intervals."""

@@ -1,0 +1,1 @@
+"""Live clusters: the ticks of many nodes, as they arrive."""

@@ -1,0 +1,292 @@
+"""Follows a node through its agent: reads the last sample, receives each new one, and reconnects after failures."""
+
+import asyncio
+import errno
+import json
+import os
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from collector.agents.agent_connection import OK, AgentConnection, AgentError, EventHandler, Response
+from collector.agents.node_address import LOCAL_HOST, NodeAddress
+from collector.http.access import Access
+from collector.http.deadline_connection import UntrustedServerError
+from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.live.cluster_interval import NodeInfo, dc_rack
+from collector.model.sample import Sample
+from collector.model.sample_json import MalformedSampleError, decoded
+from collector.printable import one_line
+
+CONNECT_TIMEOUT_S = 3.0
+MIN_DELAY_S, MAX_DELAY_S = 0.5, 5.0
+# A connection that has lasted longer than STEADY_S resets the backoff.
+STEADY_S = 10.0
+NOT_FOUND, UNAUTHORIZED = 404, 401
+JSON, EVENTS = "application/json", "text/event-stream"
+MAX_PEERS, MAX_ADDRESS_CHARS = 2000, 64
+# The exceptions that a failed connection or a malformed response may raise; any other exception is a bug.
+EXPECTED = (AgentError, OSError, MalformedSampleError, TimeoutError, asyncio.TimeoutError)
+
+
+class FeedListener(Protocol):
+    """Receives samples, properties and failures from feeds, which may run in any thread; `key` identifies the node."""
+
+    def on_sample(self, key: str, sample: Sample, *, is_last: bool = False) -> None:
+        """Receive a sample; `is_last` marks the agent's latest sample from before the connection was made."""
+
+    def on_node(self, key: str, info: NodeInfo, address: str, peers: Sequence[str]) -> None:
+        """Receive the node's properties, its own address, and the addresses of all nodes in its cluster."""
+
+    def on_failure(self, key: str, reason: str) -> None:
+        """Receive the reason why the node or its agent is not answering."""
+
+
+class AgentFeed:
+    """Follows one agent until cancelled.
+
+    connections  the set of open connections, shared with the feed's owner, which checks their deadlines.
+    parse_json   parses JSON; raises ValueError if it is malformed.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        address: NodeAddress,
+        access: Access,
+        tls: ssl.SSLContext | None,
+        listener: FeedListener,
+        connections: set[AgentConnection],
+        parse_json: Callable[[bytes], Any] = json.loads,
+    ) -> None:
+        self._key = key
+        self._address = address
+        self._tls = tls
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in access.headers.items())
+        self._hint = access.hint
+        self._check_peer = access.check_peer
+        self._diagnostics = Diagnostics(address.host, address.scheme == "https", access)
+        self._listener = listener
+        self._connections = connections
+        self._parse_json = parse_json
+        self._selectors: Sequence[str] = ()
+        self._last_s: float | None = None
+        self._event_stream: AgentConnection | None = None
+        self._delay_s = MIN_DELAY_S
+        self._request_changed = False
+        self._is_introduced = False
+        self._ever_answered = False
+
+    def request(self, selectors: Sequence[str]) -> None:
+        """From now on, request the series that match these selectors; if they have changed, reconnect."""
+        if selectors != self._selectors:
+            self._selectors = selectors
+            self._request_changed = True
+            if self._event_stream is not None:
+                self._event_stream.fail(AgentError("the request changed"))
+
+    async def follow(self) -> None:
+        """Connect, and reconnect with backoff, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._request_changed = False
+            began_s = loop.time()
+            try:
+                await self._session()
+            except EXPECTED as error:
+                if self._request_changed:
+                    continue
+                self._listener.on_failure(self._key, self._failure_reason(error))
+            except Exception as error:
+                # Report the error, because the task must not end silently.
+                self._listener.on_failure(self._key, unexpected_text(error))
+            # After reconnecting, a different node may be answering at this address.
+            self._is_introduced = False
+            if loop.time() - began_s > STEADY_S:
+                self._delay_s = MIN_DELAY_S
+            await asyncio.sleep(self._delay_s)
+            self._delay_s = min(2 * self._delay_s, MAX_DELAY_S)
+
+    async def refresh_node(self) -> None:
+        """Read the node's properties and peers again; failed connections and malformed responses are ignored."""
+        try:
+            connection = await self._connect()
+            try:
+                await self._read_node(connection)
+            finally:
+                self._disconnect(connection)
+        except EXPECTED:
+            return
+        except Exception as error:
+            # Report the error, because the caller's task must not end silently.
+            self._listener.on_failure(self._key, unexpected_text(error))
+
+    async def _session(self) -> None:
+        if not self._is_introduced:
+            await self._introduce()
+        # An event stream occupies its connection until the stream ends, so it gets a connection of its own.
+        connection = self._event_stream = await self._connect()
+        try:
+            response = await self._get(connection, self._samples_path(self._last_s), EVENTS, self._take_event)
+            if response.status != OK or not response.headers.get("content-type", "").startswith(EVENTS):
+                raise AgentError(self._refusal(response))
+            await connection.closed
+            raise connection.failure or ConnectionResetError()
+        finally:
+            self._event_stream = None
+            self._disconnect(connection)
+
+    async def _introduce(self) -> None:
+        """Read the node's properties and, unless a sample has already been received, the agent's last sample."""
+        connection = await self._connect()
+        try:
+            if self._last_s is None:
+                self._take_last(await self._get(connection, self._samples_path(None), JSON))
+            await self._read_node(connection)
+        finally:
+            self._disconnect(connection)
+        self._is_introduced = True
+
+    async def _connect(self) -> AgentConnection:
+        loop = asyncio.get_running_loop()
+        address = self._address
+
+        def new_connection() -> AgentConnection:
+            return AgentConnection(loop.time)
+
+        if address.socket:
+            connecting = loop.create_unix_connection(new_connection, address.socket)
+        else:
+            server_name = address.host if self._tls else None
+            connecting = loop.create_connection(
+                new_connection, address.host, address.port, ssl=self._tls, server_hostname=server_name
+            )
+        try:
+            transport, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+        except UnicodeError:
+            # The name has a label that is empty or too long, so it cannot be resolved.
+            raise AgentError("invalid host name (hint: check the agent's address)") from None
+        if self._check_peer is not None:
+            host, port = transport.get_extra_info("peername")[:2]
+            if problem := self._check_peer(host, port):
+                transport.abort()
+                raise UntrustedServerError(problem)
+        self._connections.add(connection)
+        return connection
+
+    def _disconnect(self, connection: AgentConnection) -> None:
+        self._connections.discard(connection)
+        connection.fail(ConnectionResetError())
+
+    async def _get(
+        self, connection: AgentConnection, path: str, accept: str, on_event: EventHandler | None = None
+    ) -> Response:
+        host = LOCAL_HOST if self._address.socket else self._address.authority
+        head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nUser-Agent: casstat\r\n"
+        response = await connection.send(f"{head}{self._headers}\r\n".encode(), on_event)
+        self._ever_answered = True
+        return response
+
+    def _samples_path(self, since_s: float | None) -> str:
+        query = [("metric", selector) for selector in self._selectors]
+        if since_s is not None:
+            query.append(("since", repr(since_s)))
+        return f"/api/v1/samples?{urlencode(query)}"
+
+    def _take_last(self, response: Response) -> None:
+        if response.status != OK:
+            raise AgentError(self._refusal(response))
+        samples = self._json(response.body)
+        if not isinstance(samples, list):
+            raise AgentError("the response is not a list of samples (hint: check the agent's address)")
+        for content in samples[-1:]:
+            self._take_sample(content, is_last=True)
+
+    def _take_event(self, data: bytes) -> None:
+        self._take_sample(self._json(data))
+
+    def _take_sample(self, content: Any, *, is_last: bool = False) -> None:
+        if content is None:
+            return
+        try:
+            sample = decoded(content)
+        except MalformedSampleError as error:
+            raise AgentError(f"a sample {one_line(error)}") from None
+        self._last_s = sample.tick.time_s
+        self._listener.on_sample(self._key, sample, is_last=is_last)
+
+    def _json(self, data: bytes) -> Any:
+        try:
+            return self._parse_json(data)
+        except (ValueError, RecursionError):
+            raise AgentError("the response is not JSON (hint: check the agent's address)") from None
+
+    async def _read_node(self, connection: AgentConnection) -> None:
+        response = await self._get(connection, "/api/v1/node", JSON)
+        if response.status != OK:
+            raise AgentError(self._refusal(response))
+        content = self._json(response.body)
+        if not isinstance(content, Mapping):
+            raise AgentError("the response does not describe a node (hint: check the agent's address)")
+        peers = content.get("peers")
+        peers = peers[:MAX_PEERS] if isinstance(peers, list) else []
+        usable = [peer for peer in peers if isinstance(peer, str) and 0 < len(peer) <= MAX_ADDRESS_CHARS]
+        self._listener.on_node(self._key, node_info(content), _text(content, "address"), usable)
+
+    def _refusal(self, response: Response) -> str:
+        """Return the error message for an unusable response."""
+        if response.status == UNAUTHORIZED:
+            return self._diagnostics.of_status(response.status, response.reason).message(self._hint)
+        if response.status in (OK, NOT_FOUND):
+            return "not a casstat agent (hint: for a Jolokia agent, use its complete URL)"
+        return f"HTTP {response.status} {self._diagnostics.quoted(response.reason)}"
+
+    def _failure_reason(self, error: Exception) -> str:
+        if isinstance(error, AgentError):
+            return str(error)
+        # If a name has several addresses, asyncio combines their errors into one message.
+        if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):
+            listen = self._address.authority
+            hint = "run 'casstat agent' on that machine, or use the URL of a Jolokia agent"
+            return f"no agent is listening at {listen} (hint: {hint})"
+        if isinstance(error, TimeoutError | asyncio.TimeoutError):
+            return "no response in time"
+        if (
+            isinstance(error, OSError)
+            and (error.errno or 0) > 0
+            and not isinstance(error, ssl.SSLError | ConnectionError)
+        ):
+            return os.strerror(error.errno or 0)
+        try:
+            return self._diagnostics.of_error(error, handshaking=False).message(self._hint)
+        except ConnectionClosedError:
+            if self._ever_answered:
+                return "connection closed"
+            return self._diagnostics.of_closed_connection(answered=False).message(self._hint)
+
+
+def unexpected_text(error: Exception) -> str:
+    """Return the message for an unexpected exception, which is always a bug."""
+    return f"unexpected {type(error).__name__}: {one_line(error)}; this is a bug in casstat"
+
+
+def node_info(content: Mapping[str, Any]) -> NodeInfo:
+    """Return a node's properties from the agent's JSON; properties of the wrong type are omitted."""
+    interval_s = content.get("interval_s")
+    is_valid = isinstance(interval_s, int | float) and 0.01 <= interval_s <= 86400
+    return NodeInfo(
+        _text(content, "cluster"),
+        dc_rack(_text(content, "dc"), _text(content, "rack")),
+        _text(content, "source") == "nodetool",
+        float(interval_s) if is_valid and interval_s is not None else 0.0,
+        _text(content, "machine"),
+        _text(content, "network"),
+        _text(content, "disk"),
+        _text(content, "interface"),
+    )
+
+
+def _text(content: Mapping[str, Any], key: str) -> str:
+    text = content.get(key)
+    return text[:200] if isinstance(text, str) else ""

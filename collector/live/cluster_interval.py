@@ -1,0 +1,112 @@
+"""One interval of a live cluster: the state, properties and sample of each node, and the events."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from collector.live.counted_node import CountedNode, CountedNodes
+from collector.merge.aggregation import Placement
+from collector.model.sample import Sample
+
+
+class State(Enum):
+    """Whether Cassandra, or at least an agent, is answering on a node."""
+
+    UP = "up"
+    CHANGING = "changing"
+    """Cassandra is answering, but is joining, leaving, starting or drained."""
+    SILENT = "silent"
+    """The agent is answering, but Cassandra is not."""
+    GONE = "gone"
+    """Neither Cassandra nor an agent is answering."""
+    NEW = "new"
+    """No sample or failure has arrived yet."""
+
+
+class ClusterEvent(NamedTuple):
+    """An event on a node; `time_s` is in seconds since the epoch."""
+
+    time_s: float
+    node: str
+    kind: str
+    text: str
+
+
+def dc_rack(dc: str, rack: str) -> str:
+    """Return the data centre and rack as `dc/rack`, omitting unknown parts."""
+    return "/".join(filter(None, (dc, rack)))
+
+
+@dataclass(frozen=True)
+class NodeInfo:
+    """Node properties that the node's samples do not contain; "" if unknown.
+
+    location    data centre and rack, as `dc/rack`.
+    local       whether only local reads and writes are available, as with nodetool.
+    interval_s  time between two samples; 0 if unknown.
+    machine     boot id of the machine; `network` is the network namespace on it.
+    disk        the watched disk; `interface` is the watched network interface.
+    """
+
+    cluster: str = ""
+    location: str = ""
+    local: bool = False
+    interval_s: float = 0.0
+    machine: str = ""
+    network: str = ""
+    disk: str = ""
+    interface: str = ""
+
+    @property
+    def placement(self) -> Placement:
+        """The node's machine, network namespace and devices."""
+        return Placement(self.machine, self.network, self.disk, self.interface)
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """A node's state and sample in one interval.
+
+    sample      the sample, or None if the node reported nothing. A node whose own interval is longer than the
+                cluster's keeps its last sample until the next one arrives.
+    is_current  whether the sample belongs to this interval; only then is it part of the cluster's sample.
+    reason      the problem as one line, or "".
+    age_s       time since the node last answered (for a silent node, since Cassandra last answered); None if it is
+                answering now or has never answered.
+    """
+
+    name: str
+    info: NodeInfo
+    state: State
+    sample: Sample | None
+    is_current: bool
+    reason: str
+    age_s: float | None
+
+
+@dataclass(frozen=True)
+class ClusterInterval:
+    """One interval of a cluster. A node has the same index in `nodes` in every interval.
+
+    name           the cluster's name; "" if it is unknown or the nodes disagree.
+    cluster        the nodes' samples, merged into one.
+    counted_nodes  the nodes whose samples `cluster` contains.
+    """
+
+    end_s: float
+    interval_s: float
+    name: str
+    nodes: tuple[NodeStatus, ...]
+    cluster: Sample
+    counted_nodes: CountedNodes
+    events: tuple[ClusterEvent, ...] = ()
+
+    @property
+    def counted(self) -> int:
+        """The number of nodes in `cluster` on which Cassandra is answering."""
+        return self.answering(self.counted_nodes.at(self.counted_nodes.by_location))
+
+    def answering(self, nodes: Iterable[CountedNode]) -> int:
+        """Return on how many of these nodes Cassandra is answering."""
+        return sum(self.nodes[node.index].state in (State.UP, State.CHANGING) for node in nodes)

@@ -1,0 +1,118 @@
+"""What a module in `formats` defines: FORMATS, a `Format` for each format that it reads."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from collector.load_results.client_result import ClientResult, Operation
+from collector.printable import one_line
+
+HEAD_BYTES = 1 << 16
+"""The number of bytes at the beginning of a file from which its format is recognised."""
+
+
+class ClientFormatError(ValueError):
+    """A file is not a readable result; the message is one line without the path."""
+
+
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a format raises if a file is malformed; the last ones if a field has another type or an impossible value."""
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (KeyError, "a field is missing: {}"),
+    (TypeError, "a field has the wrong type"),
+    (AttributeError, "a field has the wrong type"),
+    (OverflowError, "a number is too large"),
+    (ZeroDivisionError, "a number is 0"),
+    (RecursionError, "nested too deeply"),
+)
+
+
+def reason_of(error: Exception) -> str:
+    """Return in one line why a file is malformed, given one of the exceptions MALFORMED."""
+    template = next((text for kind, text in _REASONS if isinstance(error, kind)), "{}")
+    return template.format(one_line(error))
+
+
+class UnknownFormatError(ClientFormatError):
+    """A file is not recognised as a result."""
+
+
+class AmbiguousFormatError(ClientFormatError):
+    """A file has results in several formats, or of several containers."""
+
+
+@dataclass(frozen=True)
+class CommandTimes:
+    """When the load generator was started and when it ended, in seconds since the epoch on the run's clock.
+
+    words  the command and its arguments; none if they are unknown.
+    """
+
+    begin_s: float
+    end_s: float
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FormatChoice:
+    """What a user states about a file.
+
+    format   the name of its format; "" if the content determines it.
+    options  the values of the format's options, such as {"unit": "us"}; see `Format`.
+    """
+
+    format: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+class GrowingResult(Protocol):
+    """A result that is being written, read in parts. Memory does not grow with the file."""
+
+    problem: str
+    """Why the first malformed line is malformed; "" if there is none."""
+
+    def add(self, data: bytes) -> int:
+        """Add the next bytes, and return the number of malformed lines, which are skipped.
+
+        An incomplete last line is kept until its end is added.
+        """
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the operations added since the last call, each with its total and no intervals."""
+
+
+Options = Mapping[str, str]
+"""What a user states about a file, such as {"unit": "us"}."""
+AcceptedOptions = Mapping[str, tuple[str, ...]]
+"""The values that each option accepts; () if it accepts any text without commas and colons."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of client results.
+
+    name            its name, as users state it.
+    sign            what recognises a file by its beginning: a pattern that is found in it, or a function of it.
+    read            reads a file. The times of the command place a result without times of day; the options are some of
+                    `options`. Raises OSError, and one of MALFORMED if the file is malformed.
+    growing         returns a reader for a file that is being written, and raises ClientFormatError. Its arguments are
+                    the file's beginning, without a byte order mark, and options. None if only whole files are read.
+    options         the options by which a user states what files do not: `FORMAT,OPTION=VALUE:FILE`.
+    follows_output  whether the result may follow other lines, such as a command's output.
+    """
+
+    name: str
+    sign: re.Pattern[str] | Callable[[str], bool]
+    read: Callable[[Path, CommandTimes, Options], ClientResult]
+    growing: Callable[[bytes, Options], GrowingResult] | None = None
+    options: AcceptedOptions = field(default_factory=dict)
+    follows_output: bool = False
+
+    def recognises(self, text: str) -> bool:
+        """Return whether a file that begins with a text of at most HEAD_BYTES is in this format.
+
+        The text has no terminal escapes, and its lines end with a line feed only.
+        """
+        return bool(self.sign.search(text) if isinstance(self.sign, re.Pattern) else self.sign(text))

@@ -1,0 +1,237 @@
+"""The result of a load generator, in one form for all of them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from collector.load_results.client_latency import Latency
+from collector.printable import count_text, unique_text
+
+MAX_COUNTS = 2_000_000
+"""The limit on different latencies of all intervals of a result: reading it again takes about 220 bytes for each."""
+MAX_WIDTH_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class ClientInterval:
+    """What a client saw in a period of time, in seconds since the epoch on the run's clock.
+
+    completed  the number of operations that succeeded in the period.
+    errors     the number of operations that failed, by kind of error; "" if the kind is unknown.
+    response   the latencies of the operations that succeeded, measured from their scheduled beginning; None if they are
+               unknown, or if no operation succeeded.
+    service    the latencies of the same operations, measured from their actual beginning; None as for `response`.
+    """
+
+    begin_s: float
+    end_s: float
+    completed: int
+    errors: Mapping[str, int] = field(default_factory=dict)
+    response: Latency | None = None
+    service: Latency | None = None
+
+    @property
+    def failed(self) -> int:
+        """The number of operations that failed."""
+        return sum(self.errors.values())
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One kind of operation, such as reads.
+
+    name       its name in the load generator's result, or "" if the result does not distinguish operations.
+    intervals  periods in ascending order that do not overlap; none if the load generator only states a total.
+    total      the total that the load generator states; None if it states none.
+    """
+
+    name: str
+    intervals: tuple[ClientInterval, ...] = ()
+    total: ClientInterval | None = None
+
+    @property
+    def parts(self) -> list[ClientInterval]:
+        """The intervals and the total."""
+        return [*self.intervals, *filter(None, [self.total])]
+
+    @property
+    def summary(self) -> ClientInterval | None:
+        """The total of the intervals or, if there are none, the stated total."""
+        return total_of(self.intervals) or self.total
+
+
+@dataclass(frozen=True)
+class StatedTotals:
+    """What a load generator itself states about a whole result, to be compared with what was read; None if unstated.
+
+    operation       the operation's name; None for all operations together.
+    completed       operations that succeeded.
+    failed          operations that failed.
+    attempted       operations that succeeded or failed.
+    attempted_per_s  their number per second.
+    length_s        the result's duration.
+    """
+
+    operation: str | None = None
+    completed: int | None = None
+    failed: int | None = None
+    attempted: int | None = None
+    attempted_per_s: float | None = None
+    length_s: float | None = None
+
+
+@dataclass(frozen=True)
+class ClientResult:
+    """The result of a load generator on one client host.
+
+    format           the name of the result's format.
+    tool             the load generator and, if known, its version.
+    source           the file that the result was read from.
+    operations       the operations; their names are unique.
+    estimated_clock  whether the result has no time of day, so that its position in the run is an estimate.
+    notes            what a reader of the result should know, each as one line.
+    checksum         a hash of the file's content, by which two copies of a file are recognised.
+    stated           the totals that the file states besides `operations`; an import compares and then forgets them.
+    """
+
+    format: str
+    tool: str
+    source: str
+    operations: tuple[Operation, ...]
+    estimated_clock: bool = False
+    notes: tuple[str, ...] = ()
+    checksum: str = ""
+    stated: tuple[StatedTotals, ...] = ()
+
+    @property
+    def has_only_service_time(self) -> bool:
+        """Whether the latencies omit the time that operations waited before they began (coordinated omission)."""
+        parts = self.parts
+        return not any(part.response for part in parts) and any(part.service for part in parts)
+
+    @property
+    def span_s(self) -> tuple[float, float] | None:
+        """The time range of all intervals and totals; None if there are none."""
+        parts = self.parts
+        return (min(part.begin_s for part in parts), max(part.end_s for part in parts)) if parts else None
+
+    @property
+    def parts(self) -> list[ClientInterval]:
+        """All intervals and totals."""
+        return [part for operation in self.operations for part in operation.parts]
+
+
+def counted(
+    begin_s: float,
+    end_s: float,
+    completed: int,
+    failed: int,
+    latency: Latency | None = None,
+    *,
+    is_response: bool = False,
+) -> ClientInterval:
+    """Return a period with operations whose kinds of errors are unknown; the latency is ignored if none succeeded.
+
+    `is_response` states whether the latency is the response time or the service time. Raises ValueError if fewer than
+    no operations succeeded.
+    """
+    if completed < 0:
+        raise ValueError("more failed operations than operations")
+    known = latency if completed else None
+    response, service = (known, None) if is_response else (None, known)
+    return ClientInterval(begin_s, end_s, completed, {"": failed} if failed else {}, response, service)
+
+
+def failed_note(number: int, noun: str = "operation", hint: str = "") -> list[str]:
+    """Return a note if the latencies include those of operations that failed; `noun` is a word for an operation."""
+    return [f"the latencies include those of {count_text(number, f'failed {noun}')}{hint}"] if number else []
+
+
+def total_of(intervals: Sequence[ClientInterval]) -> ClientInterval | None:
+    """Return the total of several intervals; None if there are none.
+
+    If several intervals have completed operations, but one of them no counts, latencies are unknown, because
+    percentiles cannot be added.
+    """
+    if not intervals:
+        return None
+    errors: Counter[str] = Counter()
+    for interval in intervals:
+        errors.update(interval.errors)
+    active = [interval for interval in intervals if interval.completed]
+    return ClientInterval(
+        intervals[0].begin_s,
+        intervals[-1].end_s,
+        sum(interval.completed for interval in intervals),
+        dict(errors),
+        merged_latency([interval.response for interval in active]),
+        merged_latency([interval.service for interval in active]),
+    )
+
+
+def with_unique_names(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """Return the operations; if names are equal, because long ones were cut or secrets replaced, they are numbered."""
+    used: set[str] = set()
+    unique = []
+    for operation in operations:
+        name = unique_text(operation.name, used)
+        used.add(name)
+        unique.append(replace(operation, name=name))
+    return tuple(unique)
+
+
+def with_joined_intervals(result: ClientResult) -> ClientResult:
+    """Return a result of at most MAX_COUNTS different latencies, with longer intervals if necessary."""
+    width_s = 1.0
+    joined = result
+    while _count_of(joined) > MAX_COUNTS and width_s < MAX_WIDTH_S:
+        width_s *= 2
+        joined = replace(joined, operations=tuple(_joined(operation, width_s) for operation in joined.operations))
+    return result if joined is result else replace(joined, notes=(*result.notes, joined_note(width_s)))
+
+
+def joined_note(width_s: float) -> str:
+    return f"intervals are joined to {width_s:g} s, because the file has more than {MAX_COUNTS:,} different latencies"
+
+
+def _count_of(result: ClientResult) -> int:
+    return sum(
+        1 + sum(len(latency.counts) for latency in (interval.response, interval.service) if latency)
+        for operation in result.operations
+        for interval in operation.intervals
+    )
+
+
+def _joined(operation: Operation, width_s: float) -> Operation:
+    groups = groupby(operation.intervals, key=lambda interval: interval.begin_s // width_s)
+    return replace(operation, intervals=tuple(filter(None, (total_of(list(group)) for _, group in groups))))
+
+
+def merged_latency(latencies: Sequence[Latency | None]) -> Latency | None:
+    """Return the latencies of all operations; None if there are none, or if one of several has no counts."""
+    if len(latencies) == 1:
+        return latencies[0]
+    counts: Counter[int] = Counter()
+    for latency in latencies:
+        if latency is None or not latency.counts:
+            return None
+        counts.update(latency.counts)
+    return Latency(dict(counts)) if counts else None
+
+
+def shifted(result: ClientResult, offset_s: float) -> ClientResult:
+    """Return the result with `offset_s` added to all times."""
+
+    def shift(interval: ClientInterval) -> ClientInterval:
+        return replace(interval, begin_s=interval.begin_s + offset_s, end_s=interval.end_s + offset_s)
+
+    operations = tuple(
+        replace(
+            operation,
+            intervals=tuple(map(shift, operation.intervals)),
+            total=None if operation.total is None else shift(operation.total),
+        )
+        for operation in result.operations
+    )
+    return replace(result, operations=operations)

@@ -1,0 +1,184 @@
+"""All formats of client results, how a user names one, how a file's format is recognised, and how a file is read."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from operator import attrgetter
+from pathlib import Path
+
+from collector.load_results import formats
+from collector.load_results.client_format import (
+    MALFORMED,
+    AmbiguousFormatError,
+    ClientFormatError,
+    CommandTimes,
+    Format,
+    FormatChoice,
+    GrowingResult,
+    Options,
+    UnknownFormatError,
+    reason_of,
+)
+from collector.load_results.client_result import ClientResult, with_joined_intervals, with_unique_names
+from collector.load_results.parsing.command_output import plain_text
+from collector.load_results.parsing.container_logs import LogPrefix, log_prefix
+from collector.load_results.parsing.plain_files import (
+    further_texts,
+    head_of,
+    require_not_compressed,
+    texts_in,
+    unpacked,
+    without_prefix,
+)
+from collector.load_results.sound_results import doubts, require_sound
+from collector.printable import one_line
+
+
+@cache
+def client_formats() -> Mapping[str, Format]:
+    """Return all formats by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
+    modules = [importlib.import_module(f"{formats.__name__}.{name}") for name in names]
+    known = [form for module in modules for form in module.FORMATS]
+    return {form.name: form for form in sorted(known, key=attrgetter("name"))}
+
+
+def choice_of(text: str) -> tuple[FormatChoice, Path]:
+    """Return what `FILE`, `FORMAT:FILE` or `FORMAT,OPTION=VALUE:FILE` states, and the file.
+
+    Raises ClientFormatError if the format does not have an option or does not accept its value.
+    """
+    words, colon, path = text.partition(":")
+    name, *settings = words.split(",")
+    if not (colon and name in client_formats()):
+        return FormatChoice(), Path(text)
+    options = dict(setting.partition("=")[::2] for setting in settings)
+    accepted = client_formats()[name].options
+    for option, value in options.items():
+        if option not in accepted:
+            known = f"options: {', '.join(accepted)}" if accepted else "it has no options"
+            raise ClientFormatError(f"{name}: unknown option '{one_line(option)}' ({known})")
+        if not value or value not in (accepted[option] or (value,)):
+            values = f" (one of {', '.join(accepted[option])})" if accepted[option] else ""
+            raise ClientFormatError(f"{name}: invalid value of {option}: '{one_line(value)}'{values}")
+    return FormatChoice(name, options), Path(path)
+
+
+def read_file(path: Path, choice: FormatChoice, times: CommandTimes) -> ClientResult:
+    """Read a file of any format; notes of the result state what is doubtful. Raises ClientFormatError and OSError.
+
+    The file may be compressed with gzip, and its lines may have the prefixes of a container's log.
+    """
+    notes: list[str] = []
+    with unpacked(path, notes) as unpacked_path:
+        content = _content_in(unpacked_path, choice.format)
+        with without_prefix(unpacked_path, content.prefix, content.container, notes) as plain_path:
+            result = read_as(content.form, plain_path, times, choice.options)
+    require_sound(result)
+    notes = [*notes, *result.notes, *doubts(result)]
+    result = replace(result, source=path.name, notes=tuple(notes), stated=())
+    return with_joined_intervals(result)
+
+
+def read_as(form: Format, path: Path, times: CommandTimes, options: Options | None = None) -> ClientResult:
+    """Read a file of a format, without the checks of `read_file`. Raises ClientFormatError and OSError."""
+    try:
+        result = form.read(path, times, options or {})
+    except ClientFormatError:
+        raise
+    except MALFORMED as error:
+        raise ClientFormatError(f"not a usable {form.name} file: {reason_of(error)}") from None
+    return replace(result, operations=with_unique_names(result.operations))
+
+
+def recognised_format(path: Path) -> Format:
+    """Return the format of a file. Raises ClientFormatError if none or several recognise it, and OSError."""
+    return _content_in(path, "").form
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The format of a file and, if its lines have prefixes, these and the container whose lines are read."""
+
+    form: Format
+    prefix: LogPrefix | None = None
+    container: str = ""
+
+
+def _content_in(path: Path, name: str) -> _Content:
+    """Return what a file contains; the arguments and errors are as in `_content_of`."""
+    head = head_of(path)
+    if name or not head.strip() or _matching_formats(head) or log_prefix(head):
+        return _content_of(head, name, partial(texts_in, path))
+    for text in further_texts(path):
+        if forms := [form for form in _matching_formats(text) if form.follows_output]:
+            return _Content(_only(forms))
+    return _Content(_only([]))
+
+
+def _content_of(head: str, name: str, texts_of: Callable[[LogPrefix], Mapping[str, str]]) -> _Content:
+    """Return what a file that begins with `head` contains, in the format `name` or, if it is "", in any format.
+
+    `texts_of` returns what `LogPrefix.texts` does for the whole file. Raises ClientFormatError and as `texts_of` does.
+    """
+    if not head.strip():
+        raise UnknownFormatError("empty")
+    # Some formats are recognised in spite of a prefix, but not read completely.
+    prefix = log_prefix(head)
+    texts = texts_of(prefix) if prefix else {}
+    recognised = {container: text for container, text in texts.items() if _matching_formats(text, name)}
+    if len(recognised) > 1:
+        names = one_line(", ".join(sorted(recognised)))[:200]
+        raise AmbiguousFormatError(
+            f"results of several containers: {names} (hint: write the log of each to its own file)"
+        )
+    for container, text in recognised.items():
+        return _Content(_only(_matching_formats(text, name)), prefix, container)
+    if prefix and not name and not _matching_formats(head):
+        raise UnknownFormatError(
+            f"unknown format; lines have the prefix '{one_line(prefix.example)}' of {prefix.writer} "
+            f"(hint: write the output to a file without it; known formats: {', '.join(client_formats())})"
+        )
+    return _Content(client_formats()[name] if name else _only(_matching_formats(head)))
+
+
+def growing_result(head: bytes, choice: FormatChoice, *, is_final: bool) -> GrowingResult | None:
+    """Return a reader for a growing file that begins with `head`, without a byte order mark.
+
+    Returns None if the format is not recognised yet. Raises ClientFormatError if the format cannot be recognised, or
+    cannot be read while the file is being written; `is_final` states that `head` will not grow.
+    """
+    require_not_compressed(head)
+    text = head.decode(errors="replace")
+    try:
+        content = _content_of(text, choice.format, lambda prefix: prefix.texts(text.splitlines(keepends=True)))
+    except ClientFormatError:
+        if is_final:
+            raise
+        return None
+    form = content.form
+    if content.prefix:
+        raise ClientFormatError(
+            f"a log with prefixes of {content.prefix.writer} is read only after the command has ended"
+        )
+    if form.growing is None:
+        raise ClientFormatError(f"results in the format {form.name} are read only after the command has ended")
+    return form.growing(head, choice.options)
+
+
+def _matching_formats(head: str, name: str = "") -> list[Format]:
+    """Return the formats that recognise a file that begins with `head`; only the format `name` if it is not ""."""
+    known, text = client_formats(), plain_text(head)
+    return [form for form in ([known[name]] if name else known.values()) if form.recognises(text)]
+
+
+def _only(matching: Sequence[Format]) -> Format:
+    """Return the only format that recognises a file. Raises ClientFormatError if there is none, or several."""
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
+        raise UnknownFormatError(f"unknown format (known formats: {', '.join(client_formats())})")
+    names = ", ".join(form.name for form in matching)
+    raise AmbiguousFormatError(f"ambiguous format: {names} (hint: specify one as FORMAT:FILE)")

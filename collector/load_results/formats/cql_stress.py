@@ -1,0 +1,151 @@
+"""What cql-stress prints as its frontend for cassandra-stress (`cql-stress-cassandra-stress`).
+
+A row has the operations since the run began, the time since the run began, and the rate, the failed operations and the
+percentiles of the interval. Operations include failed ones, the latencies do not. There is no row for the time after
+the last full interval; the results have its operations. Latencies are response times if the option `fixed` is given,
+which the settings state.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_result import ClientResult
+from collector.load_results.parsing.command_output import OutputLine
+from collector.load_results.parsing.field_values import clock_s, decimal, whole
+from collector.load_results.parsing.labels import label_of
+from collector.load_results.parsing.printed_rows import (
+    PrintedRow,
+    operation_of,
+    read_output,
+    run_notes,
+    stated_latency_s,
+)
+from collector.load_results.stress_run import LATENCIES
+
+NAME = "cql-stress"
+MS = 1e-3
+_HEADER = re.compile(r"^[ \t]*total ops\s*,\s*op/s,\s*mean,", re.MULTILINE)
+_ROW = re.compile(r"\s*(\d{1,18})((?:,\s*(?:\d{1,15}(?:\.\d+)?|NaN|inf))+)")
+_BEGIN_OF_ROW = re.compile(r"\s*\d+,\s*(?:\d|NaN|inf)")
+_RESULT = re.compile(r"(?P<label>[A-Z][\w. ]{1,40}?)\s*: +(?P<value>[\d.:]+|NaN|inf)(?: (?:op/s|ms))?")
+_FIXED = re.compile(r"\s*Coordinated-Omission-Fixed latencies: true")
+_KIND = re.compile(r"\s*Type: (\w+)")
+_PERCENTAGES = {"med": 50.0, ".95": 95.0, ".99": 99.0, ".999": 99.9, "max": 100.0}
+
+
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    log = _Log()
+    read_output(path, log.add)
+    run = log.run
+    if run is None or not (run.rows or run.results):
+        raise ClientFormatError("the last run has no rows")
+    operation = operation_of(run.name, run.rows, run.total(), path, times)
+    return ClientResult(NAME, NAME, path.name, (operation,), True, tuple(log.notes()))
+
+
+FORMATS = (Format(NAME, _HEADER, read, follows_output=True),)
+
+
+@dataclass
+class _Run:
+    """One run: its columns, its rows, and the texts of its results by label in lower case."""
+
+    columns: list[str]
+    name: str
+    is_fixed: bool
+    rows: list[PrintedRow] = field(default_factory=list)
+    operations: int = 0
+    results: dict[str, str] = field(default_factory=dict)
+
+    def count(self, label: str) -> int | None:
+        text = self.results.get(label, "")
+        return int(text) if text.isdigit() else None
+
+    @property
+    def length_s(self) -> float:
+        """The run's duration: that of the rows or, if the results state more, as exactly as they state it."""
+        rows_s = self.rows[-1].end_s if self.rows else 0.0
+        # The duration is rounded down to a second; the rate, which is rounded to 1/s, states it more exactly.
+        rate, operations = self.results.get("op rate", ""), self.count("total operations") or 0
+        exact_s = operations / int(rate) if rate.isdigit() and int(rate) else 0.0
+        if (seconds := clock_s(self.results.get("total operation time", ""))) is not None:
+            exact_s = min(max(exact_s, seconds), seconds + 1.0)
+        return max(rows_s, exact_s)
+
+    def total(self) -> PrintedRow | None:
+        """Return what the results state; None if they are missing. Raises ValueError."""
+        operations, failed = self.count("total operations"), self.count("total errors") or 0
+        if operations is None:
+            return None
+        stated_s = {
+            percentage: stated_latency_s(float(text), MS)
+            for label, percentage in LATENCIES.items()
+            if (text := self.results.get(label, "NaN")) not in ("NaN", "inf")
+        }
+        return PrintedRow(self.length_s, operations - failed, {"": failed}, *self.by_kind(stated_s))
+
+    def by_kind(self, stated_s: Mapping[float, float]) -> tuple[Mapping[float, float], Mapping[float, float]]:
+        """Return the percentiles of response times and those of service times; one of the two is empty."""
+        return (stated_s, {}) if self.is_fixed else ({}, stated_s)
+
+
+class _Log:
+    """The last run of a log, and the number of earlier ones."""
+
+    def __init__(self) -> None:
+        self.run: _Run | None = None
+        self._earlier = 0
+        self._is_fixed = self._is_cut = self._has_results = False
+        self._name = ""
+
+    def add(self, line: OutputLine) -> None:
+        """Add a line. Raises ValueError if it is a damaged row."""
+        self._is_cut = not line.is_whole
+        if _HEADER.match(line.text):
+            self._earlier += self.run is not None
+            columns = [column.strip() for column in line.text.split(",")]
+            if not {"total ops", "time"} <= set(columns):
+                raise ValueError("the header has no total ops or no time")
+            self.run, self._has_results = _Run(columns, self._name, self._is_fixed), False
+        elif self.run and self._has_results:
+            match = _RESULT.fullmatch(line.text)
+            if match and line.is_whole:
+                self.run.results.setdefault(match["label"].lower(), match["value"])
+        elif self.run and line.text == "Results:":
+            self._has_results = True
+        elif self.run and _BEGIN_OF_ROW.match(line.text):
+            self._add_row(self.run, line)
+        self._add_setting(line.text)
+
+    def _add_setting(self, text: str) -> None:
+        if "Stress Settings" in text:
+            self._is_fixed, self._name = False, ""
+        elif _FIXED.fullmatch(text):
+            self._is_fixed = True
+        elif match := _KIND.fullmatch(text):
+            self._name = "" if match[1].lower() in ("mixed", "user") else label_of(match[1].lower())
+
+    def _add_row(self, run: _Run, line: OutputLine) -> None:
+        fields = [field.strip() for field in line.text.split(",")]
+        if not _ROW.fullmatch(line.text) or len(fields) != len(run.columns):
+            if line.is_whole:
+                raise ValueError("malformed row")
+            return
+        values = dict(zip(run.columns, fields, strict=True))
+        count, failed = whole(values["total ops"]) - run.operations, whole(values.get("errors", "0"))
+        if count < failed:
+            raise ValueError("the number of operations contradicts that of the row before, or the number of errors")
+        stated_s = {
+            percentage: stated_latency_s(decimal(values[column]), MS)
+            for column, percentage in _PERCENTAGES.items()
+            if column in values and count > failed
+        }
+        run.rows.append(PrintedRow(decimal(values["time"]), count - failed, {"": failed}, *run.by_kind(stated_s)))
+        run.operations += count
+
+    def notes(self) -> list[str]:
+        has_totals = bool(self.run and self.run.results)
+        return run_notes(NAME, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)

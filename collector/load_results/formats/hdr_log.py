@@ -1,0 +1,374 @@
+"""HdrHistogram's interval log, as cassandra-stress, NoSQLBench, latte, scylla-bench, YCSB and others write it.
+
+The format is that of HdrHistogram's HistogramLogProcessor. A log does not state the unit of its values. Most load
+generators for Cassandra use nanoseconds, which are assumed; YCSB uses microseconds. `hdr_tags` states which histograms
+of a log are counted.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from collector.load_results.client_format import (
+    AcceptedOptions,
+    ClientFormatError,
+    CommandTimes,
+    Format,
+    GrowingResult,
+    Options,
+)
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import (
+    MAX_COUNTS,
+    ClientInterval,
+    ClientResult,
+    Operation,
+    failed_note,
+    joined_note,
+)
+from collector.load_results.hdr_tags import (
+    FAILED,
+    KINDS,
+    RESPONSE,
+    SERVICE,
+    SUCCEEDED,
+    chosen,
+    failed_in,
+    require_distinct,
+    ycsb_tag,
+)
+from collector.load_results.operation_times import MAX_INTERVALS, SECONDS_PER_DAY
+from collector.load_results.parsing.hdr_histogram import decoded
+from collector.load_results.parsing.labels import label_of
+from collector.load_results.parsing.text_lines import GrowingLines, read_lines
+
+NAME = "hdr-log"
+UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000}
+OPTIONS: AcceptedOptions = {"unit": tuple(UNITS_NS), "metric": ()}
+# Timestamps that precede the log's start by more than this are relative to it, as in HdrHistogram's reader.
+YEAR_S = 365.0 * 86400
+# In a log without a header, times from this one on (in 2001) are seconds since the epoch.
+MIN_ABSOLUTE_S = 1e9
+# Times are rounded to milliseconds, so intervals without a gap may seem to have one.
+MIN_GAP_S = 0.01
+MAX_TAGS = 500
+_NUMBER = r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,2})?"
+_BASE_TIME = re.compile(rf"#\[BaseTime: ({_NUMBER})")
+_START_TIME = re.compile(rf"#\[StartTime: ({_NUMBER})")
+_UNIT = re.compile(r"#UNITS: .*\bvalues in the histogram = (nano|micro|milli)seconds")
+_LOGGING_FOR = re.compile(r"#\[Logging for: (.+)\]")
+_INTERVAL = re.compile(
+    rf"(?:Tag=(?P<tag>[^,]*),)?(?P<begin_s>{_NUMBER}),(?P<length_s>{_NUMBER}),[^,]*,(?P<histogram>[^\s,]+)"
+)
+_BEGIN = re.compile(r'^(#\[|"StartTimestamp"|(Tag=[^,\n]*,)?[\d.]+,[\d.]+,[^,\n]*,HIST)', re.MULTILINE)
+
+Span = tuple[float, float]
+Histograms = dict[Span, Counter[int]]
+
+
+def recognises(text: str) -> bool:
+    return ",HIST" in text and bool(_BEGIN.search(text))
+
+
+def read(path: Path, times: CommandTimes, options: Options) -> ClientResult:
+    log = _Log(times, options)
+    notes = read_lines(path, log.add)
+    if not log.by_tag:
+        raise ClientFormatError("the log has no intervals")
+    operations = log.operations(is_complete=not notes)
+    failed = sum(operation.summary.failed for operation in operations if operation.summary)
+    notes += failed_note(failed) if log.has_latencies_of_failed else []
+    return ClientResult(NAME, log.tool, path.name, operations, log.is_estimated, (*notes, *log.notes()))
+
+
+def growing(_head: bytes, options: Options) -> GrowingResult:
+    # Only totals are taken, so the time at which the log starts is not needed.
+    log = _Log(CommandTimes(0.0, 0.0), options)
+    return GrowingLines(log.add, log.take)
+
+
+FORMATS = (Format(NAME, recognises, read, growing, OPTIONS),)
+
+
+class _Log:
+    """The histograms of a log by tag and interval."""
+
+    def __init__(self, times: CommandTimes, options: Mapping[str, str]) -> None:
+        self.by_tag: defaultdict[str, Histograms] = defaultdict(dict)
+        self.is_estimated = False
+        self.tool = "HdrHistogram log"
+        self.has_latencies_of_failed = False
+        self._unit = options.get("unit", "")
+        self._options = options
+        self._notes: list[str] = []
+        self._command = times
+        self._measurement = ""
+        self._stated_base_s: float | None = None
+        self._deduced_base_s: float | None = None
+        self._start_s: float | None = None
+        # When the last interval of the log begins.
+        self._last_s = 0.0
+        self._totals: Counter[str] = Counter()
+        self._count = 0
+        self._width_s = 1.0
+
+    def add(self, line: str) -> None:
+        """Add a line. Raises ValueError."""
+        line = line.strip()
+        if match := _BASE_TIME.match(line):
+            self._stated_base_s = float(match[1])
+        elif match := _START_TIME.match(line):
+            # Logs that were concatenated have several starts.
+            self._start_s, self._deduced_base_s = float(match[1]), None
+        elif match := _UNIT.match(line):
+            # Later versions of NoSQLBench state the unit (HistoIntervalLogger).
+            self._unit = self._unit or {"nano": "ns", "micro": "us", "milli": "ms"}[match[1]]
+        elif match := _LOGGING_FOR.match(line):
+            self.tool, self._measurement = "YCSB", match[1]
+        elif line and not line.startswith(("#", '"')):
+            self._add_interval(line)
+
+    def _add_interval(self, line: str) -> None:
+        match = _INTERVAL.fullmatch(line)
+        if match is None:
+            raise ValueError("not an interval")
+        begin_s = self._absolute_s(float(match["begin_s"]))
+        interval = begin_s, begin_s + float(match["length_s"])
+        tag = match["tag"] or (ycsb_tag(self._measurement) if self._measurement else "")
+        counts = decoded(match["histogram"])
+        if tag not in self.by_tag and len(self.by_tag) >= MAX_TAGS:
+            raise ValueError(f"the log has more than {MAX_TAGS} tags (hint: log fewer metrics)")
+        # Logs of several threads may have the same interval more than once.
+        histogram = self.by_tag[tag].setdefault(interval, Counter())
+        histogram.update({value * self._unit_ns: count for value, count in counts.items()})
+        self._last_s = begin_s
+        self._totals[tag] += sum(counts.values())
+        self._count += 1 + len(counts)
+        while self._count > 2 * MAX_COUNTS and self._width_s < SECONDS_PER_DAY:
+            # Memory does not grow with the log.
+            self._width_s *= 2
+            self._join_intervals()
+
+    def _join_intervals(self) -> None:
+        """Join intervals that begin within the same `_width_s` seconds; all tags then have the same intervals."""
+        groups: defaultdict[float, list[Span]] = defaultdict(list)
+        for span in {span for histograms in self.by_tag.values() for span in histograms}:
+            groups[span[0] // self._width_s].append(span)
+        joined = {
+            key: (min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans))
+            for key, spans in groups.items()
+        }
+        for tag, histograms in self.by_tag.items():
+            parts: defaultdict[Span, list[Span]] = defaultdict(list)
+            for span in histograms:
+                parts[joined[span[0] // self._width_s]].append(span)
+            self.by_tag[tag] = {span: _merged(histograms, spans) for span, spans in parts.items()}
+        self._count = self._counted()
+
+    def _counted(self) -> int:
+        return sum(1 + len(counts) for spans in self.by_tag.values() for counts in spans.values())
+
+    @property
+    def _unit_ns(self) -> int:
+        return UNITS_NS[self._unit or ("us" if self.tool == "YCSB" else "ns")]
+
+    def _absolute_s(self, time_s: float) -> float:
+        """Return a time in seconds since the epoch, as HdrHistogram's reader does."""
+        if self._stated_base_s is not None:
+            return self._stated_base_s + time_s
+        if self._deduced_base_s is None:
+            self._deduced_base_s = self._base_of(time_s)
+        return self._deduced_base_s + time_s
+
+    def _base_of(self, time_s: float) -> float:
+        """Return the offset to add to the times of a log that does not state one, given its first time."""
+        if self._start_s is not None:
+            return self._start_s if time_s < self._start_s - YEAR_S else 0.0
+        if time_s >= MIN_ABSOLUTE_S:
+            return 0.0
+        self.is_estimated = True
+        return self._command.begin_s
+
+    def take(self) -> tuple[Operation, ...]:
+        """Return the total of each operation since the last call, and forget it.
+
+        An interval is part of it when a later one has begun: then all its histograms are known, and which of them are
+        counted, and how many operations failed, depends on all of them.
+        """
+        taken: dict[str, Histograms] = {}
+        for tag, histograms in self.by_tag.items():
+            spans = [span for span in histograms if _middle_s(span) < self._last_s]
+            taken[tag] = {span: histograms.pop(span) for span in spans}
+        self._count = self._counted()
+        if not any(taken.values()):
+            return ()
+        operations = (Operation(name, total=_total(kinds)) for name, kinds in self._operations(taken).items())
+        return tuple(operation for operation in operations if operation.total)
+
+    def operations(self, *, is_complete: bool) -> tuple[Operation, ...]:
+        """Return the operations; after an incomplete log's last interval, nothing is known about an operation."""
+        if self._width_s > 1:
+            self._join_intervals()
+        require_distinct(self._options.get("metric", ""), {tag: _series(spans) for tag, spans in self.by_tag.items()})
+        operations = self._operations(self.by_tag)
+        spans = [span for kinds in operations.values() for histograms in kinds.values() for span in histograms]
+        begin_s, end_s = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
+        if end_s - begin_s > MAX_INTERVALS:
+            days = (end_s - begin_s) / SECONDS_PER_DAY
+            raise ClientFormatError(
+                f"the intervals are up to {days:.0f} days apart (hint: check the times in the file)"
+            )
+        return tuple(
+            Operation(name, tuple(_without_gaps(_intervals(kinds), begin_s, end_s if is_complete else begin_s)))
+            for name, kinds in operations.items()
+        )
+
+    def _operations(self, by_tag: Mapping[str, Histograms]) -> dict[str, dict[str, Histograms]]:
+        """Return the histograms that are counted by operation and kind; all tags of the log decide which these are.
+
+        Raises ClientFormatError.
+        """
+        parts, self._notes = chosen(self._totals, self._options.get("metric", ""))
+        operations: defaultdict[str, dict[str, Histograms]] = defaultdict(dict)
+        for tag, part in parts.items():
+            self.has_latencies_of_failed |= part.kind == SUCCEEDED
+            kinds = operations[label_of(part.operation).lower()]
+            kinds[part.kind] = _sum([kinds[part.kind], by_tag[tag]]) if part.kind in kinds else by_tag[tag]
+        return dict(sorted(operations.items()))
+
+    def notes(self) -> list[str]:
+        notes = list(self._notes)
+        if self._width_s > 1:
+            notes.append(joined_note(self._width_s))
+        if not self._unit:
+            unit = "microseconds, the unit of YCSB," if self.tool == "YCSB" else "nanoseconds"
+            notes.append(
+                f"the file does not state the unit of its latencies: {unit} assumed (hint: {NAME},unit=us:FILE)"
+            )
+        return notes
+
+
+def _series(spans: Histograms) -> list[int]:
+    """Return the number of operations in each interval, in the order of the intervals."""
+    return [sum(counts.values()) for _, counts in sorted(spans.items())]
+
+
+def _sum(series: Iterable[Histograms]) -> Histograms:
+    total: defaultdict[Span, Counter[int]] = defaultdict(Counter)
+    for histograms in series:
+        for span, counts in histograms.items():
+            total[span].update(counts)
+    return dict(total)
+
+
+def _without_gaps(intervals: Iterable[ClientInterval], begin_s: float, end_s: float) -> Iterator[ClientInterval]:
+    """Yield the intervals and, between `begin_s` and `end_s`, those that the log omits because nothing completed."""
+    for interval in intervals:
+        if interval.begin_s - begin_s > MIN_GAP_S:
+            yield ClientInterval(begin_s, interval.begin_s, 0)
+        yield interval
+        begin_s = interval.end_s
+    if end_s - begin_s > MIN_GAP_S:
+        yield ClientInterval(begin_s, end_s, 0)
+
+
+def _intervals(kinds: Mapping[str, Histograms]) -> Iterator[ClientInterval]:
+    """Yield the intervals of an operation, which are those of its first kind of latencies if it has several."""
+    kinds = {kind: kinds[kind] for kind in sorted(kinds, key=KINDS.index)}
+    groups = list(_with_length(_same_intervals(kinds.values())))
+    counts = [{kind: _merged(histograms, parts) for kind, histograms in kinds.items()} for _, parts in groups]
+    if SUCCEEDED in kinds:
+        attempted = [_completed(by_kind) for by_kind in counts]
+        # An incomplete log lacks the last histogram of some kinds.
+        succeeded = [
+            sum(by_kind[SUCCEEDED].values()) if any(part in kinds[SUCCEEDED] for part in parts) else number
+            for (_, parts), by_kind, number in zip(groups, counts, attempted, strict=True)
+        ]
+        failures: Sequence[int | None] = failed_in(attempted, succeeded)
+    else:
+        failures = [None] * len(groups)
+    for (span, _), by_kind, failed in zip(groups, counts, failures, strict=True):
+        yield _interval(span, by_kind, failed)
+
+
+def _same_intervals(kinds: Iterable[Histograms]) -> list[tuple[Span, list[Span]]]:
+    """Return the spans in order, each with those of other kinds that are of the same interval.
+
+    NoSQLBench reads its histograms one after the other, so their times differ slightly.
+    """
+    groups: list[tuple[Span, list[Span]]] = []
+    for histograms in kinds:
+        alone, position = [], 0
+        for span in sorted(histograms):
+            while position < len(groups) and _middle_s(groups[position][0]) < span[0]:
+                position += 1
+            same, parts = groups[position] if position < len(groups) else (span, [])
+            if parts and (same == span or same[0] < _middle_s(span) < same[1]):
+                parts += [] if span in parts else [span]
+                position += 1
+            else:
+                alone.append((span, [span]))
+        groups = sorted([*groups, *alone])
+    return groups
+
+
+def _middle_s(span: Span) -> float:
+    return (span[0] + span[1]) / 2
+
+
+def _with_length(groups: Iterable[tuple[Span, list[Span]]]) -> Iterator[tuple[Span, list[Span]]]:
+    """Yield intervals, each with the spans of its histograms, and with those of no length before and at its end."""
+    empty: list[Span] = []
+    last: tuple[Span, list[Span]] | None = None
+    for span, parts in groups:
+        if span[0] < span[1]:
+            if last:
+                yield last
+            last, empty = (span, [*empty, *parts]), []
+        elif last and span[0] <= last[0][1]:
+            last[1].extend(parts)
+        else:
+            empty += parts
+    if last:
+        last[1].extend(empty)
+        yield last
+    elif empty:
+        yield (empty[0][0], empty[-1][1]), empty
+
+
+def _merged(histograms: Histograms, spans: Sequence[Span]) -> Counter[int]:
+    if len(spans) == 1:
+        return histograms.get(spans[0], Counter())
+    merged: Counter[int] = Counter()
+    for span in spans:
+        merged.update(histograms.get(span, {}))
+    return merged
+
+
+def _total(kinds: Mapping[str, Histograms]) -> ClientInterval | None:
+    spans = [span for histograms in kinds.values() for span in histograms]
+    if not spans:
+        return None
+    span = min(begin_s for begin_s, _ in spans), max(end_s for _, end_s in spans)
+    counts = {kind: _merged(histograms, list(histograms)) for kind, histograms in kinds.items()}
+    attempted = _completed(counts)
+    failed = max(attempted - sum(counts[SUCCEEDED].values()), 0) if counts.get(SUCCEEDED) else None
+    return _interval(span, counts, failed)
+
+
+def _completed(counts: Mapping[str, Counter[int]]) -> int:
+    """Return the number of operations with latencies."""
+    return sum((counts.get(SERVICE) or counts.get(RESPONSE) or Counter()).values())
+
+
+def _interval(span: Span, counts: Mapping[str, Counter[int]], failed: int | None) -> ClientInterval:
+    """Return an interval; `failed` is how many of its operations with latencies failed, None if none are known to."""
+    lost = sum(counts.get(FAILED, Counter()).values()) + (failed or 0)
+    response, service = (_latency(counts.get(kind, Counter())) for kind in (RESPONSE, SERVICE))
+    completed = _completed(counts) - (failed or 0)
+    return ClientInterval(*span, completed, {"": lost} if lost else {}, response, service)
+
+
+def _latency(counts: Counter[int]) -> Latency | None:
+    return Latency(dict(counts)) if counts else None

@@ -1,0 +1,163 @@
+"""JMeter's JTL as XML (`jmeter.save.saveservice.output_format=xml`).
+
+Samples within the sample of a transaction controller are operations; samples within other samples are sub-results.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+from xml.parsers import expat
+
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_result import ClientResult
+from collector.load_results.jmeter.jmeter_samples import (
+    FALSE,
+    MAX_ELAPSED_MS,
+    MAX_TIME_MS,
+    MS_PER_S,
+    TRANSACTION,
+    TRUE,
+    JmeterSamples,
+)
+from collector.printable import one_line
+
+NAME = "jmeter-xml"
+SAMPLES = ("sample", "httpSample")
+BLOCK_BYTES = 1 << 20
+MAX_TOKEN_BYTES = 16 << 20
+MAX_DEPTH = 100
+# JMeter writes control characters as character references that XML does not allow.
+_FORBIDDEN = re.compile(rb"&#x(?:[0-8bcef]|1[0-9a-f]|fff[ef]|d[89a-f][0-9a-f]{2});")
+# Processing instructions (JMeter writes that of `jmeter.save.saveservice.xml_pi`) and comments may come first. None may
+# be read beyond its own end, or the ways to divide a text into comments would double with each of them.
+_BEGIN = re.compile(
+    r"\A\s*(?:(?:<\?(?:(?!\?>).)*\?>|<!--(?:(?!-->).)*-->|<!DOCTYPE\b[^>]*>)\s*)*<testResults\b", re.DOTALL
+)
+_REFERENCE_BYTES = len(b"&#xffff;")
+
+
+def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
+    document = _Document()
+    notes = []
+    with path.open("rb") as file:
+        for data in _blocks(file):
+            document.feed(data)
+        if not document.is_finished():
+            file.seek(document.position)
+            if b"\n<" in file.read(MAX_TOKEN_BYTES)[1:]:
+                raise ClientFormatError(f"line {document.line}: unclosed element")
+            notes.append("the file is incomplete; its last samples may be missing")
+    return document.samples.result(NAME, path.name, notes)
+
+
+FORMATS = (Format(NAME, _BEGIN, read),)
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the file's content, with references to forbidden characters replaced by text of the same length."""
+    rest = b""
+    while data := file.read(BLOCK_BYTES):
+        data = rest + data
+        # A reference may continue in the next block.
+        cut = data.rfind(b"&", max(len(data) - _REFERENCE_BYTES, 0))
+        data, rest = (data, b"") if cut < 0 else (data[:cut], data[cut:])
+        yield _FORBIDDEN.sub(_question_mark, data)
+    yield rest
+
+
+def _question_mark(reference: re.Match[bytes]) -> bytes:
+    """Return a reference to a question mark that is as long as the given reference."""
+    return b"&#" + b"63;".rjust(len(reference[0]) - 2, b"0")
+
+
+@dataclass
+class _Document:
+    """Adds the samples of a document to `samples`."""
+
+    samples: JmeterSamples = field(default_factory=JmeterSamples)
+
+    def __post_init__(self) -> None:
+        # For each open sample element, whether it belongs to a transaction controller.
+        self._open: list[bool] = []
+        self._bytes = 0
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.StartDoctypeDeclHandler = self._refuse
+
+    @property
+    def line(self) -> int:
+        return self._parser.CurrentLineNumber
+
+    @property
+    def position(self) -> int:
+        return self._parser.CurrentByteIndex
+
+    def feed(self, data: bytes) -> None:
+        """Add the samples in the next part of the file. Raises ClientFormatError."""
+        try:
+            self._parser.Parse(data, False)
+        except expat.ExpatError as error:
+            raise ClientFormatError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
+        self._bytes += len(data)
+        if self._bytes - self.position > MAX_TOKEN_BYTES:
+            raise ClientFormatError(f"line {self.line}: longer than {MAX_TOKEN_BYTES >> 20} MiB")
+
+    def is_finished(self) -> bool:
+        try:
+            self._parser.Parse(b"", True)
+        except expat.ExpatError:
+            return False
+        return True
+
+    def _refuse(self, *_: object) -> None:
+        raise ClientFormatError(f"line {self.line}: document type declarations are not allowed")
+
+    def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag not in SAMPLES:
+            return
+        if self._open and not self._parser.CurrentColumnNumber:
+            # JMeter indents samples within others; otherwise the end of a sample is missing.
+            raise ClientFormatError(f"line {self.line}: the previous sample is not closed")
+        if len(self._open) == MAX_DEPTH:
+            raise ClientFormatError(f"line {self.line}: nested too deeply")
+        is_transaction = attributes.get("rm", "").startswith(TRANSACTION)
+        if all(self._open):
+            self._add(attributes, is_transaction)
+        else:
+            self.samples.sub_results += 1
+        self._open.append(is_transaction)
+
+    def _end(self, tag: str) -> None:
+        if tag in SAMPLES:
+            self._open.pop()
+
+    def _add(self, attributes: Mapping[str, str], is_transaction: bool) -> None:
+        elapsed_ms = self._number(attributes, "t", MAX_ELAPSED_MS)
+        end_ms = self._number(attributes, "ts", MAX_TIME_MS) + elapsed_ms
+        second = end_ms // MS_PER_S
+        if attributes.get("sc", "1") != "1":
+            raise ClientFormatError(
+                f"line {self.line}: the element represents several samples (hint: set JMeter's property mode=Standard)"
+            )
+        label = attributes.get("lb", "").encode(errors="replace")
+        self.samples.extend(second, second)
+        self.samples.add_time(end_ms, elapsed_ms, is_transaction=is_transaction)
+        success = attributes.get("s", "")
+        if success in TRUE:
+            self.samples.add(label, second, {elapsed_ms: 1}, is_transaction=is_transaction)
+        elif success in FALSE:
+            code = attributes["rc"].encode(errors="replace") if "rc" in attributes else None
+            self.samples.add_errors(label, second, code, 1, is_transaction=is_transaction)
+        else:
+            raise ClientFormatError(f"line {self.line}: the attribute s is neither true nor false")
+
+    def _number(self, attributes: Mapping[str, str], name: str, limit: int) -> int:
+        text = attributes.get(name, "")
+        if not (text.isdecimal() and text.isascii() and len(text) < 20 and int(text) < limit):
+            raise ClientFormatError(
+                f"line {self.line}: the attribute {name} is not a number of milliseconds: {one_line(text)[:40]}"
+            )
+        return int(text)

@@ -1,0 +1,161 @@
+"""What `latte run` prints: rows for each sample, and a summary.
+
+A row has the time at which the sample ended, since the run began. A cycle is one call of a workload's function; cycles
+include failed ones, and so do the latencies, which are service times (see `latte_json`). The date and time that latte
+prints are those of its start, before it connects and warms up.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_result import ClientResult
+from collector.load_results.parsing.command_output import OutputLine
+from collector.load_results.parsing.field_values import whole
+from collector.load_results.parsing.labels import label_of
+from collector.load_results.parsing.printed_rows import (
+    PrintedRow,
+    operation_of,
+    read_output,
+    run_notes,
+    stated_latency_s,
+)
+
+NAME, TOOL = "latte-log", "latte"
+MS = 1e-3
+_SECTION = re.compile(r"(?P<title>\S.{0,150}?) +[=\u2550]{10,}")
+_LATENCIES = re.compile(r"CYCLE LATENCY for (?P<name>.+?) \[ms\]")
+_COLUMNS = re.compile(r"\s*\[s\](?:\s+\[\w+(?:/\w+)?\])+(?:\s+(?:Min|Max|\d+(?:\.\d+)?))+")
+_ROW = re.compile(r"\s*\d{1,9}\.\d+(?:\s+(?:\d{1,18}(?:\.\d+)?|NaN|inf))+")
+_BEGIN_OF_ROW = re.compile(r"\s*\d+\.\d{3}\s+\d")
+_COMPARED = re.compile(r"\s*[-\u2500]{5,} (?:A|This) [-\u2500]{5,}.*")
+_RESULT = re.compile(r"\s*(?P<label>Elapsed time|Cycles|Errors)\s+\[(?:s|op)\]\s+(?P<values>[\d.].*)")
+_PERCENTILE = re.compile(r"\s*(?P<label>Min|Max|\d{1,2}(?:\.\d+)?)\s+(?P<values>\d.*)")
+_FUNCTION = re.compile(r"\s*Function\(s\)\s+(\w+)(?::[\d.]+)?")
+_LIMITS = {"Min": 0.0, "Max": 100.0}
+_NUMBER = re.compile(r"(?<![\d.+-])\d{1,18}(?:\.\d+)?(?![\d.%])")
+
+
+def recognises(text: str) -> bool:
+    lines = text.split("\n")
+    sections = {match["title"] for line in lines if (match := _SECTION.fullmatch(line.strip()))}
+    has_log = "LOG" in sections and any(map(_COLUMNS.fullmatch, map(str.rstrip, lines)))
+    return has_log or {"CONFIG", "SUMMARY STATS"} <= sections
+
+
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    log = _Log()
+    read_output(path, log.add)
+    run = log.run
+    if not (run.rows or "Cycles" in run.results):
+        raise ClientFormatError("the last run has no rows")
+    names = list(run.stated_s)
+    name = label_of(names[0]) if len(names) == 1 else "" if names else run.name
+    operation = operation_of(name, run.rows, run.total(), path, times)
+    return ClientResult(NAME, TOOL, path.name, (operation,), True, tuple(log.notes()))
+
+
+FORMATS = (Format(NAME, recognises, read, follows_output=True),)
+
+
+@dataclass
+class _Run:
+    """One run. `results` has the numbers of the summary by label; `stated_s` percentiles by function."""
+
+    name: str = ""
+    columns: list[str] = field(default_factory=list)
+    rows: list[PrintedRow] = field(default_factory=list)
+    results: dict[str, float] = field(default_factory=dict)
+    stated_s: dict[str, dict[float, float]] = field(default_factory=dict)
+
+    def add_row(self, text: str) -> None:
+        """Add a row. Raises ValueError."""
+        fields = text.split()
+        if not _ROW.fullmatch(text) or len(fields) != len(self.columns):
+            raise ValueError("malformed row")
+        cycles, failed = (whole(fields[index]) for index in (1, 2))
+        if failed > cycles:
+            raise ValueError("more failed cycles than cycles")
+        stated_s: Mapping[float, float] = {
+            _percentage(column): stated_latency_s(float(text), MS)
+            for column, text in zip(self.columns[4:], fields[4:], strict=True)
+            if cycles > failed and text not in ("NaN", "inf")
+        }
+        self.rows.append(PrintedRow(float(fields[0]), cycles - failed, {"": failed}, {}, stated_s))
+
+    def total(self) -> PrintedRow | None:
+        """Return what the summary states; None if it is missing."""
+        if "Cycles" not in self.results:
+            return None
+        length_s, cycles, failed = (self.results.get(label, 0.0) for label in ("Elapsed time", "Cycles", "Errors"))
+        stated_s = next(iter(self.stated_s.values())) if len(self.stated_s) == 1 else {}
+        return PrintedRow(length_s, int(cycles) - int(failed), {"": int(failed)}, {}, stated_s)
+
+
+class _Log:
+    """The last run of a log, and the number of earlier ones."""
+
+    def __init__(self) -> None:
+        self.run = _Run()
+        self._earlier = 0
+        self._section = self._function = ""
+        self._is_compared = self._is_cut = False
+
+    def add(self, line: OutputLine) -> None:
+        """Add a line. Raises ValueError if it is damaged."""
+        if match := _SECTION.fullmatch(line.text.strip()):
+            self._begin(match["title"])
+        elif not line.is_whole:
+            self._is_cut = True
+        elif _COMPARED.fullmatch(line.text):
+            self._is_compared = True
+        elif self._section == "LOG":
+            self._add_log_line(line.text)
+        elif self._section == "SUMMARY STATS" and (match := _RESULT.fullmatch(line.text)):
+            self.run.results.setdefault(match["label"], self._number(match["values"]))
+        elif self._function and (match := _PERCENTILE.fullmatch(line.text)):
+            value_s = stated_latency_s(self._number(match["values"]), MS)
+            self.run.stated_s.setdefault(self._function, {})[_percentage(match["label"])] = value_s
+        elif self._section == "CONFIG" and (match := _FUNCTION.fullmatch(line.text)):
+            self.run.name = label_of(match[1])
+
+    def _begin(self, title: str) -> None:
+        """Begin a section; the configuration or, without one, the log begins a run."""
+        is_run = title == "CONFIG" or (title == "LOG" and self._section != "CONFIG")
+        if is_run and (self.run.rows or self.run.results):
+            self.run, self._earlier, self._is_compared = _Run(), self._earlier + 1, False
+        match = _LATENCIES.fullmatch(title)
+        self._section, self._function = title, match["name"] if match else ""
+
+    def _add_log_line(self, text: str) -> None:
+        if _COLUMNS.fullmatch(text):
+            columns = text.split()
+            if columns[1:3] != ["[op]", "[op]"]:
+                raise ValueError("this version of latte prints no counts (hint: import its JSON report)")
+            self.run.columns = columns
+        elif self.run.columns and _BEGIN_OF_ROW.match(text):
+            self.run.add_row(text)
+
+    def _number(self, text: str) -> float:
+        """Return the number of this run; with a baseline, its number comes first."""
+        numbers = _NUMBER.findall(re.sub(r"\u00b1\s*[\d.]+", "", text))
+        if not numbers:
+            raise ValueError("malformed number")
+        return float(numbers[1] if self._is_compared and len(numbers) > 1 else numbers[0])
+
+    def notes(self) -> list[str]:
+        run = self.run
+        has_totals = "Cycles" in run.results
+        notes = run_notes(TOOL, earlier=self._earlier, has_totals=has_totals, is_cut=self._is_cut)
+        if run.results.get("Errors") or any(row.errors.get("") for row in run.rows):
+            notes.append(
+                "the latencies include those of failed cycles, and some versions of latte print the failed cycles of "
+                "one thread only (hint: import its JSON report)"
+            )
+        return notes
+
+
+def _percentage(label: str) -> float:
+    return _LIMITS[label] if label in _LIMITS else float(label)

@@ -1,0 +1,178 @@
+"""What wrk and wrk2 print; latencies require `--latency`.
+
+Both print only totals. The number of requests is the number of responses, including those with an error status; in wrk,
+it also includes responses that came after the timeout, whose latency wrk does not record. wrk measures from when a
+request was sent (service time), but adds estimated latencies for requests that a slow one delayed, so its percentiles
+can be far higher than those of the requests that were actually sent. wrk2 measures from when a request should have been
+sent (response time), and with `--u_latency` also from when it was sent.
+"""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import ClientInterval, ClientResult, failed_note
+from collector.load_results.parsing.command_output import last_run, only_total
+
+NAME = "wrk"
+UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_TIME = r"(\d{1,12}\.\d\d)(us|ms|s|m|h)"
+_RUN = re.compile(r"^Running \S+ test @ ", re.MULTILINE)
+_STATISTICS = re.compile(r"\s*Thread Stats\b")
+_DISTRIBUTION = re.compile(r"\s*Latency Distribution(?P<kind>.*)")
+# Each pair has a pattern for the beginning of a line, and one for the whole line.
+_PERCENTILE = re.compile(r"\s*[\d.]+%"), re.compile(r"\s*(\d{1,3}(?:\.\d+)?)%\s+" + _TIME)
+_SPECTRUM = (
+    re.compile(r"\s*\d+\.\d+\s+\d+\.\d+\s"),
+    re.compile(r"\s*(\d{1,12}\.\d+)\s+([01]\.\d+)\s+\d+\s+(?:[\d.]+|inf)"),
+)
+_REQUESTS = re.compile(r"\s*\d+ requests\b"), re.compile(r"\s*(\d{1,18}) requests in " + _TIME + r", \S+B read")
+_SOCKET = (
+    re.compile(r"\s*Socket errors"),
+    re.compile(r"\s*Socket errors: connect (\d{1,18}), read (\d{1,18}), write (\d{1,18}), timeout (\d{1,18})"),
+)
+_STATUS = re.compile(r"\s*Non-2xx or 3xx"), re.compile(r"\s*Non-2xx or 3xx responses: (\d{1,18})")
+_RATE = re.compile(r"\s*Requests/sec"), re.compile(r"\s*Requests/sec:\s+(\d{1,15}\.\d\d)")
+
+
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    run, notes = last_run(path, NAME, _RUN.match, _Run)
+    run.check()
+    tool = "wrk2" if run.is_wrk2 else NAME
+    return only_total((NAME, tool), run.total(), path, times, [*run.notes(), *notes])
+
+
+FORMATS = (Format(NAME, _RUN, read, follows_output=True),)
+
+
+class _Run:
+    """One run of wrk: what it has printed."""
+
+    def __init__(self) -> None:
+        self.requests: int | None = None
+        self.is_wrk2 = False
+        self._has_begun = False
+        self._stated_length_s = 0.0
+        self._precision_s = 0.0
+        self._rate: float | None = None
+        self._errors = {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}
+        self._kind = ""
+        self._stated_s: defaultdict[str, dict[float, float]] = defaultdict(dict)
+
+    def add(self, text: str) -> None:
+        """Add a line; those of other programs and of wrk's scripts are ignored. Raises ValueError if it is damaged.
+
+        wrk prints its results in one piece, from the statistics of its threads to the rates.
+        """
+        self._has_begun |= bool(_STATISTICS.match(text) or _REQUESTS[1].fullmatch(text))
+        if not self._has_begun or self._rate is not None:
+            self.is_wrk2 |= text.lstrip().startswith("Thread calibration")
+            return
+        if match := _DISTRIBUTION.fullmatch(text):
+            self._begin_distribution(match["kind"])
+            return
+        for (begin, whole), take in (
+            (_PERCENTILE, self._take_percentile),
+            (_SPECTRUM, self._take_spectrum),
+            (_REQUESTS, self._take_requests),
+            (_SOCKET, self._take_socket_errors),
+            (_STATUS, self._take_status),
+            (_RATE, self._take_rate),
+        ):
+            if begin.match(text):
+                match = whole.fullmatch(text)
+                if match is None:
+                    raise ValueError("not a line of wrk's output")
+                take(*match.groups())
+                return
+
+    def _begin_distribution(self, kind: str) -> None:
+        self.is_wrk2 |= "HdrHistogram" in kind
+        self._kind = "response" if self.is_wrk2 and "Uncorrected" not in kind else "service"
+
+    def _take_percentile(self, percentage: str, value: str, unit: str) -> None:
+        if self._kind:
+            self._stated_s[self._kind][float(percentage)] = float(value) * UNITS_S[unit]
+
+    def _take_spectrum(self, value_ms: str, quantile: str) -> None:
+        if self._kind:
+            # The spectrum is finer than the percentages above it.
+            self._stated_s[self._kind][round(float(quantile) * 100, 6)] = float(value_ms) / 1000
+
+    def _take_requests(self, requests: str, length: str, unit: str) -> None:
+        self.requests = int(requests)
+        self._stated_length_s, self._precision_s = float(length) * UNITS_S[unit], 0.01 * UNITS_S[unit]
+
+    def _take_socket_errors(self, *counts: str) -> None:
+        self._errors.update(zip(("connect", "read", "write", "timeout"), map(int, counts), strict=True))
+
+    def _take_status(self, count: str) -> None:
+        self._errors["status"] = int(count)
+
+    def _take_rate(self, rate: str) -> None:
+        self._rate = float(rate)
+
+    def check(self) -> None:
+        """Raise ClientFormatError if the run is incomplete, or its figures contradict each other."""
+        if self.requests is None or self._rate is None:
+            raise ClientFormatError("the totals of the last run are missing (hint: wrk prints them when it ends)")
+        tolerance = self._rate * self._precision_s + 0.01 * self._stated_length_s + 1
+        if abs(self._rate * self._stated_length_s - self.requests) > tolerance:
+            raise ClientFormatError("the number of requests contradicts the requests per second")
+        if max(self._failed_responses) > self.requests:
+            raise ClientFormatError("more failed responses than requests")
+
+    @property
+    def length_s(self) -> float:
+        """The run's duration in seconds, computed from the rate, which has more digits than the stated duration."""
+        return self.requests / self._rate if self.requests and self._rate else self._stated_length_s
+
+    @property
+    def _failed_responses(self) -> tuple[int, int]:
+        """The numbers of responses with an error status and of those after the timeout, which may be the same ones.
+
+        wrk2 does not count timeouts by request, so they are 0.
+        """
+        return self._errors["status"], 0 if self.is_wrk2 else self._errors["timeout"]
+
+    def total(self) -> ClientInterval:
+        """Return the total, whose times count from the beginning of the run."""
+        requests = self.requests or 0
+        status, timeout = self._failed_responses
+        # As many as possible are counted as failed; each only once.
+        failed = min(status + timeout, requests)
+        completed = requests - failed
+        errors = {kind: count for kind, count in self._errors.items() if count}
+        if timeout:
+            errors["timeout"] = failed - status
+        errors = {kind: count for kind, count in errors.items() if count}
+        response, service = (self._latency(kind) if completed else None for kind in ("response", "service"))
+        return ClientInterval(0.0, self.length_s, completed, errors, response, service)
+
+    def _latency(self, kind: str) -> Latency | None:
+        return Latency(stated_s=self._stated_s[kind]) if self._stated_s.get(kind) else None
+
+    def notes(self) -> list[str]:
+        notes = []
+        if not self._stated_s:
+            notes.append("there are no percentiles (hint: run wrk with --latency)")
+        elif not self.is_wrk2:
+            notes.append("wrk adds estimated latencies for requests that were delayed by slow ones")
+        else:
+            notes.append("wrk2's latencies do not include its calibration, about the first ten seconds")
+        status, timeout = self._failed_responses
+        if status and timeout and max(status, timeout) < min(status + timeout, self.requests or 0):
+            most = min(status + timeout, self.requests or 0)
+            notes.append(
+                f"{max(status, timeout):,} to {most:,} requests failed: late responses with an error status are in two "
+                f"of wrk's counters; {most:,} are counted"
+            )
+        if self._stated_s:
+            notes += failed_note(self._errors["status"], "request")
+        if self.is_wrk2 and self._errors["timeout"]:
+            notes.append(
+                "wrk2 counts a slow request as a timeout at each check, so one request may be several timeouts"
+            )
+        return notes

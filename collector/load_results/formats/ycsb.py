@@ -1,0 +1,268 @@
+"""What YCSB prints: its summary and, with `-s`, its status lines.
+
+A status line has the local time without a time zone, the number of operations since the run began and, with the default
+`measurementtype`, the number and percentiles of each operation since the line before, in microseconds. The summary has
+the totals of each operation (see `ycsb_measurements`).
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from itertools import pairwise
+from pathlib import Path
+
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.parsing.command_output import OutputLine, last_line_s, output_lines
+from collector.load_results.parsing.labels import label_of
+from collector.load_results.parsing.printed_rows import PrintedRow, interval_of, intervals_of, stated_latency_s
+from collector.load_results.ycsb_measurements import RUN_TIME, UNITS_S, Measured, Summary, Total, measured_by
+from collector.printable import count_text
+
+NAME = "ycsb"
+_SUMMARY = re.compile(r"\s*\[(?P<name>[^\[\]]{1,80})\], ?(?P<key>[^,]{1,60}), (?P<value>[\dA-Za-z.+-]{1,40})\s*")
+_BEGIN_OF_SUMMARY = re.compile(r"\s*\[OVERALL\], ?RunTime\(ms\), ")
+_STATUS = re.compile(
+    r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d):(?P<ms>\d{3}) (?P<elapsed>\d{1,9}) sec: (?P<operations>\d{1,18}) "
+    r"operations; (?P<rest>.*)"
+)
+_BLOCK = re.compile(
+    r"\[(?P<name>[^\[\]:]{1,80}): Count=(?P<count>\d{1,18}), Max=(?P<max>\d{1,19}), Min=(?P<min>\d{1,19}), "
+    r"Avg=\S{1,40}?(?P<percentiles>(?:, \d{1,3}(?:\.\d{1,9})?=\d{1,19}){0,40})\]"
+)
+_MEAN_BLOCK = re.compile(r"\s*\[[^\[\]]{1,80} AverageLatency\(us\)=")
+_PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d+)?)=(\d+)")
+_CLIENT = re.compile(r"YCSB Client \d")
+_INTENDED = re.compile(r"measurement\.interval=intended\b")
+# Local times differ from UTC by a multiple of this.
+_ZONE_STEP_S, _MAX_ZONE_S = 900.0, 14 * 3600.0
+# By how much the times of status lines may lie outside those of the command.
+_SLACK_S = 2.0
+
+
+def recognises(text: str) -> bool:
+    lines = text.split("\n")
+    return any(_BEGIN_OF_SUMMARY.match(line) or _STATUS.search(line) or _CLIENT.match(line) for line in lines)
+
+
+def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
+    log = _Log()
+    for line in output_lines(path):
+        log.add(line)
+    run = log.run
+    is_intended = run.is_intended or bool(_INTENDED.search(" ".join(times.words)))
+    summary = Summary(run.measurements, is_intended=is_intended)
+    run_times = _run_times(run, summary.length_s, path, times)
+    operations = tuple(_operations(run, summary, run_times, is_intended=is_intended))
+    if not operations:
+        raise ClientFormatError("the last run has no operations (hint: YCSB prints its summary when it ends)")
+    notes = (*log.notes(), *run_times.notes, *summary.notes())
+    return ClientResult(
+        NAME, "YCSB", path.name, operations, run_times.is_estimated, notes, stated=tuple(summary.stated())
+    )
+
+
+FORMATS = (Format(NAME, recognises, read, follows_output=True),)
+
+
+@dataclass(frozen=True)
+class _Status:
+    """A status line. `time_s` is the local time as if it were UTC; `blocks` has counts and percentiles by name."""
+
+    time_s: float
+    elapsed_s: int
+    operations: int
+    blocks: dict[str, tuple[int, dict[float, int]]] = field(default_factory=dict)
+
+
+@dataclass
+class _Run:
+    """One run: its status lines, and the keys and values of its summary by measurement."""
+
+    statuses: list[_Status] = field(default_factory=list)
+    measurements: defaultdict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    is_intended: bool = False
+
+
+class _Log:
+    """The last run of a log, and the number of earlier ones."""
+
+    def __init__(self) -> None:
+        self.run = _Run()
+        self._earlier = 0
+        self._printed: set[tuple[float, int]] = set()
+        self._is_cut = self._is_repeated = False
+
+    def add(self, line: OutputLine) -> None:
+        status, summary = _STATUS.search(line.text), _SUMMARY.fullmatch(line.text)
+        if (status or summary) and not line.is_whole:
+            self._is_cut = True
+        elif status:
+            self._add_status(status)
+        elif summary:
+            if _BEGIN_OF_SUMMARY.match(line.text) and self.run.measurements:
+                self._begin()
+            self.run.measurements[summary["name"]].append((summary["key"], summary["value"]))
+        elif line.text.startswith("Command line: "):
+            self._begin()
+            self.run.is_intended = bool(_INTENDED.search(line.text))
+        elif self.run.statuses and (_BLOCK.search(line.text) or _MEAN_BLOCK.match(line.text)):
+            # With two kinds of measurement, a status has several lines.
+            self._add_blocks(line.text)
+
+    def _begin(self) -> None:
+        self._earlier += bool(self.run.statuses or self.run.measurements)
+        self.run = _Run()
+        self._printed.clear()
+
+    def _add_status(self, match: re.Match[str]) -> None:
+        try:
+            second_s = datetime.strptime(match["time"] + "+0000", "%Y-%m-%d %H:%M:%S%z").timestamp()
+        except ValueError:
+            return
+        status = _Status(second_s + int(match["ms"]) / 1000, int(match["elapsed"]), int(match["operations"]))
+        # With time series, YCSB prints each line to both of its streams, and either may be read later than the other.
+        self._is_repeated = (status.time_s, status.operations) in self._printed
+        if self._is_repeated:
+            return
+        if self._is_of_another_run(status):
+            self._begin()
+        self._printed.add((status.time_s, status.operations))
+        self.run.statuses.append(status)
+        self._add_blocks(match["rest"])
+
+    def _is_of_another_run(self, status: _Status) -> bool:
+        """Return whether a status is not of the current run; its last one may be read after parts of the summary."""
+        if not self.run.statuses:
+            return bool(self.run.measurements)
+        last = self.run.statuses[-1]
+        return status.operations < last.operations or status.elapsed_s < last.elapsed_s
+
+    def _add_blocks(self, text: str) -> None:
+        for match in _BLOCK.finditer(text) if not self._is_repeated else ():
+            stated = {float(key): int(value) for key, value in _PERCENTILE.findall(match["percentiles"])}
+            stated |= {0.0: int(match["min"]), 100.0: int(match["max"])}
+            self.run.statuses[-1].blocks.setdefault(match["name"], (int(match["count"]), stated))
+
+    def notes(self) -> Iterator[str]:
+        if self._earlier:
+            yield f"{count_text(self._earlier, 'earlier run')} ignored; only the last one is imported"
+        if RUN_TIME not in dict(self.run.measurements.get("OVERALL", ())):
+            yield "the totals of the run are missing (hint: YCSB prints them, or writes its exportfile, when it ends)"
+        if self._is_cut:
+            yield "the output ends in the middle of a line, which is ignored"
+
+
+@dataclass(frozen=True)
+class _RunTimes:
+    """When a run began, how long it was, and the time of each status line since its begin, in seconds."""
+
+    begin_s: float
+    length_s: float
+    offsets_s: tuple[float, ...] = ()
+    is_estimated: bool = True
+    notes: tuple[str, ...] = ()
+
+
+def _run_times(run: _Run, stated_s: float | None, path: Path, times: CommandTimes) -> _RunTimes:
+    """Place a run whose summary states its length, or not. Raises ValueError."""
+    if stated_s is not None and not 0 <= stated_s < float("inf"):
+        raise ValueError("impossible duration of the run")
+    if not run.statuses:
+        length_s = stated_s or 0.0
+        return _RunTimes(max(last_line_s(path, times, length_s) - length_s, times.begin_s), length_s)
+    times_s = _continuous_times_s(run.statuses)
+    last_s = times_s[-1]
+    # The elapsed time is rounded down, so the run began at the earliest of these times.
+    first_s = min(time_s - status.elapsed_s for time_s, status in zip(times_s, run.statuses, strict=True))
+    if stated_s is not None:
+        first_s = min(first_s, last_s - stated_s)
+    zone_s = _zone_s(first_s, last_s, times)
+    notes: tuple[str, ...] = ()
+    if zone_s is None:
+        text = datetime.fromtimestamp(last_s, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+        notes = (f"the last status line is of {text}, when the command did not run; the result is placed at its end",)
+    begin_s = first_s - zone_s if zone_s is not None else times.end_s - (last_s - first_s)
+    offsets_s = tuple(time_s - first_s for time_s in times_s)
+    return _RunTimes(begin_s, stated_s or last_s - first_s, offsets_s, zone_s is None, notes)
+
+
+def _continuous_times_s(statuses: Sequence[_Status]) -> list[float]:
+    """Return the times of status lines as if daylight saving time had not begun or ended between them."""
+    begin_s = statuses[0].time_s - statuses[0].elapsed_s
+    return [
+        status.time_s - round((status.time_s - status.elapsed_s - begin_s) / _ZONE_STEP_S) * _ZONE_STEP_S
+        for status in statuses
+    ]
+
+
+def _zone_s(first_s: float, last_s: float, times: CommandTimes) -> float | None:
+    """Return the difference from UTC with which local times are within those of the command; None if there is none."""
+    local = datetime.fromtimestamp(times.end_s, timezone.utc).astimezone().utcoffset()
+    nearest_s = round((last_s - times.end_s) / _ZONE_STEP_S) * _ZONE_STEP_S
+    for zone_s in (local.total_seconds() if local else 0.0, nearest_s):
+        begin_s, end_s = first_s - zone_s, last_s - zone_s
+        if times.begin_s - _SLACK_S <= begin_s and end_s <= times.end_s + _SLACK_S and abs(zone_s) <= _MAX_ZONE_S:
+            return zone_s
+    return None
+
+
+def _operations(run: _Run, summary: Summary, run_times: _RunTimes, *, is_intended: bool) -> Iterator[Operation]:
+    """Yield the operations. Raises ValueError and ClientFormatError."""
+    names = {name for status in run.statuses for name in status.blocks}
+    measured = measured_by(names, is_intended=is_intended)
+    has_totals = summary.length_s is not None
+    operations = sorted({*summary.totals, *(what.operation for what in measured.values())})
+    for name in operations:
+        total = summary.totals.get(name, Total())
+        own = {original: what for original, what in measured.items() if what.operation == name}
+        rows = [
+            _row(status, offset_s, own, total)
+            for status, offset_s in zip(run.statuses, run_times.offsets_s, strict=True)
+            if own
+        ]
+        intervals = intervals_of(rows, run_times.begin_s)
+        if not measured and summary.has_only(name):
+            intervals = _all_intervals(run, run_times)
+        interval = _total(total, run_times) if has_totals and name in summary.totals else None
+        yield Operation(label_of(name.lower()), intervals, interval)
+    if not operations and run.statuses:
+        yield Operation("", _all_intervals(run, run_times))
+
+
+def _all_intervals(run: _Run, run_times: _RunTimes) -> tuple[ClientInterval, ...]:
+    """Return the intervals of all operations together, whether or not they succeeded."""
+    counts = pairwise([0, *(status.operations for status in run.statuses)])
+    rows = [
+        PrintedRow(offset_s, after - before)
+        for offset_s, (before, after) in zip(run_times.offsets_s, counts, strict=True)
+    ]
+    return intervals_of(rows, run_times.begin_s)
+
+
+def _row(status: _Status, offset_s: float, measured: dict[str, Measured], total: Total) -> PrintedRow:
+    """Return what a status line states about one operation."""
+    completed, errors = 0, Counter[str]()
+    stated_s: dict[bool, dict[float, float]] = {}
+    # The lines do not state the return code of failed operations; it is known if the summary has only one.
+    code = next(iter(total.errors)) if len(total.errors) == 1 else ""
+    for name, what in measured.items():
+        count, stated = status.blocks.get(name, (0, {}))
+        if what.failure is not None:
+            errors[what.failure or code] += 0 if what.repeats else count
+            continue
+        completed += 0 if what.repeats else count
+        if count:
+            stated_s[what.is_response] = {
+                percentage: stated_latency_s(value, UNITS_S["us"]) for percentage, value in stated.items()
+            }
+    return PrintedRow(offset_s, completed, errors, stated_s.get(True, {}), stated_s.get(False, {}))
+
+
+def _total(total: Total, run_times: _RunTimes) -> ClientInterval:
+    row = PrintedRow(
+        run_times.length_s, total.completed, total.errors, total.stated_s.get(True, {}), total.stated_s.get(False, {})
+    )
+    return interval_of(row, run_times.begin_s, run_times.begin_s + run_times.length_s)

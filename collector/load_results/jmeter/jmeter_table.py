@@ -1,0 +1,227 @@
+"""Aggregates blocks of JMeter's CSV column by column, with pyarrow and numpy."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collector.arrow import csv, pa, pc
+from collector.load_results.jmeter.jmeter_samples import (
+    FALSE,
+    MAX_ELAPSED_MS,
+    MAX_TIME_MS,
+    MS_PER_S,
+    TRANSACTION,
+    TRUE,
+    JmeterSamples,
+)
+from collector.load_results.jmeter.jmeter_sub_results import MAX_JITTER_MS, Sample, SubResults
+from collector.load_results.jmeter.jtl_times import JtlTimes
+
+_TEXTS = pa.dictionary(pa.int32(), pa.binary())
+COLUMNS: Mapping[str, pa.DataType] = {
+    "timeStamp": pa.int64(),
+    "elapsed": pa.int64(),
+    "success": pa.bool_(),
+    "label": _TEXTS,
+    "threadName": _TEXTS,
+    "responseCode": _TEXTS,
+    "responseMessage": pa.binary(),
+    "SampleCount": pa.int64(),
+}
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class MalformedBlockError(ValueError):
+    """A block has a malformed row; the message does not always state which one."""
+
+
+class JmeterTable:
+    """Adds the rows of blocks to `samples`."""
+
+    def __init__(self, columns: Sequence[str], times: JtlTimes, samples: JmeterSamples) -> None:
+        """Add rows with the given columns, whose times `times` has converted."""
+        types = {name: kind for name, kind in COLUMNS.items() if name in columns}
+        self._columns, self._times, self._samples = list(columns), times, samples
+        self._conversion = csv.ConvertOptions(
+            include_columns=list(types),
+            column_types=types,
+            null_values=[],
+            true_values=TRUE,
+            false_values=FALSE,
+        )
+        self._sub_results: SubResults | None = None
+        # The last row of each thread, until there is a sub-result.
+        self._last: dict[bytes, Sample] = {}
+
+    def add(self, block: bytes) -> None:
+        """Add the rows of a block. Raises MalformedBlockError and ClientFormatError."""
+        if not block.strip():
+            return
+        rows = _Rows(self._parsed(block))
+        self._samples.extend(int(rows.seconds.min()), int(rows.seconds.max()))
+        if "responseMessage" not in self._columns and "threadName" in self._columns:
+            self._samples.containers += rows.count_containers()
+        sub_results = self._sub_result_flags(rows)
+        self._samples.sub_results += int(sub_results.sum())
+        for is_transaction, selected in ((False, ~rows.transactions & ~sub_results), (True, rows.transactions)):
+            self._add_times(rows, selected, is_transaction)
+            self._add_completed(rows, selected & rows.succeeded, is_transaction)
+            self._add_failed(rows, selected & ~rows.succeeded, is_transaction)
+
+    def _parsed(self, block: bytes) -> pa.Table:
+        try:
+            return csv.read_csv(
+                pa.py_buffer(block),
+                csv.ReadOptions(column_names=self._columns, block_size=len(block) + 1),
+                csv.ParseOptions(delimiter=self._times.delimiter, newlines_in_values=b'"' in block),
+                self._conversion,
+            )
+        except pa.ArrowInvalid as error:
+            raise MalformedBlockError(str(error)) from None
+
+    def _sub_result_flags(self, rows: "_Rows") -> Flags:
+        flags = np.zeros(len(rows.seconds), bool)
+        if self._sub_results is None:
+            # In whole seconds, samples that follow each other seem to be within each other.
+            has_threads = "threadName" in self._columns and not self._times.has_whole_seconds
+            if not any(label.endswith(b"-0") for label in rows.labels.names) and not (
+                has_threads and rows.have_nested(self._last)
+            ):
+                self._last |= rows.last_of_threads()
+                return flags
+            self._sub_results = SubResults(self._last, has_threads=has_threads)
+            self._last = {}
+        flags[~rows.transactions] = self._sub_results.flags(rows.timed())
+        return flags
+
+    def _add_times(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
+        """Note the first sample and the last one of each second."""
+        ends = rows.ends[selected]
+        if not len(ends):
+            return
+        first = int(ends.argmin())
+        elapsed_ms = int(rows.elapsed[selected][first])
+        self._samples.add_time(int(ends[first]), elapsed_ms, is_transaction=is_transaction)
+        ordered = np.sort(ends)
+        lasts = ordered[np.flatnonzero(np.diff(ordered // MS_PER_S, append=-1))]
+        for end_ms in lasts.tolist():
+            self._samples.add_time(end_ms, 0, is_transaction=is_transaction)
+
+    def _add_completed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
+        elapsed = rows.elapsed[selected]
+        limit = int(elapsed.max(initial=0)) + 1
+        groups = rows.groups(selected, limit)
+        keys, counts = np.unique(groups * limit + elapsed, return_counts=True)
+        begins = np.flatnonzero(np.diff(keys // limit, prepend=-1)).tolist()
+        durations, numbers = (keys % limit).tolist(), counts.tolist()
+        for begin, end in zip(begins, [*begins[1:], len(keys)], strict=False):
+            code, second = divmod(int(keys[begin]) // limit, rows.span)
+            counts_by_ms = dict(zip(durations[begin:end], numbers[begin:end], strict=True))
+            label = rows.labels.names[code]
+            self._samples.add(label, rows.first + second, counts_by_ms, is_transaction=is_transaction)
+
+    def _add_failed(self, rows: "_Rows", selected: Flags, is_transaction: bool) -> None:
+        kinds = len(rows.response_codes.names)
+        groups = rows.groups(selected, kinds)
+        keys, counts = np.unique(groups * kinds + rows.response_codes.codes[selected], return_counts=True)
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            group, kind = divmod(key, kinds)
+            code, second = divmod(group, rows.span)
+            label = rows.labels.names[code]
+            response = rows.response_codes.names[kind] if "responseCode" in self._columns else None
+            self._samples.add_errors(label, rows.first + second, response, count, is_transaction=is_transaction)
+
+
+class _Texts:
+    """A column of texts: each row's code is an index into `names`. If the column is missing, all texts are empty."""
+
+    def __init__(self, table: pa.Table, name: str) -> None:
+        if name in table.column_names:
+            column = table.column(name).combine_chunks()
+            self.names: list[bytes] = column.dictionary.to_pylist()
+            self.codes: Ints = column.indices.to_numpy().astype(np.int64)
+        else:
+            self.names, self.codes = [b""], np.zeros(table.num_rows, np.int64)
+
+
+class _Rows:
+    """The rows of a block, at least one. Raises MalformedBlockError if a row is malformed."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.begins: Ints = table.column("timeStamp").to_numpy()
+        self.elapsed: Ints = table.column("elapsed").to_numpy()
+        _check_range(self.begins, MAX_TIME_MS)
+        _check_range(self.elapsed, MAX_ELAPSED_MS)
+        if "SampleCount" in table.column_names and (table.column("SampleCount").to_numpy() != 1).any():
+            raise MalformedBlockError("a row represents several samples")
+        self.ends = self.begins + self.elapsed
+        self.seconds = self.ends // MS_PER_S
+        self.first = int(self.seconds.min())
+        self.span = int(self.seconds.max()) - self.first + 1
+        self.succeeded: Flags = table.column("success").to_numpy()
+        self.labels, self._threads = _Texts(table, "label"), _Texts(table, "threadName")
+        self.response_codes = _Texts(table, "responseCode")
+        self.transactions: Flags = np.zeros(table.num_rows, bool)
+        if "responseMessage" in table.column_names:
+            self.transactions = pc.starts_with(table.column("responseMessage"), TRANSACTION).to_numpy()
+
+    def groups(self, selected: Flags, values: int) -> Ints:
+        """Return a number for each row's label and second; multiplied by `values`, it still fits into 64 bits."""
+        if len(self.labels.names) * self.span * values >= 1 << 63:
+            raise MalformedBlockError("too many labels, too far apart")
+        groups: Ints = self.labels.codes[selected] * self.span + self.seconds[selected] - self.first
+        return groups
+
+    def have_nested(self, last: Mapping[bytes, Sample]) -> bool:
+        """Return whether a row lies within the one before of its thread; `last` has those before the block."""
+        order = self._by_thread()
+        codes, begins, ends = self._threads.codes[order], self.begins[order], self.ends[order]
+        is_first = np.diff(codes, prepend=-1) != 0
+        within = (begins[1:] >= begins[:-1]) & (ends[1:] <= ends[:-1]) & (begins[1:] < ends[:-1])
+        if (within & ~is_first[1:]).any():
+            return True
+        return any(
+            sample.begin_ms <= self.begins[row] < sample.end_ms and self.ends[row] <= sample.end_ms
+            for row in order[is_first].tolist()
+            if (sample := last.get(self._threads.names[self._threads.codes[row]]))
+        )
+
+    def count_containers(self) -> int:
+        """Return how many rows contain the one before of their thread, as those of transaction controllers do."""
+        order = self._by_thread()
+        threads, labels = self._threads.codes[order], self.labels.codes[order]
+        begins, ends = self.begins[order], self.ends[order]
+        is_around = (begins[1:] <= begins[:-1]) & (ends[:-1] <= ends[1:]) & (labels[1:] != labels[:-1])
+        return int((is_around & (threads[1:] == threads[:-1]) & (ends[:-1] - begins[1:] > MAX_JITTER_MS)).sum())
+
+    def last_of_threads(self) -> dict[bytes, Sample]:
+        """Return the last row of each thread."""
+        order = self._by_thread()
+        is_last = np.diff(self._threads.codes[order], append=-1) != 0
+        return {
+            self._threads.names[self._threads.codes[row]]: Sample(
+                self.labels.names[self.labels.codes[row]], int(self.begins[row]), int(self.ends[row])
+            )
+            for row in order[is_last].tolist()
+        }
+
+    def _by_thread(self) -> Ints:
+        """Return the numbers of the rows by thread, without those of transaction controllers."""
+        rows = np.flatnonzero(~self.transactions)
+        ordered: Ints = rows[np.argsort(self._threads.codes[rows], kind="stable")]
+        return ordered
+
+    def timed(self) -> list[tuple[bytes, bytes, int, int]]:
+        """Return thread, label, begin and end of all rows but those of transaction controllers."""
+        others = ~self.transactions
+        threads = [self._threads.names[code] for code in self._threads.codes[others]]
+        labels = [self.labels.names[code] for code in self.labels.codes[others]]
+        begins, ends = self.begins[others].tolist(), self.ends[others].tolist()
+        return list(zip(threads, labels, begins, ends, strict=True))
+
+
+def _check_range(values: Ints, limit: int) -> None:
+    if values.min() < 0 or values.max() >= limit:
+        raise MalformedBlockError("a time is out of range")

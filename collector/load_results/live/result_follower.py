@@ -1,0 +1,159 @@
+"""Follows one result file while a load generator writes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.growing_file import GrowingFile, NotRegularError
+from collector.load_results.client_format import (
+    HEAD_BYTES,
+    ClientFormatError,
+    FormatChoice,
+    GrowingResult,
+    UnknownFormatError,
+)
+from collector.load_results.client_result import Operation
+from collector.load_results.format_registry import growing_result
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What one call of `ResultFollower.read` has read.
+
+    operations  the operations that were read, each with its total and no intervals.
+    malformed   the number of lines that were skipped.
+    restarts    whether the file begins again, so that all previous counts are void.
+    """
+
+    operations: tuple[Operation, ...] = ()
+    malformed: int = 0
+    restarts: bool = False
+
+
+class ResultFollower:
+    """Reads what is added to a file; content from before the follower was created is ignored if `is_old`."""
+
+    def __init__(
+        self,
+        path: Path,
+        choice: FormatChoice,
+        log: Callable[[str], None],
+        *,
+        is_old: bool,
+        may_be_unknown: bool = False,
+    ) -> None:
+        """Follow a file in the chosen format.
+
+        `log` receives notes; if `may_be_unknown`, a file in no known format is ignored without one.
+        """
+        self._path = path
+        self._choice = choice
+        self._log = log
+        self._may_be_unknown = may_be_unknown
+        self._noted: set[str] = set()
+        self._file: GrowingFile | None = None
+        self._result: GrowingResult | None = None
+        self._is_ignored = self._skips_line = False
+        self._tried_bytes = 0
+        if is_old and (file := self._opened()):
+            file.seek(file.size())
+            self._skips_line = not file.seal.endswith(b"\n") and bool(file.seal)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+        self._forget()
+
+    def unread_bytes(self) -> int:
+        """Return the number of bytes that have not been read yet."""
+        return self._file.size() - self._file.position if self._file and not self._is_ignored else 0
+
+    def read(self, max_bytes: int) -> Addition | None:
+        """Read a part of what was added; return None if there is nothing to read now."""
+        try:
+            return self._read(max_bytes)
+        except OSError as error:
+            self._note(f"cannot be read: {error.strerror}")
+        except ClientFormatError as error:
+            if not (self._may_be_unknown and isinstance(error, UnknownFormatError)):
+                self._note(str(error))
+            self._is_ignored = True
+        return None
+
+    def _read(self, max_bytes: int) -> Addition | None:
+        file = self._file or self._opened()
+        if file is None:
+            return None
+        # Check for a replacement before reading. If the check came afterwards, lines appended between the read and the
+        # replacement would be lost.
+        is_replaced = self._is_replaced(file)
+        if file.is_rewritten():
+            return self._restarted(file)
+        chunk = file.read(max_bytes) if self._can_read(file) else b""
+        if chunk:
+            return self._added(chunk, is_first=file.position == len(chunk))
+        if is_replaced:
+            self.close()
+            return Addition(restarts=True)
+        return None
+
+    def _opened(self) -> GrowingFile | None:
+        try:
+            self._file = GrowingFile(self._path)
+        except FileNotFoundError:
+            return None
+        except NotRegularError as error:
+            self._note(str(error))
+            return None
+        return self._file
+
+    @staticmethod
+    def _is_replaced(file: GrowingFile) -> bool:
+        try:
+            return file.is_replaced()
+        except OSError:
+            # A file that was removed may still be written to.
+            return False
+
+    def _restarted(self, file: GrowingFile) -> Addition:
+        file.seek(0)
+        self._forget()
+        return Addition(restarts=True)
+
+    def _forget(self) -> None:
+        self._result = None
+        self._is_ignored = self._skips_line = False
+        self._tried_bytes = 0
+
+    def _can_read(self, file: GrowingFile) -> bool:
+        """Return whether there are bytes to read, in a format that can be read. Raises ClientFormatError."""
+        size = file.size()
+        if self._is_ignored or size == file.position:
+            return False
+        # To recognise a format is slow, so it is tried again only when there is twice as much to recognise it from.
+        if self._result is None and not self._tried_bytes <= size < min(2 * self._tried_bytes, HEAD_BYTES):
+            head = file.head(HEAD_BYTES).removeprefix(BYTE_ORDER_MARK)
+            if b"\n" in head or len(head) >= HEAD_BYTES - len(BYTE_ORDER_MARK):
+                self._tried_bytes = size
+                self._result = growing_result(head, self._choice, is_final=size >= HEAD_BYTES)
+        return self._result is not None
+
+    def _added(self, chunk: bytes, *, is_first: bool) -> Addition:
+        assert self._result is not None  # noqa: S101 - `_can_read` has set it
+        if is_first:
+            chunk = chunk.removeprefix(BYTE_ORDER_MARK)
+        if self._skips_line:
+            _, end, chunk = chunk.partition(b"\n")
+            self._skips_line = not end
+        malformed = self._result.add(chunk)
+        if malformed or self._result.problem:
+            self._note(f"malformed lines are skipped (first problem: {self._result.problem})", kind="malformed")
+        return Addition(self._result.take(), malformed)
+
+    def _note(self, text: str, kind: str = "") -> None:
+        if (kind or text) not in self._noted:
+            self._noted.add(kind or text)
+            self._log(text)

@@ -1,0 +1,139 @@
+"""Client results as JSON files in a run's directory, one for each imported file.
+
+The counts of a latency are a list of pairs of numbers: the difference from the previous value in nanoseconds, and the
+count.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from collector.atomic_file import replace_file
+from collector.garbage_collection import gc_paused
+from collector.load_results.client_latency import Latency
+from collector.load_results.client_result import ClientInterval, ClientResult, Operation
+from collector.load_results.sound_results import require_values
+from collector.printable import one_line
+from collector.whole_file import UnsuitableFileError, read_whole
+
+FOLDER = "clients"
+SCHEMA_VERSION = 1
+MAX_BYTES = 1 << 30
+
+
+class ResultFileError(ValueError):
+    """A file is not a client result; the message is one line without the path."""
+
+
+def content_of(result: ClientResult) -> dict[str, Any]:
+    """Return the content of a result's file."""
+    fields = {key: value for key, value in vars(result).items() if key not in ("operations", "stated")}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        **fields,
+        "operations": [
+            {
+                "name": operation.name,
+                "intervals": [_interval_content(interval) for interval in operation.intervals],
+                "total": None if operation.total is None else _interval_content(operation.total),
+            }
+            for operation in result.operations
+        ],
+    }
+
+
+def _interval_content(interval: ClientInterval) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "begin_s": round(interval.begin_s, 6),
+        "end_s": round(interval.end_s, 6),
+        "completed": interval.completed,
+    }
+    if interval.errors:
+        content["errors"] = dict(interval.errors)
+    for kind in ("response", "service"):
+        latency: Latency | None = getattr(interval, kind)
+        if latency is not None:
+            content[kind] = _latency_content(latency)
+    return content
+
+
+def _latency_content(latency: Latency) -> dict[str, Any]:
+    if not latency.counts:
+        return {"stated_s": [[percentage, value_s] for percentage, value_s in sorted(latency.stated_s.items())]}
+    values = sorted(latency.counts)
+    steps = (value - before for before, value in zip([0, *values], values, strict=False))
+    return {"counts": [[step, latency.counts[value]] for step, value in zip(steps, values, strict=True)]}
+
+
+def write_result(path: Path, result: ClientResult) -> None:
+    """Write a result to a file. Raises OSError; the previous file then remains unchanged."""
+    replace_file(path, json.dumps(content_of(result), allow_nan=False).encode() + b"\n")
+
+
+@gc_paused()
+def read_result(path: Path) -> ClientResult:
+    """Return the result in a file. Raises ResultFileError and OSError."""
+    try:
+        content = json.loads(read_whole(path, MAX_BYTES))
+    except UnsuitableFileError as error:
+        raise ResultFileError(str(error)) from None
+    except (ValueError, RecursionError):
+        raise ResultFileError("not JSON") from None
+    return result_of(content)
+
+
+def result_of(content: Any) -> ClientResult:
+    """Return the result that a file with this JSON content has. Raises ResultFileError."""
+    if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
+        raise ResultFileError("not a client result of a supported version (hint: update casstat)")
+    try:
+        return _result(content)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ResultFileError(f"malformed field: {one_line(error)}") from None
+
+
+def _result(content: Mapping[str, Any]) -> ClientResult:
+    return ClientResult(
+        str(content["format"]),
+        str(content["tool"]),
+        str(content["source"]),
+        tuple(map(_operation, content["operations"])),
+        content.get("estimated_clock") is True,
+        tuple(map(str, content.get("notes", ()))),
+        str(content.get("checksum", "")),
+    )
+
+
+def _operation(content: Mapping[str, Any]) -> Operation:
+    total = content.get("total")
+    intervals = tuple(map(_interval, content["intervals"]))
+    return Operation(str(content["name"]), intervals, None if total is None else _interval(total))
+
+
+def _interval(content: Mapping[str, Any]) -> ClientInterval:
+    interval = ClientInterval(
+        float(content["begin_s"]),
+        float(content["end_s"]),
+        int(content["completed"]),
+        {str(kind): int(count) for kind, count in content.get("errors", {}).items()},
+        _latency(content.get("response")),
+        _latency(content.get("service")),
+    )
+    require_values(interval)
+    return interval
+
+
+def _latency(content: Mapping[str, Any] | None) -> Latency | None:
+    if content is None:
+        return None
+    pairs: Sequence[Sequence[int]] = content.get("counts", ())
+    if not set(map(len, pairs)) <= {2}:
+        raise ValueError("counts must be pairs")
+    values = accumulate(map(int, map(itemgetter(0), pairs)))
+    # There may be millions of pairs, so they are converted without a loop in Python.
+    counts = dict(zip(values, map(int, map(itemgetter(1), pairs)), strict=True))
+    stated_s = {float(percentage): float(value_s) for percentage, value_s in content.get("stated_s", ())}
+    return Latency(counts, stated_s)

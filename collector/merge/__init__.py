@@ -1,0 +1,1 @@
+"""Aggregation across nodes, and merging of recordings onto a grid of intervals."""

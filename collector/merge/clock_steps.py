@@ -1,0 +1,109 @@
+"""Finds the ticks at which a node's clock was set, from the monotonic times in its recording."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
+
+from collector.merge.clock_correction import MIN_STEP_S, ClockCorrection, ClockSegment
+from collector.merge.recordings import Recording
+from collector.node.nodetool.nodetool_source import PREFIX as REPORT
+from collector.recording.read_limits import MAX_SERIES, SeriesLimit
+from collector.recording.reader import Entry
+
+# How far the steps in a recording may differ from the measured change of the clock, in addition to an interval.
+_SLACK_S = 1.0
+
+
+@dataclass
+class _Segment:
+    """Consecutive ticks between two steps: the first one, by how much the clock was set there, and the time range."""
+
+    session: str
+    number: int
+    step_s: float
+    begin_s: float
+    end_s: float
+
+
+class _Begin(NamedTuple):
+    """When a tick began on the node's wall clock, and when its first scrape ended on the monotonic clock."""
+
+    wall_s: float
+    monotonic_s: float
+
+
+def clock_with_steps(recording: Recording, measured: Sequence[tuple[float, float]]) -> ClockCorrection | None:
+    """Return the correction of a node's clock with the steps in its recording, and the drift between them.
+
+    measured  for each measurement in chronological order, the reference clock's time, and how far the node's clock was
+              ahead.
+
+    Returns None if there are no steps, or if they do not agree with the measurements: then the monotonic clock stood
+    still, for example because a virtual machine was paused. Raises OSError and TooManySeriesError.
+    """
+    segments = list(_segments(recording))
+    if len(segments) < 2 or not measured:
+        return None
+    totals_s = list(accumulate(segment.step_s for segment in segments))
+    change_s = measured[-1][1] - measured[0][1]
+    node_s = measured[0][0] + measured[0][1]
+    interval_s = recording.sessions[-1].head.interval_s
+
+    # The first measurement was made in one of the segments that show its time, and after which the clock changed by as
+    # much as was measured.
+    possible = [
+        index
+        for index, segment in enumerate(segments)
+        if (index == 0 or segment.begin_s - interval_s <= node_s) and node_s <= segment.end_s + interval_s
+        if abs(totals_s[-1] - totals_s[index] - change_s) <= interval_s + _SLACK_S
+    ]
+    if not possible:
+        return None
+    stepped_s = [total_s - totals_s[possible[0]] for total_s in totals_s]
+    # A single measurement is the first one: it was made before the steps that follow it.
+    by_time = {measured[-1][0]: measured[-1][1] - stepped_s[-1], measured[0][0]: measured[0][1]}
+    without_steps = ClockCorrection.measured(by_time.items())
+    parts = (
+        ClockSegment(segment.session, segment.number, part_s)
+        for segment, part_s in zip(segments, stepped_s, strict=True)
+    )
+    return replace(without_steps, segments=tuple(parts))
+
+
+def _segments(recording: Recording) -> Iterator[_Segment]:
+    current: _Segment | None = None
+    last: _Begin | None = None
+    limit = SeriesLimit(MAX_SERIES, recording.node)
+    for session in recording.sessions:
+        for entry in session.read(limit):
+            if not isinstance(entry, Entry):
+                continue
+            time_s, begin = entry.snapshot.tick.time_s, _begin_of(entry)
+            step_s = 0.0 if last is None or begin is None else _step_s(last, begin, entry.head.interval_s)
+            if current is None or step_s or entry.head.session != current.session:
+                if current is not None:
+                    yield current
+                current = _Segment(entry.head.session, entry.number, step_s, time_s, time_s)
+            current.end_s = time_s
+            last = begin or last
+    if current is not None:
+        yield current
+
+
+def _begin_of(entry: Entry) -> _Begin | None:
+    """Return when a tick began; None if it does not show that."""
+    tick = entry.snapshot.tick
+    # A report runs in the background, and may have finished before the tick in which it is returned.
+    reads_s = [scrape.at_s for scrape in entry.snapshot.scrapes if not scrape.source.startswith(REPORT)]
+    return _Begin(tick.time_s + tick.late_s, min(reads_s)) if reads_s else None
+
+
+def _step_s(before: _Begin, after: _Begin, interval_s: float) -> float:
+    """Return by how much the clock was set between two ticks; 0 if it was not, or if that is unknown."""
+    if after.monotonic_s <= before.monotonic_s:
+        # The machine was restarted.
+        return 0.0
+    step_s = (after.wall_s - before.wall_s) - (after.monotonic_s - before.monotonic_s)
+    # A tick's first scrape may end up to half an interval later.
+    return step_s if abs(step_s) > max(MIN_STEP_S, interval_s / 2) else 0.0

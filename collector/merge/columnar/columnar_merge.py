@@ -1,0 +1,87 @@
+"""The columnar merge: puts recordings onto one grid, using numpy and several processes."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import nullcontext
+from itertools import groupby
+
+from collector.garbage_collection import gc_paused
+from collector.merge.arrays import Ints
+from collector.merge.columnar.cluster_sums import ClusterSums
+from collector.merge.columnar.worker import interval_span, merge_nodes
+from collector.merge.merge_job import Job, Merged, NodeResult, Product, catalogue_of
+from collector.merge.recordings import Recording
+from collector.model.metric import Metric
+
+MergeTask = Callable[
+    [Sequence[Recording], Job[Product], Mapping[str, Metric], Ints], tuple[list[NodeResult[Product]], ClusterSums]
+]
+"""`merge_nodes`, or a function that first copies the recordings to the machine on which it runs."""
+# Up to this number of recordings, there is only one task, because starting processes costs more than it saves.
+SINGLE_TASK_NODES = 8
+# The maximum number of recordings in a task that combines small groups, and its maximum share of the remaining ones.
+# The last tasks are small, so that all processes finish at about the same time.
+NODES_PER_TASK, SHARE_PER_TASK = 16, 1 / 6
+
+
+def columnar_merge(
+    recordings: Sequence[Recording],
+    job: Job[Product],
+    processes: int,
+    done: Callable[[int], None],
+    executor: Executor | None = None,
+    merge_task: MergeTask[Product] = merge_nodes,
+) -> Merged[Product]:
+    """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
+
+    The tasks run in `executor`, such as a cluster, or else in local processes. `merge_task` replaces `merge_nodes` if
+    the recordings are not where the tasks run. Raises OSError, UnsupportedError and TooManySeriesError.
+    """
+    metrics = catalogue_of(recordings)
+    span = interval_span(recordings, job)
+    total = ClusterSums(span, metrics)
+    results: dict[str, NodeResult[Product]] = {}
+    tasks = _tasks(recordings)
+
+    def add(nodes: Sequence[NodeResult[Product]], sums: ClusterSums) -> None:
+        total.join(sums)
+        results.update({node.node: node for node in nodes})
+        done(len(nodes))
+
+    if executor is None and (processes < 2 or len(tasks) < 2):
+        for task in tasks:
+            add(*merge_task(task, job, metrics, span))
+    else:
+        with ProcessPoolExecutor(processes) if executor is None else nullcontext(executor) as pool:
+            futures = deque(pool.submit(merge_task, task, job, metrics, span) for task in tasks)
+            # The order of the sums depends only on the recordings, so the result does too, to the last bit.
+            while futures:
+                add(*futures.popleft().result())
+    with gc_paused():
+        cluster = total.cluster_samples(job.grid)
+    indices = range(min(cluster), max(cluster) + 1) if cluster else range(0)
+    return Merged(job.grid, tuple(results[recording.node] for recording in recordings), cluster, indices)
+
+
+def _tasks(recordings: Sequence[Recording]) -> list[list[Recording]]:
+    """Return the recordings in groups; nodes on the same machine are in the same group."""
+    by_machine = sorted(recordings, key=_machine)
+    tasks: list[list[Recording]] = []
+    remaining, limit = len(recordings), SINGLE_TASK_NODES
+    for boot, group in groupby(by_machine, key=_machine):
+        machine = sorted(group, key=lambda recording: recording.node)
+        for unit in [machine] if boot else [[recording] for recording in machine]:
+            if tasks and len(tasks[-1]) + len(unit) <= limit:
+                tasks[-1] += unit
+            else:
+                tasks.append(unit)
+                if len(recordings) > SINGLE_TASK_NODES:
+                    limit = min(NODES_PER_TASK, int(remaining * SHARE_PER_TASK))
+            remaining -= len(unit)
+    return tasks
+
+
+def _machine(recording: Recording) -> str:
+    """Return the boot id of the node's machine; "" if it is unknown."""
+    return recording.sessions[-1].head.boot

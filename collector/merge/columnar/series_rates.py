@@ -1,0 +1,263 @@
+"""Rates for all series in a block, as matrices with a row for each line and a column for each series.
+
+The results are equal to those of `collector.model.rates`, which works tick by tick; a property test compares the two.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from collector.merge.arrays import Bools, Floats, Ints, largest
+from collector.merge.columnar.bucket_increases import BucketIncreases
+from collector.merge.columnar.column_selection import IntegerChanges, Selection, integers_of, selection
+from collector.merge.columnar.decode import MAX_SUM, Block
+from collector.merge.columnar.histogram_increases import SeriesMatrices, histogram_increases
+from collector.merge.columnar.last_readings import LastReading, LastReadings, SourceSeries
+from collector.merge.columnar.previous_readings import PreviousReadings
+from collector.model.metric import Kind, Metric
+from collector.recording.validation import CodingError
+
+
+@dataclass(frozen=True)
+class BlockRates:
+    """A block's rates, as matrices with a row for each line and a column for each key.
+
+    keys       the source and series of each column.
+    covered    for each source with counters, the time that each line's rates cover; 0 for a line without rates.
+    present    whether a line contains a series.
+    exact      the latest integer value of each series; for `mixed` columns, the numbers are only in `values`.
+    valid      whether a counter's raw `increase` and `elapsed` are known.
+    known      whether a gauge's raw value is in `values`.
+    counted    whether a histogram's increases are known; `buckets` contains them.
+    lengths    for each histogram column, the number of buckets.
+    restarted  for each line, the sources with a counter reset.
+    texts      for each column of a text metric, the lines on which its value changes, and the new values.
+    disagreements  each line on which a histogram contradicts its counters or has an unknown layout, with the reason.
+    """
+
+    keys: Sequence[SourceSeries]
+    covered: Mapping[str, Floats]
+    present: Bools
+    exact: Ints
+    mixed: frozenset[int]
+    values: Floats
+    increase: Floats
+    elapsed: Floats
+    valid: Bools
+    known: Bools
+    buckets: BucketIncreases
+    counted: Bools
+    lengths: Mapping[int, int]
+    restarted: Mapping[int, Sequence[str]]
+    texts: Mapping[int, Sequence[tuple[int, str]]]
+    disagreements: Sequence[tuple[int, str]]
+
+
+def rates_of(
+    block: Block,
+    last_readings: LastReadings,
+    metrics: Mapping[str, Metric],
+    wanted: Collection[str] | None = None,
+) -> BlockRates:
+    """Return a block's rates, and update `last_readings`. Raises CodingError.
+
+    wanted  the names of the metrics whose series become columns; None for all. Other series become columns only if the
+            results depend on their values on each line (see `selection`).
+    """
+    last = [last_readings.get(key) for key in block.series]
+    all_present = _presence(block)
+    previous = PreviousReadings(block, last, all_present)
+    all_changes = IntegerChanges.of(block)
+    all_kinds = [metrics[series[0]].kind if series[0] in metrics else None for _, series in block.series]
+    _check(block, all_present, all_kinds, all_changes)
+    selected = selection(block, last, metrics, all_changes, wanted)
+    bucket_increases = block.bucket_increases()
+    narrow = selected.block(block)
+    present, group_of = all_present[:, selected.columns], previous.group_of[selected.columns]
+    kinds = [all_kinds[column_index] for column_index in selected.columns.tolist()]
+    last = [last[column_index] for column_index in selected.columns.tolist()]
+    values, increase, exact = _values(narrow, last, present, selected.changes(all_changes))
+    counter, gauge, bucketed = (
+        np.asarray([kind is wanted_kind for kind in kinds], bool)
+        for wanted_kind in (Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM)
+    )
+    elapsed, continues = previous.elapsed[:, group_of], previous.continues[:, group_of]
+    may_decrease = [series[0] in metrics and metrics[series[0]].may_decrease for _, series in narrow.series]
+    np.maximum(increase, 0, out=increase, where=np.asarray(may_decrease, bool))
+    valid = continues & counter & (increase >= 0)
+    histograms = histogram_increases(
+        narrow,
+        replace(bucket_increases, columns=selected.number_of[bucket_increases.columns]),
+        last_readings,
+        metrics,
+        continues & bucketed,
+        SeriesMatrices(values, increase, valid, elapsed, present),
+    )
+    is_counter = np.asarray([kind is Kind.COUNTER for kind in all_kinds], bool)
+    mixed = frozenset({column_index for _, column_index, _ in narrow.others} | histograms.lengths.keys())
+    covered = previous.covered(is_counter, selected, valid)
+    _remember(block, last_readings, previous, selected, all_changes, values, mixed, histograms.totals)
+    return BlockRates(
+        narrow.series,
+        covered,
+        present,
+        exact,
+        mixed,
+        values,
+        increase,
+        elapsed,
+        valid,
+        present & gauge & ~np.isnan(values),
+        histograms.buckets,
+        histograms.counted,
+        histograms.lengths,
+        previous.restarted,
+        _texts(narrow, kinds),
+        histograms.disagreements,
+    )
+
+
+def _texts(block: Block, kinds: Sequence[Kind | None]) -> dict[int, list[tuple[int, str]]]:
+    texts: dict[int, list[tuple[int, str]]] = {}
+    for line, column_index, value in block.others:
+        if kinds[column_index] is Kind.TEXT:
+            texts.setdefault(column_index, []).append((line, str(value)))
+    return texts
+
+
+def _presence(block: Block) -> Bools:
+    """Return a matrix that shows which series each line contains."""
+    toggles = np.zeros((len(block.ticks), len(block.series)), np.uint8)
+    toggles[block.presence.positions()] = 1
+    present: Bools = np.bitwise_xor.accumulate(toggles, axis=0).astype(bool)
+    return present
+
+
+def _values(
+    block: Block, last: Sequence[LastReading | None], present: Bools, integer_changes: IntegerChanges
+) -> tuple[Floats, Floats, Ints]:
+    """Return the latest number (NaN if none), its increase and the latest integer for each line and series.
+
+    Raises CodingError.
+    """
+    line_count, number = present.shape
+    changes = np.zeros((line_count, number), np.int64)
+    lines_changed, column = integer_changes.lines, integer_changes.columns
+    changes.reshape(-1)[lines_changed * number + column] = integer_changes.changes
+    exact: Ints = np.cumsum(changes, axis=0)
+    first = np.argmax(present, axis=0)
+    last_values = [reading.value if reading else None for reading in last]
+    before = integers_of(last)
+    increase = changes.astype(np.float64)
+    increase[0] = exact[0] - before
+    # These series begin within the block.
+    for column_index in np.nonzero(first)[0].tolist():
+        begin = first[column_index]
+        exact[:begin, column_index] = before[column_index]
+        increase[:begin, column_index] = 0.0
+        increase[begin, column_index] = exact[begin, column_index] - before[column_index]
+    values = exact.astype(np.float64)
+    mixed = {column_index for _, column_index, _ in block.others}
+    mixed |= {column_index for column_index, value in enumerate(last_values) if isinstance(value, float)}
+    is_mixed = np.zeros(number, bool)
+    is_mixed[list(mixed)] = True
+    lines_changed, column = lines_changed[is_mixed[column]], column[is_mixed[column]]
+    for column_index in mixed:
+        lines = lines_changed[column == column_index]
+        gains = dict(zip(lines.tolist(), changes[lines, column_index].tolist(), strict=True))
+        other = {line: value for line, other_index, value in block.others if other_index == column_index}
+        values[:, column_index] = _mixed_values(gains, other, line_count)
+        with np.errstate(invalid="ignore"):
+            last_value = last_values[column_index]
+            last_number = np.nan if last_value is None else last_value
+            earlier = values[:-1, column_index].copy()
+            earlier[: first[column_index]] = last_number
+            increase[:, column_index] = values[:, column_index] - np.concatenate([[last_number], earlier])
+    for _, column_index, _ in block.lengths:
+        values[:, column_index] = increase[:, column_index] = np.nan
+    return values, increase, exact
+
+
+def _check(block: Block, present: Bools, kinds: Sequence[Kind | None], changes: IntegerChanges) -> None:
+    """Raise CodingError for input that record-by-record decoding would reject."""
+    column, changed = changes.columns, changes.changes
+    first = changes.first_indices
+    begun = np.where(first < 0, len(present), changes.lines[first] if len(column) else 0)
+    mixed, bucketed = (
+        {column_index for _, column_index, _ in block.others},
+        {column_index for _, column_index, _ in block.lengths},
+    )
+    for line, column_index, *_ in (*block.others, *block.lengths):
+        begun[column_index] = min(begun[column_index], line)
+    if (present.any(axis=0) & (begun > np.argmax(present, axis=0))).any():
+        raise CodingError("series without a value")
+    seen = set(np.nonzero(first >= 0)[0].tolist())
+    if bucketed & (seen | mixed) or any(kinds[column_index] is Kind.TEXT for column_index in seen):
+        raise CodingError("series with values of two kinds")
+    # The sum for each series is computed only if the sum of all series might be too large.
+    is_large = largest(changed) * len(changed) > MAX_SUM
+    if is_large and np.bincount(column, np.abs(changed.astype(np.float64))).max() > MAX_SUM:
+        raise CodingError("numbers beyond 64 bits")
+    if len(set(block.series)) < len(block.series):
+        columns: dict[SourceSeries, list[int]] = {}
+        for column_index, key in enumerate(block.series):
+            columns.setdefault(key, []).append(column_index)
+        if any((present[:, same].sum(axis=1) > 1).any() for same in columns.values()):
+            raise CodingError("duplicate series")
+
+
+def _mixed_values(gains: Mapping[int, int], other: Mapping[int, object], lines: int) -> Floats:
+    """Return the numbers of a series that mixes integers with other values, one per line; NaN stands for text.
+
+    Raises CodingError.
+    """
+    numbers = np.full(lines, np.nan)
+    value: object = None
+    changed = sorted(gains.keys() | other.keys())
+    for line, next_line in pairwise([*changed, lines]):
+        if line in other:
+            value = other[line]
+        elif value is not None and not isinstance(value, int):
+            raise CodingError("difference recorded for a value that is not an integer")
+        else:
+            value = (value or 0) + gains[line]
+        numbers[line:next_line] = value if isinstance(value, int | float) else np.nan
+    return numbers
+
+
+def _remember(
+    block: Block,
+    last_readings: LastReadings,
+    previous: PreviousReadings,
+    selected: Selection,
+    changes: IntegerChanges,
+    values: Floats,
+    mixed: Collection[int],
+    totals: Mapping[int, Ints],
+) -> None:
+    """Update the last readings; `values`, `mixed` and `totals` are those of the selected series."""
+    ended = {previous.names[origin] for _, origin in previous.ended}
+    for key in [key for key, last in last_readings.items() if last.origin in ended]:
+        del last_readings[key]
+    groups = []
+    for group, line in enumerate(previous.last[-1].tolist()):
+        origin = int(previous.origins[line, group])
+        is_ended = any(line <= at and origin == ended_origin for at, ended_origin in previous.ended)
+        groups.append((line, float(previous.at[line, group]), previous.names[origin], is_ended))
+    final = changes.value_at(previous.last[-1, previous.group_of]).tolist()
+    numbers, group_of = selected.number_of.tolist(), previous.group_of.tolist()
+    # A series that occurs in two columns, such as a histogram whose layout changed, keeps its later reading.
+    for column_index in sorted(range(len(final)), key=lambda column_index: groups[group_of[column_index]][0]):
+        line, at_s, origin_name, is_ended = groups[group_of[column_index]]
+        key, number = block.series[column_index], numbers[column_index]
+        if line < 0:
+            continue
+        if is_ended:
+            last_readings.pop(key, None)
+            continue
+        value: float | int | None = final[column_index]
+        if number in mixed:
+            value = None if np.isnan(values[line, number]) else float(values[line, number])
+        last_readings[key] = LastReading(value, at_s, origin_name, totals.get(number))

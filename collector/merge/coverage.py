@@ -1,0 +1,209 @@
+"""Which intervals of a node are missing in a time range, and why: the node did not answer, or it was not sampled.
+
+A node's readings are the ticks in which Cassandra answered with counters that have rates. Between two readings, the
+node was silent if they are further apart than its interval. Counters that go on after a silence include its operations,
+but the times of these operations are unknown, so the intervals count as missing.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+from math import floor, inf
+from typing import NamedTuple
+
+from collector.recording.look_back import SLOWEST_S
+
+NO_ANSWER, NOT_SAMPLED = "no_answer", "not_sampled"
+"""Why intervals are missing: Cassandra did not answer, or nothing was recorded, for example without an agent."""
+# Two readings that are further apart than this number of intervals have missed one.
+_LONGEST = 1.5
+# The share of an interval by which the time of a tick may be wrong.
+_TOLERANCE = 0.1
+
+
+class NodeTick(NamedTuple):
+    """A recorded tick of a node.
+
+    time_s      its time on the reference clock.
+    interval_s  the time between two ticks.
+    covered_s   the time that Cassandra's rates cover; 0 if there are none.
+    has_failed  whether Cassandra did not answer, or not completely.
+    restarted   whether Cassandra's counters began again.
+    """
+
+    time_s: float
+    interval_s: float
+    covered_s: float
+    has_failed: bool = False
+    restarted: bool = False
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time in which a node has no readings.
+
+    cause      NO_ANSWER or NOT_SAMPLED.
+    intervals  the number of missing intervals.
+    restarted  whether Cassandra restarted in this time.
+    is_open    whether the gap lasts until the end of the time range.
+    """
+
+    begin_s: float
+    end_s: float
+    cause: str
+    intervals: int
+    restarted: bool = False
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class NodeCoverage:
+    """The intervals of a node in a time range.
+
+    intervals  the number of intervals that lie completely inside the time range.
+    missing    how many of them are missing.
+    problem    why nothing was recorded; "" if something was.
+    """
+
+    node: str
+    interval_s: float | None
+    intervals: int
+    missing: int
+    gaps: tuple[Gap, ...] = ()
+    problem: str = ""
+
+    @property
+    def answered(self) -> int:
+        """The number of intervals that are not missing."""
+        return self.intervals - self.missing
+
+
+class _Silence(NamedTuple):
+    """The time between two consecutive readings that are too far apart; None for one that does not exist.
+
+    again_s  when Cassandra answered without a rate, after a restart of its process or of the agent, and did not fail
+             again; None if it did not.
+    """
+
+    before: NodeTick | None
+    after: NodeTick | None
+    inside: Sequence[NodeTick]
+    again_s: float | None
+
+    @property
+    def begin_s(self) -> float:
+        return -inf if self.before is None else self.before.time_s
+
+    @property
+    def end_s(self) -> float:
+        """When the node was known to answer again."""
+        if self.again_s is not None and self.after is not None:
+            return self.again_s
+        return inf if self.after is None else self.after.time_s
+
+
+def coverage_of(
+    node: str, ticks: Sequence[NodeTick], spans: Sequence[tuple[float, float]], *, paced: bool = False
+) -> list[NodeCoverage]:
+    """Return the coverage of each time range; `ticks` are in the order in which they were recorded.
+
+    A `paced` node answers at its own pace, so it is silent only if a reading fails, or for longer than SLOWEST_S.
+    """
+    silences = list(_silences(ticks, paced=paced))
+    return [_within(node, ticks, silences, *span, paced=paced) for span in spans]
+
+
+def not_recorded(node: str, interval_s: float | None, span: tuple[float, float], problem: str) -> NodeCoverage:
+    """Return the coverage of a node without a recording."""
+    intervals = _whole(span[1] - span[0], interval_s) if interval_s else 0
+    return NodeCoverage(node, interval_s, intervals, intervals, (), problem)
+
+
+def _silences(ticks: Sequence[NodeTick], *, paced: bool) -> Iterator[_Silence]:
+    readings = [index for index, tick in enumerate(ticks) if tick.covered_s]
+    for first, second in pairwise([-1, *readings, len(ticks)]):
+        before = ticks[first] if first >= 0 else None
+        after = ticks[second] if second < len(ticks) else None
+        inside = ticks[first + 1 : second]
+        since = takewhile(lambda tick: not tick.has_failed, reversed(inside))
+        again_s = next((tick.time_s for tick in since if tick.restarted or not paced), None)
+        silence = _Silence(before, after, inside, again_s)
+        if before is None or after is None:
+            if before is None or not paced or any(tick.has_failed for tick in inside):
+                yield silence
+            continue
+        length_s = after.time_s - before.time_s
+        if paced:
+            is_silent = any(tick.has_failed for tick in inside) or length_s > SLOWEST_S
+        else:
+            is_silent = length_s > _LONGEST * max(before.interval_s, after.interval_s)
+        if is_silent:
+            yield silence
+
+
+def _within(
+    node: str, ticks: Sequence[NodeTick], silences: Sequence[_Silence], begin_s: float, end_s: float, *, paced: bool
+) -> NodeCoverage:
+    interval_s = ticks[-1].interval_s if ticks else None
+    gaps = [gap for silence in silences if (gap := _gap(silence, begin_s, end_s)) is not None]
+    missing = sum(gap.intervals for gap in gaps)
+    if paced and interval_s:
+        intervals = max(_whole(end_s - begin_s, interval_s), missing)
+    else:
+        intervals = missing + sum(tick.covered_s > 0 and _is_inside(tick, begin_s, end_s) for tick in ticks)
+        # The tick after a silence that began before the time range was counted as missing.
+        intervals -= sum(_is_cut(silence, begin_s, end_s) for silence in silences)
+    return NodeCoverage(node, interval_s, intervals, missing, tuple(gap for gap in gaps if gap.intervals))
+
+
+def _gap(silence: _Silence, begin_s: float, end_s: float) -> Gap | None:
+    """Return the part of a silence in a time range; None if there is none."""
+    from_s, to_s = max(silence.begin_s, begin_s), min(silence.end_s, end_s)
+    if from_s >= to_s:
+        return None
+    count = sum(1 for _ in _expected(silence, begin_s, end_s)) + _is_cut(silence, begin_s, end_s)
+    failed = sum(tick.has_failed and from_s <= tick.time_s <= end_s for tick in silence.inside)
+    cause = NO_ANSWER if failed and 2 * failed >= count else NOT_SAMPLED
+    after = (silence.after,) if silence.after is not None else ()
+    restarted = any(tick.restarted and tick.time_s <= end_s for tick in (*silence.inside, *after))
+    if restarted and not failed and silence.before is not None:
+        # It restarted faster than it was asked.
+        cause = NO_ANSWER
+    return Gap(from_s, to_s, cause, count, restarted, silence.end_s > end_s)
+
+
+def _expected(silence: _Silence, begin_s: float, end_s: float) -> Iterator[float]:
+    """Yield the times of the ticks between two readings, inside a time range, at which readings were expected."""
+    anchor = silence.after or silence.before
+    if anchor is None:
+        interval_s = silence.inside[-1].interval_s if silence.inside else 0.0
+        for number in range(_whole(end_s - begin_s, interval_s) if interval_s else 0):
+            yield begin_s + (number + 1) * interval_s
+        return
+    interval_s = anchor.interval_s
+    first_s = max(silence.begin_s + interval_s / 2, begin_s + (1 - _TOLERANCE) * interval_s)
+    last_s = end_s + _TOLERANCE * interval_s
+    if silence.after is not None:
+        last_s = min(last_s, silence.after.time_s - interval_s / 2)
+    # The number, counted from the anchor, of the first tick from `first_s` on.
+    number = -floor((anchor.time_s - first_s) / interval_s)
+    while (time_s := anchor.time_s + number * interval_s) <= last_s:
+        yield time_s
+        number += 1
+
+
+def _is_cut(silence: _Silence, begin_s: float, end_s: float) -> bool:
+    """Return whether the reading after a silence does not count because its rates begin before the time range."""
+    after = silence.after
+    if after is None or after.covered_s <= _LONGEST * after.interval_s or not _is_inside(after, begin_s, end_s):
+        return False
+    return after.time_s - after.covered_s < begin_s - _TOLERANCE * after.interval_s
+
+
+def _is_inside(tick: NodeTick, begin_s: float, end_s: float) -> bool:
+    slack_s = _TOLERANCE * tick.interval_s
+    return begin_s - slack_s <= tick.time_s - tick.interval_s and tick.time_s <= end_s + slack_s
+
+
+def _whole(length_s: float, interval_s: float) -> int:
+    return max(0, floor(length_s / interval_s + _TOLERANCE))

@@ -1,0 +1,38 @@
+"""Merges recordings, using the columnar merge if its packages are installed and it supports the recordings."""
+
+import importlib.util
+from collections.abc import Callable, Sequence
+
+from collector.merge.merge_job import Job, Merged, Product
+from collector.merge.recordings import Recording
+from collector.merge.reference_merge import reference_merge
+
+COLUMNAR_NEEDS = ("numpy", "orjson")
+"""The packages of casstat[analysis] that the columnar merge needs."""
+
+
+def merge(
+    recordings: Sequence[Recording], job: Job[Product], processes: int = 1, done: Callable[[int], None] = lambda _: None
+) -> Merged[Product]:
+    """Merge recordings onto one grid; call `done` with the number of newly merged nodes.
+
+    The number is negative if nodes must be merged again. Raises OSError and TooManySeriesError.
+    """
+    if all(importlib.util.find_spec(name) for name in COLUMNAR_NEEDS):
+        # Imported here because sampling processes must not load numpy.
+        from collector.merge.columnar.columnar_merge import columnar_merge
+        from collector.merge.columnar.decode import UnsupportedError
+
+        merged_nodes = 0
+
+        def count(nodes: int) -> None:
+            nonlocal merged_nodes
+            merged_nodes += nodes
+            done(nodes)
+
+        try:
+            return columnar_merge(recordings, job, processes, count)
+        except UnsupportedError:
+            # The reference merge is slower, but supports every recording. It merges all nodes again.
+            done(-merged_nodes)
+    return reference_merge(recordings, job, done)

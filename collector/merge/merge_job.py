@@ -1,0 +1,119 @@
+"""The input and output of a merge: the job, each node's run and result, and the merged run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from collector.merge.clock_correction import IDENTITY, ClockCorrection
+from collector.merge.cluster_sample import ClusterSample
+from collector.merge.coverage import NodeTick
+from collector.merge.grid import Grid, NodeInterval
+from collector.merge.recordings import Recording
+from collector.model.metric import Metric, Series
+from collector.model.sample import Sample
+from collector.recording.header import Header
+from collector.recording.read_limits import MAX_SERIES
+from collector.recording.tick_order import Integrity
+
+if TYPE_CHECKING:
+    from collector.merge.node_columns import NodeColumns
+
+DEFAULT_S = 5.0
+"""The default interval for a merged run."""
+Product = TypeVar("Product")
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """One node's intervals on the grid.
+
+    read_intervals  returns `intervals`.
+    integrity       the defects in the node's files.
+    columns         the same intervals as arrays, if the columnar merge made them.
+    outside         the texts on ticks that belong to no interval: the last ones before the first interval or, if
+                    there are none, the first ones after it.
+    ticks           all ticks of the recording, inside and outside the grid, in the order in which they were recorded.
+    """
+
+    node: str
+    head: Header
+    read_intervals: Callable[[], Mapping[int, NodeInterval]]
+    integrity: Integrity = Integrity()  # noqa: RUF009 - it is frozen
+    columns: "NodeColumns | None" = None
+    outside: Mapping[Series, str] = field(default_factory=dict)
+    ticks: Sequence[NodeTick] = ()
+
+    @cached_property
+    def intervals(self) -> Mapping[int, NodeInterval]:
+        """The intervals with at least one of the node's ticks, by index."""
+        return self.read_intervals()
+
+    def answered(self, sample: Sample) -> bool:
+        """Return whether Cassandra answered in the interval of `sample`, one of the node's samples."""
+        return any(source in sample.elapsed_s for source in self.head.sources)
+
+
+@dataclass(frozen=True)
+class NodeResult(Generic[Product]):
+    """The merge result for one node; `product` is what `Job.make` built from its run."""
+
+    node: str
+    head: Header
+    ticks: int
+    missed: int
+    integrity: Integrity
+    product: Product
+
+
+@dataclass(frozen=True)
+class Merged(Generic[Product]):
+    """A merged run: all nodes, and the cluster by interval; `indices` ranges from the first interval to the last."""
+
+    grid: Grid
+    nodes: tuple[NodeResult[Product], ...]
+    cluster: Mapping[int, ClusterSample]
+    indices: range
+
+
+@dataclass(frozen=True)
+class Job(Generic[Product]):
+    """The parameters of a merge.
+
+    clocks      the corrections of the nodes' clocks; a node without one uses the reference clock.
+    wanted      the metrics, and individual series of other metrics, that `make` needs. The cluster's samples have at
+                least these.
+    make        builds one node's product; may be called in another process.
+    max_series  the maximum number of series per node.
+    """
+
+    grid: Grid
+    clocks: Mapping[str, ClockCorrection]
+    wanted: frozenset[str | Series]
+    make: Callable[[NodeRun], Product]
+    max_series: int = MAX_SERIES
+
+    def clock_of(self, recording: Recording) -> ClockCorrection:
+        return self.clocks.get(recording.node, IDENTITY)
+
+    def result(self, run: NodeRun) -> NodeResult[Product]:
+        """Return a node's result, including its product."""
+        if run.columns is not None:
+            ticks, missed = sum(run.columns.ticks), sum(run.columns.missed)
+        else:
+            ticks = sum(interval.ticks for interval in run.intervals.values())
+            missed = sum(interval.sample.tick.missed for interval in run.intervals.values())
+        return NodeResult(run.node, run.head, ticks, missed, run.integrity, self.make(run))
+
+
+def catalogue_of(recordings: Sequence[Recording]) -> dict[str, Metric]:
+    """Return every metric that occurs in any recording, except those whose meaning differs between recordings."""
+    catalogues = [session.head.catalogue for recording in recordings for session in recording.sessions]
+    metrics = {name: metric for catalogue in catalogues for name, metric in catalogue.items()}
+    differing = {
+        name
+        for catalogue in catalogues
+        for name, metric in catalogue.items()
+        if metric.meaning != metrics[name].meaning
+    }
+    return {name: metric for name, metric in metrics.items() if name not in differing}

@@ -1,0 +1,120 @@
+"""A node's intervals in columnar form, with one array per series."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from collector.merge.arrays import Floats, Ints
+from collector.merge.coverage import NodeTick
+from collector.merge.grid import Grid, NodeInterval
+from collector.model import histogram
+from collector.model.histogram import Buckets
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
+from collector.model.snapshot import Event, Tick
+from collector.recording.header import Header
+from collector.recording.tick_order import Integrity
+
+Sum = TypeVar("Sum")
+
+
+@dataclass
+class IntervalSums:
+    """Sums over the ticks in each interval, by series; each array has one row per interval.
+
+    counters    increase and elapsed time, in base units; both are 0 in an interval without values.
+    gauges      number of readings, and their sum, minimum and maximum.
+    histograms  for each number of buckets, the number of ticks and the counts (interval x bucket).
+    """
+
+    counters: dict[Series, tuple[Floats, Floats]] = field(default_factory=dict)
+    gauges: dict[Series, tuple[Ints, Floats, Floats, Floats]] = field(default_factory=dict)
+    histograms: dict[Series, dict[int, tuple[Ints, Ints]]] = field(default_factory=dict)
+
+
+@dataclass
+class NodeColumns:
+    """A node's intervals on a grid in columnar form.
+
+    indices  the interval index for each row.
+    outside, all_ticks  see `NodeRun.outside` and `NodeRun.ticks`.
+    """
+
+    node: str
+    head: Header
+    grid: Grid
+    indices: list[int]
+    sums: IntervalSums
+    units: Mapping[str, str]
+    elapsed: dict[str, Floats]
+    texts: list[dict[Series, str]]
+    events: list[list[Event]]
+    late_s: list[float]
+    missed: list[int]
+    ticks: list[int]
+    integrity: Integrity
+    outside: Mapping[Series, str] = field(default_factory=dict)
+    all_ticks: Sequence[NodeTick] = ()
+
+    def intervals(self, wanted: Collection[str | Series] | None = None) -> dict[int, NodeInterval]:
+        """Return the same intervals as `node_intervals`, with only the `wanted` metrics and series (all if None)."""
+        values, spread = self._values(wanted)
+        covered = {source: elapsed.tolist() for source, elapsed in self.elapsed.items()}
+        intervals = {}
+        for row, index in enumerate(self.indices):
+            tick = Tick(self.grid.end_of(index), self.late_s[row], self.missed[row])
+            elapsed_s = {
+                source: source_elapsed[row] for source, source_elapsed in covered.items() if source_elapsed[row]
+            }
+            sample = Sample(self.node, tick, values[row], elapsed_s, tuple(self.events[row]), spread=spread[row])
+            intervals[index] = NodeInterval(sample, self.ticks[row])
+        return intervals
+
+    def _values(
+        self, wanted: Collection[str | Series] | None
+    ) -> tuple[list[dict[Series, Derived]], list[dict[Series, tuple[float, float]]]]:
+        values: list[dict[Series, Derived]] = [dict(texts) for texts in self.texts]
+        spread: list[dict[Series, tuple[float, float]]] = [{} for _ in self.indices]
+        for series, (increase, elapsed) in _selected(self.sums.counters, wanted):
+            rows = np.nonzero(elapsed)[0]
+            for row, gain, elapsed_s in zip(
+                rows.tolist(), increase[rows].tolist(), elapsed[rows].tolist(), strict=True
+            ):
+                values[row][series] = Rate(gain, elapsed_s)
+        for series, (number, total, lowest, highest) in _selected(self.sums.gauges, wanted):
+            rows = np.nonzero(number)[0]
+            means, bounds = (total[rows] / number[rows]).tolist(), np.stack([lowest[rows], highest[rows]], 1).tolist()
+            for row, mean, (low, high) in zip(rows.tolist(), means, bounds, strict=True):
+                values[row][series] = mean
+                spread[row][series] = low, high
+        for series, layouts in _selected(self.sums.histograms, wanted):
+            for row, buckets in self.buckets(series, layouts):
+                values[row][series] = buckets
+        return values, spread
+
+    def buckets(self, series: Series, layouts: Mapping[int, tuple[Ints, Ints]]) -> Iterable[tuple[int, Buckets]]:
+        """Yield each row in which the histogram is known, and its buckets."""
+        unit = self.units[series[0]]
+        upper_bounds = {
+            length: histogram.upper_bounds_of(unit, length) for length, (number, _) in layouts.items() if number.any()
+        }
+        for row in range(len(self.indices)):
+            parts = [
+                Buckets(upper_bounds[length], tuple(counts[row].tolist()))
+                for length, (number, counts) in layouts.items()
+                if number[row]
+            ]
+            if parts:
+                yield row, histogram.merge(parts) if len(parts) > 1 else parts[0]
+
+
+def _selected(
+    sums_by_series: Mapping[Series, Sum], wanted: Collection[str | Series] | None
+) -> list[tuple[Series, Sum]]:
+    return [
+        (series, sums)
+        for series, sums in sums_by_series.items()
+        if wanted is None or series[0] in wanted or series in wanted
+    ]

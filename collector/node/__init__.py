@@ -1,0 +1,1 @@
+"""One node: its metrics, and the sources that read them."""

@@ -1,0 +1,188 @@
+"""A client for Jolokia, which exposes a node's JMX as JSON over HTTP.
+
+One connection is kept alive. Every call has one deadline and a limit on the size of the response. A response with an
+unexpected structure is an error.
+"""
+
+import http.client
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from collector.http.access import AccessError
+from collector.http.deadline_connection import CHUNK_BYTES, CheckPeer, DeadlineConnection
+from collector.http.diagnostics import ConnectionClosedError, Diagnostics
+from collector.http.failures import Failure, Reason
+from collector.http.tls import client_context
+from collector.model.snapshot import SourceError
+from collector.node.jolokia.jolokia_access import NO_ACCESS, JolokiaAccess
+from collector.node.jolokia.proxy_target import ProxyError, ProxyTarget
+from collector.printable import count_text, one_line
+
+DEFAULT_PORTS = {"http": 8778, "https": 443}
+DEFAULT_PATH = "/jolokia/"
+EXAMPLE = "expected a URL such as http://127.0.0.1:8778/jolokia"
+MAX_RESPONSE_BYTES = 16 << 20
+# Responses should omit the requests and stack traces, and if one of several attributes is missing, they should still
+# contain the others. Old versions of Jolokia ignore these options.
+OPTIONS = "?includeRequest=false&includeStackTrace=false&ignoreErrors=true"
+# A policy that refuses the requests of web pages (strict CORS checking) requires an origin that it allows. No web page
+# has this one, because there is no top-level domain `invalid` (RFC 2606).
+ORIGIN = "http://casstat.invalid"
+HEADERS = {"Content-Type": "application/json", "User-Agent": "casstat", "Origin": ORIGIN}
+
+_PLAIN = re.compile(r"[!-~]+")
+
+
+class JolokiaError(SourceError):
+    """Jolokia did not return a usable response; `reason` is the typed cause."""
+
+    def __init__(self, message: str, reason: Reason = Reason.OTHER) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class UrlError(ValueError):
+    """The URL cannot be used for a Jolokia agent."""
+
+
+class Jolokia:
+    """A client for the Jolokia agent at one URL, such as http://127.0.0.1:8778/jolokia."""
+
+    def __init__(self, url: str, access: JolokiaAccess = NO_ACCESS, check_peer: CheckPeer | None = None) -> None:
+        """Parse `url` without connecting; HOST or HOST:PORT is enough.
+
+        If `check_peer` returns a problem with the server, nothing is sent to it.
+
+        Raises UrlError if the URL is unusable. Raises AccessError if a file in `access` cannot be used, or if `access`
+        requires TLS but the URL is not https.
+        """
+        if "@" in url:
+            # The message must not repeat the URL, which may contain a password.
+            raise UrlError("the URL contains a user name and password, which other users of this host could read")
+        shown = one_line(url)
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            raise UrlError(f"'{shown}': {EXAMPLE}") from None
+        usable = parts.scheme in DEFAULT_PORTS and host and port != 0 and not parts.query and not parts.fragment
+        if not usable or not _PLAIN.fullmatch(url):
+            raise UrlError(f"'{shown}': {EXAMPLE}")
+        self.host = host or ""
+        self.port = port or DEFAULT_PORTS[parts.scheme]
+        # Messages show the port in use even if the given URL has none.
+        shown_host = f"[{self.host}]" if ":" in self.host else self.host
+        self.url = parts.geturl() if port else f"{parts.scheme}://{shown_host}:{self.port}{parts.path or '/jolokia'}"
+        if (access.ca or access.certificate) and parts.scheme != "https":
+            raise AccessError(f"TLS requires an https:// URL, not {self.url}", "ca" if access.ca else "certificate")
+        self.has_credentials = bool(access.user or access.certificate)
+        self._hint = access.hint
+        self._diagnostics = Diagnostics(self.host, parts.scheme == "https", access)
+        self._tls = client_context(access) if parts.scheme == "https" else None
+        self._headers = {**HEADERS, **access.headers}
+        self._target = ProxyTarget(access) if access.target else None
+        self._answered = False
+        self._check_peer = check_peer
+        self._path = (parts.path.rstrip("/") + "/" if parts.path.strip("/") else DEFAULT_PATH) + OPTIONS
+        self._connection: DeadlineConnection | None = None
+
+    def post(self, requests: Sequence[str], timeout_s: float) -> list[dict[str, Any]]:
+        """Return Jolokia's responses to `requests` (each a JSON object), in order, within `timeout_s`.
+
+        An individual response may be an error (`status` other than 200). Raises JolokiaError if the whole POST fails.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        if self._target is None:
+            return self._post(requests, deadline_s)
+        answers = self._post(self._target.requests(requests), deadline_s)
+        try:
+            return self._target.answers(requests, answers)
+        except ProxyError as error:
+            quoted = f": {self._diagnostics.quoted(error.quoted)}" if error.quoted else ""
+            raise self._error(Failure(f"{error.text}{quoted}", error.reason)) from None
+
+    def _error(self, failure: Failure) -> JolokiaError:
+        return JolokiaError(f"{self.url}: {failure.message(self._hint)}", failure.reason)
+
+    def _post(self, requests: Sequence[str], deadline_s: float) -> list[dict[str, Any]]:
+        body = f"[{','.join(requests)}]".encode()
+        is_reused = self._connection is not None
+        try:
+            raw = self._exchange(body, deadline_s)
+        except ConnectionClosedError:
+            if not is_reused:
+                raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
+            # The server may have closed an idle connection, for example during a restart: retry once on a new one.
+            try:
+                raw = self._exchange(body, deadline_s)
+            except ConnectionClosedError:
+                raise self._error(self._diagnostics.of_closed_connection(answered=self._answered)) from None
+        self._answered = True
+        return self._answers(raw, len(requests))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _exchange(self, body: bytes, deadline_s: float) -> bytes:
+        connection = self._connection
+        if connection is not None and connection.has_unread_input():
+            # The server has closed the connection, or has sent data that must not be mistaken for the next response.
+            self.close()
+            connection = None
+        connection = self._connection = connection or DeadlineConnection(
+            self.host, self.port, self._tls, check_peer=self._check_peer
+        )
+        connection.deadline_s = deadline_s
+        is_reusable = False
+        try:
+            connection.request("POST", self._path, body, self._headers)
+            with connection.getresponse() as response:
+                if response.status != http.client.OK:
+                    location = response.headers.get("Location")
+                    raise self._error(self._diagnostics.of_status(response.status, response.reason, location))
+                raw = self._read(response)
+                is_reusable = not response.will_close
+            return raw
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            failure = self._diagnostics.of_error(error, handshaking=connection.is_handshaking)
+            raise self._error(failure) from None
+        finally:
+            if not is_reusable:
+                self.close()
+
+    def _read(self, response: http.client.HTTPResponse) -> bytes:
+        parts, size = [], 0
+        while chunk := response.read1(CHUNK_BYTES):
+            parts.append(chunk)
+            size += len(chunk)
+            if size > MAX_RESPONSE_BYTES or (response.length or 0) > MAX_RESPONSE_BYTES:
+                raise self._error(Failure(f"response larger than {MAX_RESPONSE_BYTES >> 20} MiB"))
+        if response.length:
+            raise self._error(Failure(f"response truncated after {count_text(size, 'byte')}"))
+        return b"".join(parts)
+
+    def _answers(self, raw: bytes, expected: int) -> list[dict[str, Any]]:
+        try:
+            responses = json.loads(raw)
+        except (ValueError, RecursionError):
+            text = "the response is not JSON: is this Jolokia?"
+            raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE)) from None
+        if isinstance(responses, dict) and "error" in responses:
+            is_forbidden = responses.get("status") == http.client.FORBIDDEN
+            cause = "denied by Jolokia's policy" if is_forbidden else "refused"
+            reason = Reason.FORBIDDEN if is_forbidden else Reason.OTHER
+            raise self._error(Failure(f"{cause}: {self._diagnostics.quoted(responses['error'])}", reason))
+        if (
+            not isinstance(responses, list)
+            or len(responses) != expected
+            or not all(isinstance(response, dict) for response in responses)
+        ):
+            text = "the response does not match the request: is this Jolokia?"
+            raise self._error(Failure(text, Reason.UNEXPECTED_RESPONSE))
+        return responses

@@ -1,0 +1,125 @@
+"""Compactions: pending, completed and running, with their progress."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from collector.model.mbean import METRICS, Many, MBean, counter, gauge, properties
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, WideColumn
+from collector.node.metrics.tables import is_system_keyspace
+from collector.printable import shortened, single_line
+
+_BEAN = METRICS + "type=Compaction,name="
+_MANAGER = "org.apache.cassandra.db:type=CompactionManager"
+_LABELS = ("id", "keyspace", "table", "type")
+
+
+def _completed(compactions: Any) -> Many:
+    return [(_label_values(compaction), int(compaction["completed"])) for compaction in compactions]
+
+
+def _total(compactions: Any) -> Many:
+    return [(_label_values(compaction), int(compaction["total"])) for compaction in compactions]
+
+
+def _label_values(compaction: Mapping[str, Any]) -> tuple[str, ...]:
+    # Cassandra 4.0 and later provide `compactionId`. The `id` in 3.11 identifies only the keyspace and table.
+    compaction_id = compaction.get("compactionId") or compaction.get("id") or ""
+    return compaction_id, compaction["keyspace"] or "", compaction["columnfamily"] or "", compaction["taskType"]
+
+
+def _by_table(pending: Any) -> Many:
+    return [((keyspace, table), number) for keyspace, tables in pending.items() for table, number in tables.items()]
+
+
+_MAX_TEXT_CHARS, _SHOWN_TABLES = 300, 3
+
+
+def _strategies(tables: Any) -> Many:
+    """Yield one text with the parameters of compaction and the tables that have them, without system keyspaces."""
+    by_parameters: dict[str, list[str]] = {}
+    for name, attributes in tables.items():
+        labels = properties(name)
+        if not is_system_keyspace(labels["keyspace"]):
+            parameters = dict(attributes[_PARAMETERS])
+            strategy = parameters.pop("class").rpartition(".")[2]
+            text = " ".join([strategy, *(f"{key}={value}" for key, value in sorted(parameters.items()))])
+            by_parameters.setdefault(text, []).append(f"{labels['keyspace']}.{labels['table']}")
+    texts = [f"{text} ({_names_text(sorted(names))})" for text, names in sorted(by_parameters.items())]
+    if texts:
+        yield (), shortened(single_line("; ".join(texts)), _MAX_TEXT_CHARS)
+
+
+def _names_text(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_TABLES} more" if len(names) > _SHOWN_TABLES else ""
+    return f"{', '.join(names[:_SHOWN_TABLES])}{more}"
+
+
+_PARAMETERS = "CompactionParameters"
+COMPACTION = MBean(
+    Metric(
+        "cassandra_compaction_parameters",
+        Kind.TEXT,
+        "",
+        "Parameters of compaction, and the tables that have them.",
+        (),
+        ScrapeInterval.SLOW,
+    ),
+    # One request for all tables.
+    "org.apache.cassandra.db:type=Tables,*",
+    _PARAMETERS,
+    many=_strategies,
+)
+
+BEANS = (
+    COMPACTION,
+    gauge(
+        "cassandra_compaction_pending",
+        "Estimated number of pending compactions.",
+        _BEAN + "PendingTasks",
+        columns=(WideColumn("compactions_pending", "CmpPnd", "Estimated number of pending compactions"),),
+        across=Aggregation.SUM,
+    ),
+    counter(
+        "cassandra_compaction_completed_total",
+        "Number of completed compaction tasks.",
+        _BEAN + "CompletedTasks",
+        "Value",
+    ),
+    counter("cassandra_compactions_total", "Number of completed compactions.", _BEAN + "TotalCompactionsCompleted"),
+    counter(
+        "cassandra_compaction_bytes_total",
+        "Number of bytes read by compactions.",
+        _BEAN + "BytesCompacted",
+        unit="bytes",
+        columns=(
+            WideColumn("compaction_mb_per_s", "CmpMB/s", "Read by compactions, MiB/s", scale=1 / 2**20, digits=2),
+        ),
+    ),
+    gauge(
+        "cassandra_compaction_pending_by_table",
+        "Estimated number of pending compactions of the table.",
+        _BEAN + "PendingTasksByTableName",
+        scrape_interval=ScrapeInterval.SLOW,
+        labels=("keyspace", "table"),
+        many=_by_table,
+        across=Aggregation.SUM,
+    ),
+    gauge(
+        "cassandra_compaction_progress",
+        "Completed work of a running compaction, in its own unit (usually bytes).",
+        _MANAGER,
+        "Compactions",
+        labels=_LABELS,
+        many=_completed,
+        across=Aggregation.SUM,
+    ),
+    gauge(
+        "cassandra_compaction_size",
+        "Total work of a running compaction, in its own unit (usually bytes).",
+        _MANAGER,
+        "Compactions",
+        labels=_LABELS,
+        many=_total,
+        across=Aggregation.SUM,
+    ),
+)

@@ -1,0 +1,279 @@
+"""`nodetool tablestats`: local operations since the node started; sizes, SSTables, partitions and flushes of tables."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from collector.model.metric import Aggregation, Kind, Metric, ScrapeInterval, Value
+from collector.node.metrics.tables import KEYSPACE_OPERATIONS, KEYSPACE_SECONDS
+from collector.node.nodetool.reports.report import (
+    Draft,
+    Report,
+    decimal,
+    milliseconds,
+    objects,
+    parted,
+    shown,
+    size,
+    whole,
+)
+from collector.node.selection import is_pattern
+
+_DECAYED = Metric(
+    "cassandra_table_operation_decayed_mean_seconds",
+    Kind.GAUGE,
+    "seconds",
+    "Exponentially decaying mean of the duration of local operations on the table, in seconds.",
+    ("keyspace", "table", "operation"),
+    scale=1e-3,
+    across=Aggregation.MEAN,
+)
+# Through JMX, each of these values would make the node read its disk, so nodetool alone provides them.
+_SNAPSHOTS = Metric(
+    "cassandra_table_snapshots_bytes",
+    Kind.GAUGE,
+    "bytes",
+    "Disk space used only by snapshots, in bytes (reported by nodetool only).",
+    ("keyspace", "table"),
+    ScrapeInterval.SLOW,
+    across=Aggregation.SUM,
+)
+_PARTITIONS = Metric(
+    "cassandra_table_partitions",
+    Kind.GAUGE,
+    "1",
+    "Estimated number of partitions (reported by nodetool only).",
+    ("keyspace", "table"),
+    ScrapeInterval.SLOW,
+    across=Aggregation.SUM,
+)
+METRICS = (_DECAYED, _SNAPSHOTS, _PARTITIONS)
+ARGUMENTS = ("tablestats", "-F", "json")
+FILLS = frozenset(
+    {
+        KEYSPACE_OPERATIONS,
+        KEYSPACE_SECONDS,
+        "cassandra_table_compression_ratio",
+        "cassandra_table_live_disk_bytes",
+        "cassandra_table_live_sstables",
+        "cassandra_table_max_partition_bytes",
+        "cassandra_table_mean_partition_bytes",
+        "cassandra_table_operation_decayed_mean_seconds",
+        "cassandra_table_operations_total",
+        "cassandra_table_partitions",
+        "cassandra_table_pending_flushes",
+        "cassandra_table_repaired_ratio",
+        "cassandra_table_snapshots_bytes",
+        "cassandra_table_speculative_retries_total",
+        "cassandra_table_total_disk_bytes",
+        "cassandra_local_operations_total",
+        "cassandra_local_operation_seconds_total",
+    }
+)
+
+
+def arguments(keyspace: str, table: str) -> tuple[str, ...]:
+    """Return nodetool's arguments for one table or keyspace, or for all keyspaces if no keyspace is given by name."""
+    if not keyspace or is_pattern(keyspace):
+        return ARGUMENTS
+    return (*ARGUMENTS, f"{keyspace}.{table}" if table and not is_pattern(table) else keyspace)
+
+
+_OPERATIONS = ("Read", "Write")
+_NAME = re.compile(r"\w+", re.ASCII)
+_RULE = re.compile(r"-{4,}")
+
+
+def _ratio(raw: object) -> float | None:
+    number = decimal(raw)
+    # nodetool prints -1 for an empty or uncompressed table.
+    return number if number is not None and number >= 0 else None
+
+
+_TABLE: Mapping[str, tuple[tuple[str, ...], Callable[[object], Value | None]]] = {
+    "Local read count": (("cassandra_table_operations_total", "Read"), whole),
+    "Local write count": (("cassandra_table_operations_total", "Write"), whole),
+    "SSTable count": (("cassandra_table_live_sstables",), whole),
+    "Pending flushes": (("cassandra_table_pending_flushes",), whole),
+    "Space used (live)": (("cassandra_table_live_disk_bytes",), size),
+    "Space used (total)": (("cassandra_table_total_disk_bytes",), size),
+    "Space used by snapshots (total)": (("cassandra_table_snapshots_bytes",), size),
+    "Compacted partition maximum bytes": (("cassandra_table_max_partition_bytes",), whole),
+    "Compacted partition mean bytes": (("cassandra_table_mean_partition_bytes",), whole),
+    "SSTable Compression Ratio": (("cassandra_table_compression_ratio",), _ratio),
+    "Percent repaired": (("cassandra_table_repaired_ratio",), _ratio),
+    "Speculative retries": (("cassandra_table_speculative_retries_total",), whole),
+    "Number of partitions (estimate)": (("cassandra_table_partitions",), whole),
+}
+_MEANS = {"Local read latency": "Read", "Local write latency": "Write"}
+_OF_TABLE = (*_TABLE, *_MEANS)
+_OF_KEYSPACE = ("Read Count", "Read Latency", "Write Count", "Write Latency", "Pending Flushes")
+
+
+@dataclass(frozen=True)
+class Section:
+    """The values of a keyspace (`table` is "") or a table, keyed by label; a correct report has one value per label."""
+
+    keyspace: str
+    table: str
+    values: dict[str, list[object]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the keyspace or table."""
+        return f"{self.keyspace}.{self.table}" if self.table else self.keyspace
+
+
+def parse(text: str) -> Report:
+    """Return the values of every keyspace and table from JSON or text, but not those of indexes."""
+    draft = Draft(text)
+    reports = [content for content in objects(text) if "total_number_of_tables" in content]
+    if len(reports) == 1:
+        # Forget any problems with the text around the JSON object, such as a truncated last line.
+        draft = Draft("")
+        sections = _json(draft, reports[0])
+    else:
+        reader = _Reader(draft)
+        for line in draft.lines:
+            reader.read(line)
+        sections = reader.sections
+        if not reader.ended:
+            draft.problem("truncated within a keyspace")
+    for section in sections:
+        _take(draft, section)
+    return draft.report()
+
+
+def _take(draft: Draft, section: Section) -> None:
+    labels = _OF_TABLE if section.table else _OF_KEYSPACE
+    if any(len(values) > 1 for values in section.values.values()):
+        # A heading is evidently missing, so two tables or keyspaces look like one.
+        draft.problem("duplicate label; all values are ignored", section.name)
+        return
+    values_by_label = {label: values[0] for label, values in section.values.items() if label in labels}
+    for label in labels:
+        if label not in values_by_label:
+            draft.problem(f"missing {label!r}", section.name)
+    if section.table:
+        _table(draft, section, values_by_label)
+    else:
+        _keyspace(draft, section, values_by_label)
+
+
+def _table(draft: Draft, section: Section, values: Mapping[str, object]) -> None:
+    names = (section.keyspace, section.table)
+    for label, ((name, *labels), convert) in _TABLE.items():
+        if label in values:
+            draft.take((name, *names, *labels), convert, values[label], label, section.name)
+    for label, operation in _MEANS.items():
+        # If there were no operations, there is no mean, so ignore the value that nodetool prints.
+        if label in values and values.get(f"Local {operation.lower()} count") not in (0, "0", None):
+            draft.take((_DECAYED.name, *names, operation), milliseconds, values[label], label, section.name)
+
+
+def _keyspace(draft: Draft, section: Section, values: Mapping[str, object]) -> None:
+    for operation in _OPERATIONS:
+        series = (section.keyspace, operation)
+        count, mean = values.get(f"{operation} Count"), values.get(f"{operation} Latency")
+        if count is not None:
+            draft.take((KEYSPACE_OPERATIONS, *series), whole, count, f"{operation} Count", section.name)
+            draft.take((KEYSPACE_SECONDS, *series), _microseconds, (count, mean), f"{operation} Latency", section.name)
+
+
+def _microseconds(raw: object) -> int:
+    """Return the operations' total time in microseconds: their count times their mean.
+
+    The means of keyspaces cover all operations since the node started, unlike those of tables. Raises ValueError for
+    malformed values, and for a mean that does not fit the count.
+    """
+    count, mean = raw if isinstance(raw, tuple) else (raw, None)
+    number = whole(count)
+    if number == 0:
+        return 0
+    if (mean_ms := milliseconds(mean)) is None:
+        raise ValueError("is missing, although the count is not 0")
+    total = mean_ms * number * 1000
+    # Cassandra computes the mean from a whole number of microseconds. If the total is not close to a whole number, the
+    # mean and the count do not cover the same operations.
+    if abs(total - round(total)) > 0.001 + total * 1e-15:
+        raise ValueError("is not the mean of all operations since the node started")
+    return round(total)
+
+
+def _json(draft: Draft, report: Mapping[str, Any]) -> list[Section]:
+    sections = []
+    for keyspace, figures in report.items():
+        tables = figures.get("tables") if isinstance(figures, dict) else None
+        if isinstance(tables, dict) and _NAME.fullmatch(keyspace):
+            sections.append(_section(keyspace, "", figures, _OF_KEYSPACE))
+            for table, table_figures in tables.items():
+                if _NAME.fullmatch(table) and isinstance(table_figures, dict):
+                    sections.append(_section(keyspace, table, table_figures, _OF_TABLE))
+                elif "." not in table:
+                    draft.problem("unexpected entry among the tables", f"{keyspace}.{table}")
+        elif keyspace != "total_number_of_tables":
+            draft.problem("keyspace without tables", keyspace)
+    draft.recognised = True
+    return sections
+
+
+def _section(keyspace: str, table: str, figures: Mapping[str, object], labels: Iterable[str]) -> Section:
+    values: dict[str, list[object]] = {}
+    for label in labels:
+        key = "_".join(re.findall(r"\w+", label)).lower()
+        if f"{key}_ms" in figures:
+            mean = figures[f"{key}_ms"]
+            values[label] = ["NaN ms" if mean is None else f"{mean} ms"]
+        elif key in figures:
+            values[label] = [figures[key]]
+    return Section(keyspace, table, values)
+
+
+class _Reader:
+    """Reads the text report line by line and assigns its values to headings, except the values of indexes."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.sections: list[Section] = []
+        self.ended = True
+        self._draft = draft
+        self._keyspace = ""
+        self._current: Section | None = None
+
+    def read(self, line: str) -> None:
+        """Process the next line of the report."""
+        label, value = parted(line)
+        if label == "Keyspace":
+            self._begin(value, "")
+        elif label in ("Table", "Table (index)"):
+            self._begin(self._keyspace, value)
+        elif not line.strip():
+            self._current = None
+        elif _RULE.fullmatch(line.strip()):
+            self._current, self._keyspace, self.ended = None, "", True
+        elif label in _OF_KEYSPACE or label in _OF_TABLE:
+            self._field(label, value)
+
+    def _begin(self, keyspace: str, table: str) -> None:
+        self._draft.recognised, self.ended = True, False
+        self._keyspace = keyspace if _NAME.fullmatch(keyspace) else ""
+        self._current = Section(self._keyspace, table)
+        if self._keyspace and (not table or _NAME.fullmatch(table)):
+            self.sections.append(self._current)
+        elif not self._keyspace:
+            self._draft.problem("heading without a keyspace", shown(table or keyspace))
+
+    def _field(self, label: str, value: str) -> None:
+        if label in _OF_KEYSPACE and (self._current is None or self._current.table):
+            # The next keyspace's heading is missing, so the following lines do not belong to the previous keyspace.
+            self._discard()
+            self._keyspace = ""
+        elif self._current is None or (label in _OF_TABLE and not self._current.table):
+            self._draft.problem("lines without a heading", shown(label))
+        else:
+            self._current.values.setdefault(label, []).append(value)
+
+    def _discard(self) -> None:
+        self._draft.problem("keyspace values without a heading")
+        self.sections = [section for section in self.sections if section is not self._current]
+        self._current = None

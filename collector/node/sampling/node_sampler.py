@@ -1,0 +1,255 @@
+"""The node sampler: discovers a node and its machine, and reads all their sources on every tick."""
+
+import socket
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from collector.backoff import Backoff
+from collector.model.clock import Clock
+from collector.model.sample import Sample
+from collector.model.snapshot import Snapshot, SourceError, Tick
+from collector.node.catalogue import CATALOGUE, HOST
+from collector.node.host.cassandra_processes import DEFAULT_DATA, NodeFacts
+from collector.node.host.discovery import disks_of, has_separate_network, interface_of, is_this_machine
+from collector.node.host.host_source import HostSource
+from collector.node.host.kernel_files import Host
+from collector.node.sampling.sample_stream import SampleStream
+from collector.node.sampling.source_reader import Source, SourceReader
+from collector.node.selection import Selection, Table
+
+LEARN_TIMEOUT_S = 5.0
+# Peers are read between ticks; a slow response must not delay the next tick for long.
+PEERS_TIMEOUT_S = 1.0
+UNKNOWN = "-"
+"""Stands for a disk or interface that was not found. It matches no device, whereas an empty tuple would match all."""
+
+
+@dataclass(frozen=True)
+class NameOverrides:
+    """Names that override the discovered ones; "" keeps the discovered name.
+
+    fallback_node  the name to use, such as the last known one, until the node announces its address.
+    """
+
+    node: str = ""
+    disk: str = ""
+    interface: str = ""
+    fallback_node: str = ""
+
+
+class Transport(Protocol):
+    """A connection to a Cassandra node, such as Jolokia or nodetool.
+
+    kind   its name, such as "jolokia".
+    paced  whether its sources answer at their own pace, mostly between ticks.
+    """
+
+    kind: str
+    paced: bool
+
+    @property
+    def host(self) -> str:
+        """The node's host name or address."""
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """The sources to read on every tick."""
+
+    @property
+    def members(self) -> frozenset[str]:
+        """The addresses of all gossip members, live or not, as last read; empty before the first read."""
+
+    def learn(self, timeout_s: float) -> NodeFacts:
+        """Read the facts about the node and discover its metrics. Raises SourceError if the node does not answer."""
+
+    def peers(self, timeout_s: float) -> tuple[str, ...]:
+        """Return the addresses in the node's ring, sorted. Raises SourceError if the node does not answer."""
+
+    def provides(self, metric: str) -> bool:
+        """Return whether the node is known to provide the metric."""
+
+    def tables(self) -> Collection[Table]:
+        """Return (keyspace, "") for each keyspace and, if its tables are read, (keyspace, table) for each of them.
+
+        Raises SourceError if the node does not answer.
+        """
+
+    def close(self) -> None:
+        """Close the connection, or kill the nodetool processes that are running."""
+
+
+class NodeSampler:
+    """Samples one node and its machine.
+
+    Without a transport, only this machine is sampled. `host` describes the machine; it is None for a remote node.
+    """
+
+    def __init__(
+        self,
+        transport: Transport | None,
+        selection: Selection,
+        overrides: NameOverrides,
+        clock: Clock,
+        root: Path = Path("/"),
+        extra: Sequence[Source] = (),
+    ) -> None:
+        """Create a sampler that also reads the sources in `extra`, such as the node's log."""
+        self._transport = transport
+        self._selection = selection
+        self._overrides = overrides
+        self._clock = clock
+        self._root = root
+        self._extra = extra
+        self._learned_origin = ""
+        self._learn_backoff = Backoff()
+        self._peers_backoff = Backoff()
+        self._members: frozenset[str] = frozenset()
+        self.facts = NodeFacts()
+        self.host: Host | None = None
+        if transport is None or is_this_machine(transport.host):
+            self.host = self._host(None)
+
+    @property
+    def node(self) -> str:
+        """The node's name: the override, else its broadcast address, else the fallback, else this machine's name."""
+        return self._overrides.node or self.facts.address or self._overrides.fallback_node or socket.gethostname()
+
+    @property
+    def kind(self) -> str:
+        """The transport's kind, such as "jolokia"; "" without a transport."""
+        return self._transport.kind if self._transport else ""
+
+    def learn(self, timeout_s: float = LEARN_TIMEOUT_S) -> bool:
+        """Read the facts about the node and find its process; return whether the facts are complete.
+
+        A starting node answers before it knows its own address; until it knows the address, earlier facts are kept.
+        Raises SourceError if the node does not answer.
+        """
+        if self._transport is None:
+            return False
+        facts = self._transport.learn(timeout_s)
+        if facts.address or not self.facts.jvm:
+            self.facts = facts
+            self.host = self._host(facts.pid) if facts.is_local else None
+        if facts.address:
+            self._learned_origin = facts.origin
+        return bool(facts.address)
+
+    def _host(self, pid: int | None) -> Host:
+        host = Host(self._root, pid, directories=self.facts.directories or (_existing_or_root(DEFAULT_DATA),))
+        host = replace(host, separate_network=has_separate_network(host.process_dir))
+        given = (self._overrides.disk,) if self._overrides.disk else ()
+        disks = given or disks_of(host.directories, host.process_dir, self._root)
+        interface = self._overrides.interface or interface_of(self.facts.address, host.network_dir)
+        return replace(host, disks=disks or (UNKNOWN,), interfaces=(interface or UNKNOWN,))
+
+    def provides(self, metric: str) -> bool:
+        """Return whether the node is known to provide the metric."""
+        return self._transport is not None and self._transport.provides(metric)
+
+    def tables(self) -> Collection[Table]:
+        """Return (keyspace, "") for each keyspace and, if its tables are read, (keyspace, table) for each of them.
+
+        Raises SourceError if the node does not answer.
+        """
+        return self._transport.tables() if self._transport is not None else ()
+
+    @property
+    def devices(self) -> tuple[str, str]:
+        """The names of the sampled disk (see `Host.disk`) and interface; "" if not found or on a remote machine."""
+        names = (self.host.disk, self.host.interfaces[0]) if self.host else ("", "")
+        disk, interface = ("" if name == UNKNOWN else name for name in names)
+        return disk, interface
+
+    @property
+    def node_sources(self) -> list[str]:
+        """The names of the sources that read Cassandra."""
+        return [source.name for source in self._transport.sources] if self._transport else []
+
+    @property
+    def paced(self) -> bool:
+        """Whether the node's sources answer at their own pace, not on every tick."""
+        return self._transport is not None and self._transport.paced
+
+    @property
+    def answered(self) -> bool:
+        """Whether the node has ever answered."""
+        return bool(self.facts.jvm)
+
+    def snapshots(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Snapshot]:
+        """Yield a snapshot for each tick; read the node's facts again after it restarts."""
+        selected = self._selection.metrics
+        sources: list[Source] = [
+            HostSource(subject, lambda: self.host, self._clock)
+            for subject in HOST
+            if selected is None or any(metric.name in selected for metric in subject.metrics)
+        ]
+        sources += self._extra
+        if self._transport is not None:
+            sources += self._transport.sources
+        for snapshot in SourceReader(sources, self._clock, interval_s).snapshots(lambda: self.node, ticks):
+            self._update_facts(snapshot)
+            yield snapshot
+
+    def sample_stream(self) -> SampleStream:
+        """Return a stream that derives samples from this node's snapshots."""
+        return SampleStream(CATALOGUE, self.node_sources, paced=self.paced, met=self.answered)
+
+    def samples(self, ticks: Iterable[Tick], interval_s: float) -> Iterator[Sample]:
+        """Yield a sample for every tick after the first."""
+        return self.sample_stream().samples(self.snapshots(ticks, interval_s))
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _update_facts(self, snapshot: Snapshot) -> None:
+        """Read the facts again after a restart, or the peers if they are out of date."""
+        node_sources = set(self.node_sources)
+        origin = next(
+            (scrape.origin for scrape in snapshot.scrapes if scrape.origin and scrape.source in node_sources), ""
+        )
+        if not origin or self._transport is None:
+            return
+        if origin != self._learned_origin:
+            self._learn_again()
+        else:
+            self._update_peers(self._transport)
+
+    def _learn_again(self) -> None:
+        if not self._learn_backoff.is_due(self._clock.monotonic_s()):
+            return
+        try:
+            complete = self.learn()
+        except SourceError:
+            # The node did not answer: retry on a later tick.
+            complete = False
+        if complete:
+            self._learn_backoff.reset()
+        else:
+            self._learn_backoff.failed(self._clock.monotonic_s())
+
+    def _update_peers(self, transport: Transport) -> None:
+        """Read the peers again if they differ from the gossip members last seen and a retry is due.
+
+        Peers come from the ring, which lags behind gossip. Some members, such as clients that use gossip, never join
+        the ring; the peers are then read repeatedly, with growing pauses of up to a minute.
+        """
+        members = transport.members
+        if members != self._members:
+            self._members = members
+            self._peers_backoff.reset()
+        now_s = self._clock.monotonic_s()
+        if not members or members == set(self.facts.peers) or not self._peers_backoff.is_due(now_s):
+            return
+        # Back off whether or not the attempt succeeds; if the node keeps failing, the next ticks report it.
+        self._peers_backoff.failed(now_s)
+        with suppress(SourceError):
+            self.facts = replace(self.facts, peers=transport.peers(PEERS_TIMEOUT_S))
+
+
+def _existing_or_root(path: Path) -> Path:
+    return path if path.exists() else Path("/")

@@ -1,0 +1,245 @@
+"""Decompresses a journal incrementally: yields its lines, and a `Damage` for each damaged part.
+
+A journal is a sequence of independent zstd frames (RFC 8878). A recorder ends a block after each line, so every
+complete line can be read, even from an incomplete frame. After damage, reading resumes at the next frame, because a
+line depends on those before it. Blocks are decompressed one by one, so that a damaged block does not affect the blocks
+before it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import zstandard
+
+from collector.recording.record_lines import LineError, checked
+
+MAGIC = zstandard.FRAME_HEADER
+# Frame header descriptors with neither a dictionary ID nor the reserved bit (RFC 8878, 3.1.1.1).
+DESCRIPTORS = bytes(descriptor for descriptor in range(256) if not descriptor & 0b1011)
+FRAME = re.compile(re.escape(MAGIC) + b"[" + re.escape(DESCRIPTORS) + b"]", re.DOTALL)
+MIN_HEADER_BYTES = len(MAGIC) + 1
+CHECKSUM_BYTES = 4
+BLOCK_HEADER_BYTES = 3
+RLE, RESERVED = 1, 3
+MAX_BLOCK_BYTES = 128 << 10
+# The maximum size of a line; even a record with tens of thousands of series is smaller.
+MAX_LINE_BYTES = 32 << 20
+# A line's uncompressed size may be up to MIN_LINE_LIMIT_BYTES plus MAX_RATIO times its compressed size. For comparison,
+# series names compress to a fiftieth of their size.
+MIN_LINE_LIMIT_BYTES = 1 << 20
+MAX_RATIO = 256
+# A recorder stays far below these limits, which bound the memory that malformed or malicious files can occupy.
+MAX_WINDOW_BYTES = 32 << 20
+MAX_FRAME_BYTES = 1 << 30
+# The number of bytes that may be read a second time after damage: RETRY_BYTES plus RETRY_BYTES_PER_BYTE times the input
+# size. Beyond that, bytes that have been read are no longer searched for frames, so that the running time is linear in
+# the input size.
+RETRY_BYTES = 2 * MAX_LINE_BYTES
+RETRY_BYTES_PER_BYTE = 16
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Unreadable data: its file offset and the reason."""
+
+    offset: int
+    reason: str
+
+
+def block_header(data: bytes | bytearray) -> tuple[bool, int, int]:
+    """Return whether a block is its frame's last, its kind and its size, from its header (RFC 8878, 3.1.1.2)."""
+    number = int.from_bytes(data, "little")
+    return bool(number & 1), number >> 1 & 3, number >> 3
+
+
+def frame_text(data: bytes) -> bytes | None:
+    """Return the text of the frame at the beginning of `data`; None if it is damaged or exceeds MAX_LINE_BYTES."""
+    try:
+        return zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompress(data, MAX_LINE_BYTES)
+    except zstandard.ZstdError:
+        return None
+
+
+class Frames:
+    """Decompresses the bytes that it is fed: yields each verified line, and a `Damage` for each damaged part."""
+
+    def __init__(self, offset: int = 0) -> None:
+        """Begin at `offset`, the file offset of a frame."""
+        self._buffer = bytearray()
+        self._offset = offset
+        # Buffer positions: the end of the blocks whose lines have all been verified, the end of the last block read,
+        # and the end of the last block that the reader attempted to decompress.
+        self._checked = 0
+        self._read = 0
+        self._attempted = 0
+        self._begin = offset
+        self._in_frame = False
+        self._decompressor: zstandard.ZstdDecompressionObj | None = None
+        self._has_checksum = False
+        self._header_bytes = 0
+        self._text = bytearray()
+        self._unpacked = 0
+        self._wasted_bytes = 0
+        self._retry_budget = RETRY_BYTES
+        self._lost = False
+
+    def feed(self, data: bytes) -> Iterator[bytes | Damage]:
+        """Take the next bytes; yield the lines that they complete, and a `Damage` for each damaged part."""
+        self._buffer += data
+        self._retry_budget += RETRY_BYTES_PER_BYTE * len(data)
+        yield from self._records()
+        self._drop()
+
+    def end(self) -> Iterator[bytes | Damage]:
+        """Report data missing at the end of the input, such as the rest of a line.
+
+        If another frame begins inside an incomplete block, the block's size is wrong; reading resumes at that frame.
+        """
+        while self._in_frame and FRAME.search(self._buffer, self._search_from()):
+            yield from self._skip("damaged block")
+            yield from self._records()
+        if not self._in_frame:
+            if len(self._buffer) > self._read and not self._lost:
+                yield Damage(self.position, "not a zstd frame")
+        elif (self._text or len(self._buffer) > self._read) and not self._lost:
+            yield Damage(self.position, "truncated within a record")
+
+    @property
+    def begin(self) -> int:
+        """The file offset of the current frame."""
+        return self._begin
+
+    @property
+    def position(self) -> int:
+        """The file offset after the last block read."""
+        return self._offset + self._read
+
+    def _records(self) -> Iterator[bytes | Damage]:
+        while True:
+            if self._in_frame:
+                size = self._block_bytes()
+                if size is None:
+                    return
+                yield from self._block(size)
+            elif len(self._buffer) < self._read + MIN_HEADER_BYTES:
+                return
+            elif not FRAME.match(self._buffer, self._read):
+                yield from self._skip("not a zstd frame")
+            else:
+                self._begin_frame()
+
+    def _begin_frame(self) -> None:
+        descriptor = self._buffer[self._read + len(MAGIC)]
+        single = descriptor >> 5 & 1
+        content_size_bytes = (single, 2, 4, 8)[descriptor >> 6]
+        self._header_bytes = MIN_HEADER_BYTES + (not single) + content_size_bytes
+        self._has_checksum = bool(descriptor >> 2 & 1)
+        self._in_frame, self._decompressor = True, None
+        self._begin = self.position
+        self._checked = self._attempted = self._read
+        self._unpacked = self._wasted_bytes = 0
+
+    def _block_bytes(self) -> int | None:
+        """Return the size of the next block including its headers; 0 if it is malformed, None if it is incomplete."""
+        begin = self._read + self._header_bytes
+        header = self._buffer[begin : begin + BLOCK_HEADER_BYTES]
+        if len(header) < BLOCK_HEADER_BYTES:
+            return None
+        is_last, kind, size = block_header(header)
+        if kind == RESERVED or size > MAX_BLOCK_BYTES:
+            return 0
+        size = 1 if kind == RLE else size
+        size_with_headers = (
+            self._header_bytes + BLOCK_HEADER_BYTES + size + (CHECKSUM_BYTES if is_last and self._has_checksum else 0)
+        )
+        return size_with_headers if len(self._buffer) >= self._read + size_with_headers else None
+
+    def _block(self, size: int) -> Iterator[bytes | Damage]:
+        begin = self._read
+        out = self._decompressed(size)
+        if out is None:
+            yield from self._skip("damaged block")
+            return
+        self._unpacked += len(out)
+        self._wasted_bytes += len(out)
+        yield from self._lines(out, begin)
+        if not self._in_frame:
+            return
+        self._read, self._header_bytes = begin + size, 0
+        if not self._text:
+            self._checked = self._read
+        if len(self._text) > self._longest_line() or self._unpacked > MAX_FRAME_BYTES:
+            yield from self._skip("record or frame larger than any that a recorder writes")
+        elif self._decompressor is not None and self._decompressor.eof:
+            if self._text and not self._lost:
+                yield Damage(self._begin, "unterminated record")
+            self._end_frame()
+
+    def _decompressed(self, size: int) -> bytes | None:
+        """Return the decompressed block; None if it is damaged or `size` is 0."""
+        self._attempted = self._read + size
+        if not size:
+            return None
+        if self._decompressor is None:
+            self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
+        try:
+            return self._decompressor.decompress(self._buffer[self._read : self._attempted])
+        except zstandard.ZstdError:
+            return None
+
+    def _longest_line(self) -> int:
+        return min(MAX_LINE_BYTES, MIN_LINE_LIMIT_BYTES + MAX_RATIO * (self._read - self._checked))
+
+    def _lines(self, text: bytes, begin: int) -> Iterator[bytes | Damage]:
+        *lines, rest = text.split(b"\n")
+        if lines and self._text:
+            lines[0] = bytes(self._text) + lines[0]
+            self._text.clear()
+        for line in lines:
+            try:
+                body = checked(line)
+            except LineError as error:
+                yield from self._skip(f"malformed record: {error}")
+                return
+            self._lost = False
+            yield body
+            self._checked, self._wasted_bytes = begin, 0
+        self._text += rest
+
+    def _skip(self, reason: str) -> Iterator[Damage]:
+        """Report damage, unless it follows damage already reported, and continue with the next frame."""
+        if not self._lost:
+            yield Damage(self.position, reason)
+        # Until the next intact line, further damage is not reported.
+        self._lost = True
+        self._retry_budget -= self._attempted - self._checked + self._wasted_bytes
+        frame = FRAME.search(self._buffer, self._search_from())
+        # The buffer may end within the header of the next frame.
+        self._read = frame.start() if frame else max(len(self._buffer) - MIN_HEADER_BYTES + 1, self._search_from())
+        self._end_frame()
+
+    def _search_from(self) -> int:
+        """Return the buffer position at which to start searching for the next frame.
+
+        A damaged block is searched as well, because its size may be wrong.
+        """
+        if not self._in_frame:
+            return self._read + 1
+        if self._retry_budget < 0:
+            return max(self._read + 1, self._attempted)
+        return max(self._checked, self._begin - self._offset + 1)
+
+    def _end_frame(self) -> None:
+        self._in_frame, self._header_bytes = False, 0
+        self._checked = self._attempted = self._read
+        self._wasted_bytes = 0
+        self._text.clear()
+
+    def _drop(self) -> None:
+        """Discard the part of the buffer that is no longer needed."""
+        del self._buffer[: self._checked]
+        self._offset += self._checked
+        self._read -= self._checked
+        self._attempted -= self._checked
+        self._checked = 0

@@ -1,0 +1,156 @@
+"""Plots what servers and clients of several runs measured on one time axis, one line per run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collector.node.metrics.requests import OPERATIONS
+from exporters.charts.data_files import Columns, Values, series, thinned
+from exporters.charts.overlay.client_panels import kind_note, shown_kinds
+from exporters.charts.overlay.run_styles import style_of, title_of
+from exporters.charts.plot_data import Run
+from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page
+from exporters.charts.plot_panel import Line, lines_panel, stack
+from exporters.charts.text_escaping import heading
+from exporters.charts.time_axis import time_axis
+from exporters.charts.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A panel: its column, its label, whether its axis is logarithmic, and the clients' kind of latency, if any."""
+
+    column: str
+    label: str
+    log: bool = False
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class _ClientPanel(_Panel):
+    """A panel of the clients, with the values of each run that has them."""
+
+    values: Mapping[str, Values] = field(default_factory=dict)
+
+
+_SERVER_PANELS = (
+    _Panel("reads_per_s", "reads/s"),
+    _Panel("writes_per_s", "writes/s"),
+    _Panel("read_p99_ms", "read p99, ms", log=True),
+    _Panel("write_p99_ms", "write p99, ms", log=True),
+    _Panel("cpu_busy_pct", "CPU busy, %"),
+    _Panel("gc_pct", "GC, % of time"),
+)
+_CLIENT_PANEL_PX = 210
+
+
+def _server_panels(run: Run) -> list[_Panel]:
+    """Return the panels of the servers, with those of other operations than reads and writes that occur in a run."""
+    panels = list(_SERVER_PANELS)
+    for operation in OPERATIONS:
+        rate = f"{operation.plural}_per_s"
+        if not operation.is_usual and any(any(series(run, name, rate)) for name in run.rows):
+            panels.append(_Panel(rate, f"{operation.title}/s"))
+            panels.append(_Panel(f"{operation.word}_p99_ms", f"{operation.title} p99, ms", log=True))
+    return panels
+
+
+def size(run: Run) -> tuple[int, int]:
+    """Return the default width and height in pixels."""
+    return 1200, 1300 + _CLIENT_PANEL_PX * (len(_client_panels(run)) + len(_server_panels(run)) - len(_SERVER_PANELS))
+
+
+def draw(page: Page) -> Drawing:
+    run, inside = page.run, page.inside
+    files = {"": _data(run, 2 * page.width), **_client_data(run, 2 * page.width)}
+    client_panels = _client_panels(run)
+    panels = [(panel, _server_lines(run, files[""], index)) for index, panel in enumerate(_server_panels(run))]
+    panels += [(panel, _client_lines(run, files, index)) for index, panel in enumerate(client_panels)]
+    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX, is_elapsed=True)
+    timeline = Timeline(page, x_axis, run.phases, (), ())
+    top = inside.top + timeline.height
+    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(panels))
+    commands = ["x(n) = column(n)", "clock(n) = strftime('%tH:%tM:%tS', x(1))", *timeline.lines()]
+    commands += [*page.labels(f"aligned by phase, interval {run.interval_s:g} s"), *timeline.label_commands(top)]
+    for index, ((panel, lines), box) in enumerate(zip(panels, boxes, strict=True)):
+        commands += [
+            "",
+            f"# {panel.label}{f' ({panel.kind} time)' if panel.kind else ''}.",
+            *x_axis.commands(labels=box is boxes[-1]),
+            *(kind_note(page, box, panel.kind) if panel.kind else []),
+            *lines_panel(page, box, panel.label, lines, log=panel.log, has_legend=index == 0),
+            "unset label",
+        ]
+    return Drawing(commands, files)
+
+
+def _server_lines(run: Run, data: Columns, panel: int) -> list[Line]:
+    columns = list(data.values())
+    first = 1 + panel * len(run.rows)
+    return [
+        Line(title_of(name), f"column({first + index + 1})", columns[first + index], style_of(index))
+        for index, name in enumerate(run.rows)
+    ]
+
+
+def _client_lines(run: Run, files: dict[str, Columns], panel: int) -> list[Line]:
+    return [
+        Line(title_of(name), f"column({panel + 2})", list(files[file].values())[panel + 1], style_of(index), file=file)
+        for index, name in enumerate(run.rows)
+        if (file := _client_file(index)) in files
+    ]
+
+
+def _client_panels(run: Run) -> Sequence[_ClientPanel]:
+    """Return the clients' panels, in the order of the columns in the clients' data files."""
+    clients = {name: client for name, client in run.clients.items() if client.times}
+    if not clients:
+        return ()
+    operations = {name: client.ops_per_s for name, client in clients.items()}
+    return (
+        _ClientPanel("client_ops_per_s", "client operations/s", values=operations),
+        *_latency_panels("mean", {name: client.mean_ms for name, client in clients.items()}),
+        *_latency_panels("p99", {name: client.p99_ms for name, client in clients.items()}, log=True),
+    )
+
+
+def _latency_panels(
+    statistic: str, runs: Mapping[str, Mapping[str, Values]], *, log: bool = False
+) -> list[_ClientPanel]:
+    """Return a panel for each shown kind of latency; `runs` has the values of each run by kind."""
+    return [
+        _ClientPanel(
+            f"client_{kind}_{statistic}_ms",
+            f"client {statistic}, ms",
+            log,
+            kind,
+            {name: kinds[kind] for name, kinds in runs.items() if kind in kinds},
+        )
+        for kind in shown_kinds(runs.values())
+    ]
+
+
+def _client_file(index: int) -> str:
+    """Return the key of the client data of the run with this index."""
+    return f"client{index + 1}"
+
+
+def _data(run: Run, limit: int) -> Columns:
+    columns: dict[str, Values] = {"time": list(run.times)}
+    for panel in _server_panels(run):
+        for index, name in enumerate(run.rows, 1):
+            columns[f"{index} {heading(name)} {panel.column}"] = series(run, name, panel.column)
+    return thinned(columns, limit)
+
+
+def _client_data(run: Run, limit: int) -> dict[str, Columns]:
+    """Return a data file for each run with client results, because the intervals of their clients differ."""
+    files = {}
+    for index, name in enumerate(run.rows):
+        client = run.clients.get(name)
+        if client and client.times:
+            columns: Columns = {"time": client.times}
+            for panel in _client_panels(run):
+                unknown: Values = [None] * len(client.times)
+                columns[f"{index + 1} {heading(name)} {panel.column}"] = panel.values.get(name, unknown)
+            files[_client_file(index)] = thinned(columns, limit)
+    return files

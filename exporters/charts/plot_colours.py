@@ -1,0 +1,76 @@
+"""Colours: the Okabe-Ito palette, distinguishable with any colour vision, on a light or dark background."""
+
+from dataclasses import dataclass
+
+from collector.node.metrics.requests import OPERATIONS
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a plot; each becomes a variable in the gnuplot script.
+
+    dark  whether the background is dark; colour scales then omit their darkest colours, which would be invisible.
+    """
+
+    colours: dict[str, str]
+    dark: bool = False
+
+    def script(self) -> list[str]:
+        """Return the script lines that define the colours."""
+        return [f"{name} = '{colour}'" for name, colour in self.colours.items()]
+
+
+_PALETTE = {
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+}
+
+THEMES = {
+    "light": Theme(
+        {
+            "background": "#FFFFFF",
+            "ink": "#1A1A1A",
+            "faint": "#6B6B6B",
+            "mark": "#8E8E8E",
+            "grid": "#DCDCDC",
+            "shade": "#EEEEEE",
+            "alarm": "#C00000",
+            "reads": _PALETTE["blue"],
+            "writes": _PALETTE["vermillion"],
+            "tail": _PALETTE["blue"],
+            **_PALETTE,
+        }
+    ),
+    "dark": Theme(
+        {
+            "background": "#181A1B",
+            "ink": "#E8E6E3",
+            "faint": "#A09B94",
+            "mark": "#77797B",
+            "grid": "#3A3E41",
+            "shade": "#2A2D2F",
+            "alarm": "#FF6B5E",
+            "reads": _PALETTE["sky"],
+            "writes": _PALETTE["orange"],
+            "tail": _PALETTE["sky"],
+            **_PALETTE,
+        },
+        dark=True,
+    ),
+}
+
+PERCENTILE_STYLES = {"p50": ("green", 7), "p95": ("orange", 5), "p99": ("tail", 9), "max": ("faint", 0)}
+"""The colour and the points of each percentile, in all plots and in the report."""
+OTHER_COLOURS = ("green", "orange", "sky", "yellow", "ink", "faint")
+"""The colours of operations other than reads and writes, in their order."""
+_POINTS = (7, 9, 5, 13, 11, 7, 5, 9)
+OPERATION_STYLES = {
+    operation.word: style
+    for operation, style in zip(OPERATIONS, zip(("reads", "writes", *OTHER_COLOURS), _POINTS, strict=True), strict=True)
+}
+"""The colour and the points of each operation."""

@@ -1,0 +1,112 @@
+"""Latency over time: one cell per bucket and interval, coloured by the number of operations."""
+
+from collections.abc import Callable
+from math import isinf
+
+from collector.model.histogram import GROWTH, Buckets, merge
+from exporters.charts import value_axis
+from exporters.charts.data_files import Columns, present
+from exporters.charts.plot_data import Run
+from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, SMALL_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
+from exporters.charts.plot_panel import axis, plot, rotated_label
+from exporters.charts.time_axis import time_axis
+from exporters.charts.timeline import Timeline
+
+# Viridis is perceptually uniform with any colour vision, and in greyscale.
+VIRIDIS = (
+    *("#440154", "#482878", "#3E4A89", "#31688E", "#26828E"),
+    *("#1F9E89", "#35B779", "#6DCD59", "#B4DE2C", "#FDE725"),
+)
+_MS = 1000.0
+# Approximate minimum width of a cell, in pixels: narrower cells would be indistinguishable and slow to draw.
+_CELL_PX = 1.5
+
+
+def size(_: Run) -> tuple[int, int]:
+    """Return the default width and height in pixels."""
+    return 1200, 700
+
+
+def drawer_of(operation: str) -> Callable[[Page], Drawing]:
+    """Return the function that draws the heat map of "read" or "write"."""
+    return lambda page: draw(page, operation)
+
+
+def draw(page: Page, operation: str) -> Drawing:
+    run, inside = page.run, page.inside
+    x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
+    timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
+    box = Box(LEFT_PX, inside.top + timeline.height, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
+    size = max(1, round(_CELL_PX * len(run.times) / box.width))
+    data = cells(run, operation, size)
+    scale = value_axis.logarithmic(present([*data["low_ms"], *data["high_ms"]]), box.height)
+    commands = [
+        f"x(n) = column(n) + {run.zone_s}",
+        *timeline.lines(),
+        *x_axis.commands(labels=True),
+        *page.labels(span_text(run)),
+        *timeline.label_commands(box.top),
+        "",
+        "# Each cell is half a pixel larger than its interval and its bucket, and the next cell covers the excess:",
+        "# otherwise the background would show between cells.",
+        f"wider = {0.5 * (x_axis.end_s - x_axis.begin_s) / box.width:.6g}",
+        f"higher = {(scale.high / scale.low) ** (0.5 / box.height):.8g}",
+        *page.margins(box),
+        *axis(page, box, f"{operation} latency, ms", scale),
+        *_colours(page, box, data, f"{operation}s per bucket in {size * run.interval_s:g} s"),
+        *plot(
+            [
+                f"{page.data} using (x(1)):3:(x(1)):(x(2) + wider):3:($4*higher):5 with boxxyerror"
+                " fs solid noborder lc palette notitle"
+            ]
+            if data["time"]
+            else []
+        ),
+    ]
+    return Drawing(commands, {"": data})
+
+
+def _colours(page: Page, box: Box, data: Columns, label: str) -> list[str]:
+    counts = [count for count in data["count"] if count]
+    low, high = min(counts, default=1.0), max(counts, default=10.0)
+    tics = value_axis.logarithmic([low, max(high, low * 10)], box.height).labelled()
+    shown = VIRIDIS[2:] if page.theme.dark else VIRIDIS
+    stops = ", ".join(f"{index} '{colour}'" for index, colour in enumerate(shown))
+    left, width = box.right + 16, 16
+    return [
+        f"set palette defined ({stops})",
+        "set logscale cb",
+        f"set cbrange [{low:.6g}:{max(high, low * 10):.6g}]",
+        f"set cbtics ({tics}) font ',{SMALL_PT}' tc rgb ink",
+        f"set colorbox user origin {page.x(left)},{page.y(box.bottom)}"
+        f" size {page.x(width)},{(box.bottom - box.top) / page.height:.4f} noborder",
+        *rotated_label(page, box, label, box.right + 84, 9003),
+    ]
+
+
+def cells(run: Run, operation: str, size: int) -> Columns:
+    """Return the non-empty cells; each spans `size` intervals."""
+    buckets = run.buckets.get(operation) or [None] * len(run.times)
+    columns: dict[str, list[float | None]] = {name: [] for name in ("time", "end", "low_ms", "high_ms", "count")}
+    for start in range(0, len(run.times), size):
+        parts = [part for part in buckets[start : start + size] if part is not None]
+        times = run.times[start : start + size]
+        if parts:
+            for low, high, count in _filled(merge(parts)):
+                cell = (times[0] - run.interval_s, times[-1], low * _MS, high * _MS, count)
+                for name, value in zip(columns, cell, strict=True):
+                    columns[name].append(value)
+    return dict(columns)
+
+
+def _filled(buckets: Buckets) -> list[tuple[float, float, float]]:
+    """Return the lower bound, the upper bound and the count of each non-empty bucket.
+
+    The bounds are positive and finite, as a logarithmic axis requires.
+    """
+    lows = (buckets.low, *buckets.upper_bounds[:-1])
+    filled = []
+    for low, high, count in zip(lows, buckets.upper_bounds, buckets.counts, strict=True):
+        if count > 0 and high > 0:
+            filled.append((low or high / GROWTH, low * GROWTH if isinf(high) else high, count))
+    return filled

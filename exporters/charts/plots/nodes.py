@@ -1,0 +1,155 @@
+"""Draws one cell per node, all on the same scales, or a band if there are many nodes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from exporters.charts import value_axis
+from exporters.charts.data_files import Columns, Values, present, series, slowest, thinned
+from exporters.charts.label_lanes import LANE_PX
+from exporters.charts.missing_nodes import gaps_of
+from exporters.charts.plot_colours import PERCENTILE_STYLES
+from exporters.charts.plot_data import Run
+from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
+from exporters.charts.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
+from exporters.charts.plots import band
+from exporters.charts.text_escaping import heading, shortened
+from exporters.charts.time_axis import END_PX, time_axis
+from exporters.charts.timeline import Timeline
+from exporters.charts.value_axis import Scale
+
+MAX_NODES = 12
+_ROW_PX = 300
+_BETWEEN_PX = 36
+_NAME_PX = 20
+_READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
+SLOWEST = "slowest_ms"
+# Each node's columns in the data file, with their titles and styles.
+_COLUMNS = (
+    ("reads_per_s", "reads", _READS),
+    ("writes_per_s", "writes", _WRITES),
+    ("read_p99_ms", "reads", _READS),
+    ("write_p99_ms", "writes", _WRITES),
+    (SLOWEST, "slowest operation", LineStyle(*PERCENTILE_STYLES["max"], width=0.8)),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One node's cell: its index, its box, and the edges of the plot that it touches."""
+
+    index: int
+    box: Box
+    left: bool
+    right: bool
+    upper: bool
+    lower: bool
+
+
+def size(run: Run) -> tuple[int, int]:
+    """Return the default width and height in pixels."""
+    if len(run.nodes) > MAX_NODES:
+        return band.SIZE
+    return 1200, 140 + _ROW_PX * max(2, _grid(len(run.nodes))[1])
+
+
+def draw(page: Page) -> Drawing:
+    if len(page.run.nodes) > MAX_NODES:
+        return band.draw(page)
+    run = page.run
+    data = _data(run, 2 * page.width)
+    lines = [_lines(data, index) for index in range(len(run.nodes))]
+    cells = _cells(page)
+    height = cells[0].box.height / 2 if cells else 0
+    scales = (
+        value_axis.linear(_values(line for of_node in lines for line in of_node[:2]), height),
+        value_axis.logarithmic(_values(line for of_node in lines for line in of_node[2:]), height),
+    )
+    commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(_subtitle(run))]
+    for cell in cells:
+        commands += ["", f"# Node {cell.index + 1}.", *_node(page, cell, lines[cell.index], scales)]
+    if not cells:
+        commands += ["set xrange [0:1]; set yrange [0:1]", *plot([])]
+    return Drawing(commands, {"": data})
+
+
+def _subtitle(run: Run) -> str:
+    shaded = "; grey: warm-up" if any(phase.warm_up for phase in run.phases) else ""
+    return f"{span_text(run)}{shaded}; red: no data from the node; thin: slowest operation"
+
+
+def _grid(nodes: int) -> tuple[int, int]:
+    """Return the number of columns and the number of rows in the grid of cells."""
+    columns = max(nodes, 1) if nodes <= 3 else 2 if nodes == 4 else 3 if nodes <= 9 else 4
+    return columns, ceil(max(nodes, 1) / columns)
+
+
+def _cells(page: Page) -> list[Cell]:
+    nodes = len(page.run.nodes)
+    columns, rows = _grid(nodes)
+    top = page.inside.top + (LANE_PX + 4 if page.run.phases else 0) + _NAME_PX
+    right, bottom = page.width - RIGHT_PX, page.inside.bottom - TIME_AXIS_PX
+    width = (right - LEFT_PX - _BETWEEN_PX * (columns - 1)) / columns
+    height = (bottom - top - 2 * _NAME_PX * (rows - 1)) / rows
+    cells = []
+    for index in range(nodes):
+        row, column = divmod(index, columns)
+        x, y = LEFT_PX + column * (width + _BETWEEN_PX), top + row * (height + 2 * _NAME_PX)
+        box = Box(x, y, x + width, y + height)
+        cells.append(Cell(index, box, column == 0, column == columns - 1, row == 0, index + columns >= nodes))
+    return cells
+
+
+def _data(run: Run, limit: int) -> Columns:
+    columns: dict[str, Values] = {"time": list(run.times)}
+    for number, node in enumerate(run.nodes, 1):
+        for name, _, _ in _COLUMNS:
+            values = slowest(run, node) if name == SLOWEST else series(run, node, name)
+            columns[f"{number} {heading(node)} {name}"] = values
+    return thinned(columns, limit)
+
+
+def _lines(data: Columns, index: int) -> list[Line]:
+    """Return a node's lines: reads, writes, the p99 latency of each, and the slowest operation."""
+    first = 1 + index * len(_COLUMNS)
+    values = list(data.values())[first:]
+    return [
+        Line(title, f"column({first + 1 + number})", values[number], style)
+        for number, (_, title, style) in enumerate(_COLUMNS)
+    ]
+
+
+def _values(lines: Iterable[Line]) -> list[float]:
+    return [value for line in lines for value in present(line.values)]
+
+
+def _node(page: Page, cell: Cell, lines: Sequence[Line], scales: tuple[Scale, Scale]) -> list[str]:
+    run, box, node = page.run, cell.box, page.run.nodes[cell.index]
+    x_axis = time_axis(run, box.left, box.right)
+    marks = [mark for mark in run.marks if mark.node in ("", node)]
+    name = shortened(node, TEXT_PT, box.width)
+    commands = [
+        "unset arrow; unset object",
+        *Timeline(page, x_axis, run.phases, gaps_of(run, node), marks).lines(),
+        page.label(name, (box.left + box.right) / 2, box.top - 8, "center tc rgb ink"),
+        # Label only the phases, because there is no room for other labels.
+        *(Timeline(page, x_axis, run.phases, (), ()).label_commands(box.top - _NAME_PX / 2) if cell.upper else ()),
+        *(legend(page, Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
+    ]
+    for panel, drawn, scale, label in zip(
+        stack(box, 2), (lines[:2], lines[2:]), scales, ("operations/s", "p99 latency, ms"), strict=True
+    ):
+        times = cell.lower and scale.log
+        commands += [
+            *x_axis.commands(labels=times, beyond_px=END_PX if cell.right else _BETWEEN_PX / 2 - 8),
+            *page.margins(panel),
+            *axis(page, panel, label if cell.left else "", scale, numbers=cell.left),
+            *_plot(page, panel, drawn, scale),
+            "unset label; unset key",
+        ]
+    return commands
+
+
+def _plot(page: Page, panel: Box, lines: Sequence[Line], scale: Scale) -> list[str]:
+    drawn = [line for line in lines if can_be_drawn(line, scale.log)]
+    return plot([*(line.plot(page) for line in drawn), *hover(page, panel, drawn)])

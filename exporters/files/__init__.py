@@ -1,1 +1,0 @@
-"""Tables as files: TSV, CSV and Parquet."""

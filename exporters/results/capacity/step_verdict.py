@@ -1,0 +1,118 @@
+"""The verdict on all steps at a rate: the objectives, and whether the load generator achieved the rate."""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+import numpy as np
+
+from collector.node.metrics.requests import COUNTED
+from exporters.results.capacity.batch_means import ratio_interval
+from exporters.results.capacity.evidence import StepData, evidence_of
+from exporters.results.capacity.number_text import measured_text, rate_text
+from exporters.results.capacity.objective_verdict import Failure, Verdict, combined, verdict_on
+from exporters.results.comparison.client_amounts import ALL, ClientBins
+from exporters.results.summary.conditions import Condition
+from exporters.rows.columns import MS
+from exporters.rows.formulas import Cell
+
+MIN_ACHIEVED = 0.99
+"""The share of the target rate that the load generator must achieve; many miss it by less than 1% by design."""
+REFUTED_LEVEL = 0.001
+"""Every step is tested, so a false alarm must be rare."""
+NO_RESULTS = "no client results"
+THIRDS, MIN_BINS = 3, 9
+DEVIATIONS = 3.0
+"""The number of operations that are due at random times differs from its mean by this many standard deviations."""
+
+
+def step_verdict(objectives: Sequence[Condition], steps: Sequence[StepData], rate: float) -> Verdict:
+    """Return the verdict on the steps at a rate."""
+    verdicts = [verdict_on(objective, [evidence_of(objective, step) for step in steps]) for objective in objectives]
+    return combined([*verdicts, achieved_verdict(steps, rate), refused_verdict(steps[-1].values)])
+
+
+_REFUSED = (*(f"{operation.word}_timeouts" for operation in COUNTED), "requests_discarded")
+
+
+def refused_verdict(values: Mapping[str, Cell]) -> Verdict:
+    """Return whether no request timed out or was discarded, if the load generator states only service times.
+
+    Service times of an overloaded cluster may look healthy, because they do not include queueing.
+    """
+    if values.get("client_latency") == "response":
+        return Verdict(True)
+    refused = [
+        f"{name} is {measured_text(cell)}"
+        for name in _REFUSED
+        if isinstance(cell := values.get(name), int | float) and cell
+    ]
+    return Verdict(not refused, reason=", ".join(refused))
+
+
+def achieved_verdict(steps: Sequence[StepData], rate: float) -> Verdict:
+    """Return whether the load generator achieved its target rate, including failed operations.
+
+    It is certain that it did if the lower end of the confidence interval of the achieved rate reaches MIN_ACHIEVED or,
+    with response times, if the backlog of the last step does not grow (see `backlog_growth`): then operations are
+    missing only because they were due at random times, or are waiting at the step's end. It is certain that it did not
+    if the upper end is below that share, or if the backlog grows. Otherwise, the achieved rate decides.
+    """
+    parts = [
+        np.column_stack((bins.completed + bins.failed, bins.lengths_s))
+        for step in steps
+        if (bins := step.client.get(ALL)) is not None
+    ]
+    if len(parts) < len(steps):
+        return Verdict(False, reason=NO_RESULTS, failure=Failure.NO_RESULT)
+    totals = sum((part.sum(axis=0) for part in parts), np.zeros(2))
+    achieved, least = float(totals[0] / totals[1]), MIN_ACHIEVED * rate
+    together = f" in all {len(steps)} steps at this rate together" if len(steps) > 1 else ""
+    reason = f"{measured_text(achieved)} of {rate_text(rate)} operations per second were achieved{together}"
+    likely = ratio_interval(parts, is_count=True)
+    possible = ratio_interval(parts, is_count=True, level=REFUTED_LEVEL)
+    growth = backlog_growth(steps[-1])
+    if growth is not None and growth > 1 - MIN_ACHIEVED:
+        return Verdict(False, reason=f"{reason}, and the backlog grew until the end", failure=Failure.RATE)
+    if possible is not None and possible.high < least:
+        return Verdict(False, reason=reason, failure=Failure.RATE)
+    if likely is not None and likely.low >= least:
+        return Verdict(True)
+    if growth is not None and _is_explained(steps[-1].client[ALL], rate):
+        return Verdict(True)
+    return Verdict(True, False) if achieved >= least else Verdict(False, False, reason, Failure.RATE)
+
+
+def backlog_growth(step: StepData) -> float | None:
+    """Return by which share of the rate the backlog (operations due, but not completed) grew at least.
+
+    An operation's response time is the time for which the backlog in front of it lasts. In an overloaded system it
+    therefore grows in each second by the share of the rate that is not achieved. A burst of operations or a pause makes
+    it rise and fall, so the lowest values in the first and the last third of the step are compared: if the backlog
+    was as short as before at least once in the last third, it does not grow.
+
+    Returns None without response times or with fewer than MIN_BINS bins.
+    """
+    bins = step.client[ALL]
+    if step.values.get("client_latency") != "response" or bins.counts is None or len(bins.lengths_s) < MIN_BINS:
+        return None
+    sums_ms, numbers = bins.latency_sums.T
+    ends_s = np.cumsum(bins.lengths_s)
+    known = numbers > 0
+    third_s = ends_s[-1] / THIRDS
+    first, last = known & (ends_s <= third_s), known & (ends_s > ends_s[-1] - third_s)
+    if not last.any():
+        return 1.0
+    if not first.any():
+        return None
+    response_s = np.divide(sums_ms, numbers, out=np.full(len(numbers), np.inf), where=known) / MS
+    lowest = [int(np.flatnonzero(part)[response_s[part].argmin()]) for part in (first, last)]
+    return float((response_s[lowest[1]] - response_s[lowest[0]]) / (ends_s[lowest[1]] - ends_s[lowest[0]]))
+
+
+def _is_explained(bins: ClientBins, rate: float) -> bool:
+    """Return whether operations that are missing were due at random times, or may still be waiting."""
+    due = rate * float(bins.lengths_s.sum())
+    missing = MIN_ACHIEVED * due - float((bins.completed + bins.failed).sum())
+    sums_ms, numbers = bins.latency_sums[-1]
+    waiting = rate * sums_ms / numbers / MS if numbers else 0.0
+    return missing <= DEVIATIONS * sqrt(due) + waiting

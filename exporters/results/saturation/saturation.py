@@ -1,0 +1,203 @@
+"""The resource that limited a run first."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median
+
+from exporters.results.saturation.hot_table import HotTable, Operations, hot_table
+from exporters.results.saturation.resources import (
+    GC,
+    QUEUED,
+    RESOURCES,
+    UNAVAILABLE,
+    Limit,
+    Loads,
+    Resource,
+    is_unresponsive,
+)
+
+WINDOW = 10
+"""The number of intervals that are judged together, so that a short burst does not count."""
+# A cause may be noticed later than its effect, by up to this number of windows.
+_SLACK = 2
+_MIN_INTERVALS = 5
+_MIN_QUEUED = 1.0
+# The causes of all others. While a node does not answer although its process works, they cannot be excluded.
+_BEFORE_SILENCE = (GC, UNAVAILABLE)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of a node or client host: its end in seconds since the epoch, its measures and its operations."""
+
+    end_s: float
+    loads: Loads
+    operations: Operations = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The state of a resource on one node or client host.
+
+    begin_s    the beginning of its saturation; None if it was not saturated.
+    values     the summaries of its measures, from `begin_s` to the end of the phase, or of all intervals.
+    hot_table  the table with most of the operations in that time, if the resource was saturated first.
+    """
+
+    resource: Resource
+    host: str
+    begin_s: float | None
+    values: Loads
+    hot_table: HotTable | None = None
+
+    @property
+    def text(self) -> str:
+        """The measures as text."""
+        limits = [limit for limit in self.resource.all_limits if limit.measure in self.values]
+        return ", ".join(limit.form.format(self.values[limit.measure]) for limit in limits)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The result of the analysis.
+
+    first         the resource that was saturated first; None if none was.
+    findings      for each measured resource, its state on the host where it was saturated first or highest.
+    unmeasured    the resources whose state is unknown on at least one of their hosts in at least one phase.
+    queued        the median number of requests waiting in thread pools of the node with the longest queue.
+    unresponsive  a node that did not answer in most intervals of a phase although its process worked; "" if there is
+                  none or if `first` explains it.
+    """
+
+    first: Finding | None
+    findings: Sequence[Finding]
+    unmeasured: Sequence[Resource]
+    queued: float = 0.0
+    unresponsive: str = ""
+
+    @property
+    def is_undetermined(self) -> bool:
+        """Whether a resource that was not measured may have limited the run."""
+        unmeasured = any(not resource.unknown_text for resource in self.unmeasured)
+        return self.first is None and (unmeasured or self.has_queue or bool(self.unresponsive))
+
+    @property
+    def has_queue(self) -> bool:
+        return self.queued >= _MIN_QUEUED
+
+
+def saturation(phases: Sequence[Mapping[str, Sequence[Interval]]], client_hosts: Set[str] = frozenset()) -> Saturation:
+    """Return which resource was saturated first; each phase has the intervals of all hosts by name, in order.
+
+    Hosts that are not in `client_hosts` are nodes.
+
+    A resource is saturated from a window of intervals on if it is saturated in most intervals of that window, and in
+    most intervals from there to the end of the phase.
+    """
+    findings, unmeasured = [], []
+    for resource in RESOURCES:
+        states = [
+            _state(resource, host, intervals)
+            for phase in phases
+            for host, intervals in phase.items()
+            if (resource.of_clients if host in client_hosts else resource.of_nodes)
+        ]
+        known = [state for state in states if state is not None]
+        if known:
+            findings.append(min(known, key=_order))
+        if not known or len(known) < len(states):
+            unmeasured.append(resource)
+    queued = max((_queued(intervals) for phase in phases for intervals in phase.values()), default=0.0)
+    first = _first(findings, phases)
+    unresponsive = "" if first is not None and first.resource in _BEFORE_SILENCE else _unresponsive(phases)
+    if unresponsive:
+        first = None
+    if first is not None:
+        index = findings.index(first)
+        first = findings[index] = _with_hot_table(first, phases)
+    return Saturation(first, findings, unmeasured, queued, unresponsive)
+
+
+def _queued(intervals: Sequence[Interval]) -> float:
+    """Return the median number of requests waiting in thread pools; 0 if it is unknown."""
+    known = [interval.loads[QUEUED] for interval in intervals if QUEUED in interval.loads]
+    return median(known) if known else 0.0
+
+
+def _unresponsive(phases: Sequence[Mapping[str, Sequence[Interval]]]) -> str:
+    """Return a host that was unresponsive in most intervals of a phase; "" if there is none."""
+    for phase in phases:
+        for host, intervals in phase.items():
+            if 2 * sum(is_unresponsive(interval.loads) for interval in intervals) > len(intervals):
+                return host
+    return ""
+
+
+def _order(finding: Finding) -> tuple[float, float]:
+    """Return the sort key that puts early saturation before late, and high loads before low ones."""
+    begin_s = float("inf") if finding.begin_s is None else finding.begin_s
+    return begin_s, -finding.values.get(finding.resource.limits[0].measure, 0.0)
+
+
+def _state(resource: Resource, host: str, intervals: Sequence[Interval]) -> Finding | None:
+    """Return the state of a resource on a host in one phase; None if it is unknown."""
+    known = [interval for interval in intervals if resource.is_saturated(interval.loads) is not None]
+    if len(known) < _MIN_INTERVALS:
+        return None
+    begin = _begin([bool(resource.is_saturated(interval.loads)) for interval in known])
+    begin_s = None if begin is None else known[max(0, begin - 1)].end_s
+    return Finding(resource, host, begin_s, _summaries(resource.all_limits, known[begin or 0 :]))
+
+
+def _begin(saturated: Sequence[bool]) -> int | None:
+    """Return the index of the interval in which saturation begins; None if there is no saturation."""
+    windows = [saturated[begin : begin + WINDOW] for begin in range(0, len(saturated), WINDOW)]
+    if len(windows) > 1 and len(windows[-1]) < _MIN_INTERVALS:
+        windows.pop()
+    states = [2 * sum(window) > len(window) for window in windows]
+    for number, state in enumerate(states):
+        begin = number * WINDOW
+        if state and 2 * sum(saturated[begin:]) > len(saturated) - begin:
+            return begin + list(windows[number]).index(True)
+    return None
+
+
+def _summaries(limits: Sequence[Limit], intervals: Sequence[Interval]) -> dict[str, float]:
+    known = {
+        limit: [interval.loads[limit.measure] for interval in intervals if limit.measure in interval.loads]
+        for limit in limits
+    }
+    return {limit.measure: limit.summary(values) for limit, values in known.items() if values}
+
+
+def _first(findings: Sequence[Finding], phases: Sequence[Mapping[str, Sequence[Interval]]]) -> Finding | None:
+    """Return the finding that began first; of those with about the same beginning, the cause of the others."""
+    begins = [(finding.begin_s, finding) for finding in findings if finding.begin_s is not None]
+    if not begins:
+        return None
+    earliest_s = min(begin_s for begin_s, _ in begins)
+    slack_s = _SLACK * WINDOW * _interval_s(phases)
+    return next(finding for begin_s, finding in begins if begin_s <= earliest_s + slack_s)
+
+
+def _with_hot_table(first: Finding, phases: Sequence[Mapping[str, Sequence[Interval]]]) -> Finding:
+    """Return the finding with the table that had most of the operations from its beginning to the end of its phase."""
+    begin_s = first.begin_s
+    if begin_s is None or not first.resource.depends_on_tables:
+        return first
+    of_host = [phase.get(first.host, ()) for phase in phases]
+    in_phase = (known for known in of_host if known and known[0].end_s <= begin_s <= known[-1].end_s)
+    operations = (interval.operations for interval in next(in_phase, ()) if interval.end_s > begin_s)
+    return replace(first, hot_table=hot_table(operations))
+
+
+def _interval_s(phases: Sequence[Mapping[str, Sequence[Interval]]]) -> float:
+    """Return the median time between the ends of two intervals, in seconds."""
+    gaps = [
+        later.end_s - earlier.end_s
+        for phase in phases
+        for intervals in phase.values()
+        for earlier, later in pairwise(intervals)
+    ]
+    return median(gaps) if gaps else 0.0

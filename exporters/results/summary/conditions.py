@@ -1,0 +1,82 @@
+"""Conditions on the columns of a summary, such as `read_p99_ms > 10`, and on differences, such as `> +5%`."""
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from collector.printable import one_line
+from exporters.results.summary.phase_summary import PhaseSummary
+from exporters.rows.formulas import Cell
+
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_CONDITION = re.compile(
+    r"\s*(?P<column>[a-z][a-z0-9_]*)\s*(?P<operator>[<>]=?|[!=]=)\s*(?P<limit>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A comparison of a column with a number; `text` is what the user wrote."""
+
+    text: str
+    column: str
+    operator: str
+    limit: float
+
+    def holds(self, values: Mapping[str, Cell]) -> bool | None:
+        """Return whether the condition holds; None if the column has no number."""
+        value = values.get(self.column)
+        if not isinstance(value, int | float):
+            return None
+        return OPERATORS[self.operator](value, self.limit)
+
+    def failures(self, summaries: Sequence[PhaseSummary]) -> Iterator[str]:
+        """Yield why the condition is met in a phase, or why it cannot be checked; nothing if it is not met."""
+        if not any(isinstance(summary.values.get(self.column), int | float) for summary in summaries):
+            yield f"the run has no value for {self.column}"
+        for summary in summaries:
+            if self.holds(summary.values):
+                yield f"{self.column} is {summary.values[self.column]} in phase '{one_line(summary.name)}'"
+
+
+def condition_of(text: str) -> Condition:
+    """Parse a condition such as `read_p99_ms > 10`. Raises ValueError."""
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise ValueError("expected COLUMN OPERATOR NUMBER, such as 'read_p99_ms > 10'")
+    return Condition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]))
+
+
+_RELATIVE = re.compile(
+    r"\s*(?P<column>[a-z][a-z0-9_]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[-+](?:\d{1,9}\.?\d{0,9}|\.\d{1,9}))\s*%\s*"
+)
+
+
+@dataclass(frozen=True)
+class RelativeCondition:
+    """A comparison of the difference between two groups, relative to the first group's value, with a limit."""
+
+    text: str
+    column: str
+    operator: str
+    limit: float
+
+    def holds(self, low: float, high: float) -> bool:
+        """Return whether the condition holds for all differences in a confidence interval."""
+        return OPERATORS[self.operator](low if self.operator.startswith(">") else high, self.limit)
+
+
+def relative_condition_of(text: str) -> RelativeCondition:
+    """Parse a condition such as `client_read_p99_ms > +5%`. Raises ValueError."""
+    match = _RELATIVE.fullmatch(text)
+    if match is None:
+        raise ValueError("expected COLUMN OPERATOR SIGN NUMBER%, such as 'client_p99_ms > +5%'")
+    return RelativeCondition(" ".join(text.split()), match["column"], match["operator"], float(match["limit"]) / 100)

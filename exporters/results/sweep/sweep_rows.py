@@ -1,0 +1,262 @@
+"""The results of a sweep: a row for each combination of parameters, with statistics over its runs."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import fmean, stdev
+
+from collector.load_results.client_result import merged_latency
+from collector.model import histogram
+from exporters.results.comparison.student_t import critical_value
+from exporters.results.sweep.run_values import CLIENT, SERVER, RunValues, weighted_mean
+from exporters.results.sweep.throughput_unit import ITEMS, OPERATIONS, ThroughputUnit
+from exporters.rows.columns import MS
+
+PERCENTAGES = (50.0, 95.0, 99.0)
+LEVEL = 0.05
+NOT_CONVERGED_SHARE = 0.03
+"""If the throughput of the whole run differs from that after the warm-up by a larger share, it has not converged."""
+ERROR_TOLERANCE = 0.001
+"""How far the error share of the best combination may be above the lowest error share."""
+NO_CLIENT_RESULT = "the run has no client result"
+NO_INTERVAL = "no complete interval was measured"
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run of a sweep ended: its values, or the reason why it has none."""
+
+    values: RunValues | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """The results of one combination of parameters; None stands for unknown.
+
+    parameters       the value of each parameter.
+    runs             the number of runs that the values cover.
+    failed, missing  the numbers of runs that failed and of those that have not ended.
+    problem          why the first failed run failed; "" if none did.
+    ops_per_s        the mean throughput of the runs, in operations/s.
+    low, high        its 95% confidence interval; None if there are fewer than two runs.
+    whole_ops_per_s  the mean throughput including the warm-up, in operations/s.
+    mean_ms, p50_ms, p95_ms, p99_ms
+                     the latency of the operations of all runs.
+    is_only_stated   whether percentiles are unknown because the load generator states only those of each run.
+    errors           the number of failed operations in all runs.
+    error_share      failed operations as a share of all operations.
+    is_best          whether this is the best combination (see `with_best`).
+    items_per_op     the number of items per operation; 1 if operations are counted.
+    intervals_missing  the number of intervals that nodes lack in all runs.
+    remark           which nodes lack intervals in the first run in which any do; "" if none do.
+    """
+
+    parameters: Mapping[str, str]
+    runs: int = 0
+    failed: int = 0
+    missing: int = 0
+    problem: str = ""
+    ops_per_s: float | None = None
+    low: float | None = None
+    high: float | None = None
+    whole_ops_per_s: float | None = None
+    mean_ms: float | None = None
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    is_only_stated: bool = False
+    errors: float | None = None
+    error_share: float | None = None
+    is_best: bool = False
+    items_per_op: float = 1.0
+    intervals_missing: float | None = None
+    remark: str = ""
+
+    @property
+    def throughput(self) -> float | None:
+        """The mean throughput of the runs, in the table's unit."""
+        return self._in_unit(self.ops_per_s)
+
+    @property
+    def throughput_low(self) -> float | None:
+        """The lower limit of the throughput's confidence interval, in the table's unit."""
+        return self._in_unit(self.low)
+
+    @property
+    def throughput_high(self) -> float | None:
+        """The upper limit of the throughput's confidence interval, in the table's unit."""
+        return self._in_unit(self.high)
+
+    @property
+    def whole_throughput(self) -> float | None:
+        """The mean throughput including the warm-up, in the table's unit."""
+        return self._in_unit(self.whole_ops_per_s)
+
+    @property
+    def has_converged(self) -> bool | None:
+        """Whether the throughput with and without the warm-up is about the same; None if one of them is unknown."""
+        if not self.ops_per_s or self.whole_ops_per_s is None:
+            return None
+        return abs(self.whole_ops_per_s / self.ops_per_s - 1) <= NOT_CONVERGED_SHARE
+
+    def latency_ms(self, percentile: str) -> float | None:
+        """Return a percentile of the latency: p50, p95 or p99."""
+        value: float | None = getattr(self, f"{percentile}_ms")
+        return value
+
+    def _in_unit(self, ops_per_s: float | None) -> float | None:
+        return None if ops_per_s is None else ops_per_s * self.items_per_op
+
+
+@dataclass(frozen=True)
+class SweepTable:
+    """The results of a sweep.
+
+    source        CLIENT or SERVER: who measured the values.
+    latency_kind  "response", "service" or SERVER; "" if it is unknown or not the same in all rows.
+    items_per_op  the parameter whose value is the number of items per operation; "" if operations are counted.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    repeats: int
+    source: str
+    latency_kind: str
+    rows: tuple[SweepRow, ...]
+    items_per_op: str = ""
+
+    @property
+    def unit(self) -> ThroughputUnit:
+        """The unit of the rows' throughput."""
+        return ITEMS if self.items_per_op else OPERATIONS
+
+    @property
+    def best(self) -> SweepRow | None:
+        return next((row for row in self.rows if row.is_best), None)
+
+
+def sweep_table(
+    name: str,
+    combinations: Sequence[Mapping[str, str]],
+    outcomes: Sequence[Sequence[RunOutcome]],
+    repeats: int,
+    items_per_op: str = "",
+) -> SweepTable:
+    """Return the results of a sweep; `outcomes` are the runs of each combination that have ended.
+
+    The values are those of the clients if any run has a client result. `items_per_op` is the parameter whose value is
+    the number of items per operation; "" if operations are counted.
+    """
+    values = [outcome.values for of_row in outcomes for outcome in of_row if outcome.values is not None]
+    source = CLIENT if any(value.source == CLIENT for value in values) else SERVER
+    kinds = {value.latency_kind for value in values if value.source == source and value.latency_kind}
+    rows = [
+        replace(
+            _row(combination, [_judged(outcome, source) for outcome in of_row], repeats),
+            items_per_op=float(combination[items_per_op]) if items_per_op else 1.0,
+        )
+        for combination, of_row in zip(combinations, outcomes, strict=True)
+    ]
+    parameters = tuple(combinations[0]) if combinations else ()
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return SweepTable(name, parameters, repeats, source, kind, with_best(rows), items_per_op)
+
+
+def with_best(rows: Sequence[SweepRow]) -> tuple[SweepRow, ...]:
+    """Return the rows with a mark on the best one: the highest throughput without more errors than others.
+
+    Only rows count whose error share is at most ERROR_TOLERANCE above the lowest one. If no error share is known, all
+    rows with a throughput count.
+    """
+    measured = [row for row in rows if row.throughput is not None]
+    shares = [row.error_share for row in measured if row.error_share is not None]
+    if shares:
+        highest = min(shares) + ERROR_TOLERANCE
+        measured = [row for row in measured if row.error_share is not None and row.error_share <= highest]
+    best = max(measured, key=lambda row: row.throughput or 0.0, default=None)
+    return tuple(replace(row, is_best=row is best) for row in rows)
+
+
+def confidence_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 95% confidence interval of the mean of rates (Student's t); None if there are fewer than two values.
+
+    Its lower limit is at least 0, because rates cannot be negative.
+    """
+    if len(values) < 2:
+        return None
+    margin = critical_value(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
+    mean = fmean(values)
+    return max(0.0, mean - margin), mean + margin
+
+
+def _judged(outcome: RunOutcome, source: str) -> RunOutcome:
+    """Return the outcome; a run whose throughput is unknown has failed."""
+    if outcome.values is None:
+        return outcome
+    if outcome.values.ops_per_s is None:
+        return RunOutcome(None, NO_INTERVAL)
+    if outcome.values.source != source:
+        return RunOutcome(None, NO_CLIENT_RESULT)
+    return outcome
+
+
+def _row(parameters: Mapping[str, str], outcomes: Sequence[RunOutcome], repeats: int) -> SweepRow:
+    runs = [outcome.values for outcome in outcomes if outcome.values is not None]
+    problems = [outcome.problem for outcome in outcomes if outcome.values is None]
+    missing = max(0, repeats - len(outcomes))
+    row = SweepRow(parameters, len(runs), len(problems), missing, problems[0] if problems else "")
+    if not runs:
+        return row
+    rates = [run.ops_per_s for run in runs if run.ops_per_s is not None]
+    wholes = [run.whole_ops_per_s for run in runs if run.whole_ops_per_s is not None]
+    low, high = confidence_interval(rates) or (None, None)
+    errors, attempts = (_total([getattr(run, name) for run in runs]) for name in ("errors", "attempts"))
+    p50_ms, p95_ms, p99_ms = _percentiles_ms(runs)
+    return replace(
+        row,
+        ops_per_s=fmean(rates),
+        low=low,
+        high=high,
+        whole_ops_per_s=fmean(wholes) if len(wholes) == len(runs) else None,
+        mean_ms=weighted_mean([(run.operations, run.mean_ms) for run in runs if run.operations]),
+        p50_ms=p50_ms,
+        p95_ms=p95_ms,
+        p99_ms=p99_ms,
+        is_only_stated=len(runs) > 1 and any(run.latency is not None and not run.latency.counts for run in runs),
+        errors=errors,
+        error_share=errors / attempts if errors is not None and attempts else None,
+        intervals_missing=_total([run.intervals_missing for run in runs]),
+        remark=next((run.remark for run in runs if run.remark), ""),
+    )
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    return None if any(value is None for value in values) else sum(value for value in values if value is not None)
+
+
+def _percentiles_ms(runs: Sequence[RunValues]) -> Sequence[float | None]:
+    """Return the percentiles of the operations of all runs, from the sums of their histograms.
+
+    They are unknown if the runs have latencies of different kinds. Percentiles that are only stated are known for a
+    single run.
+    """
+    unknown = (None,) * len(PERCENTAGES)
+    active = [run for run in runs if run.operations]
+    kinds = Counter(run.latency_kind for run in active)
+    if len(kinds) != 1:
+        return unknown
+    if SERVER in kinds:
+        parts = [run.buckets for run in active if run.buckets is not None]
+        if not parts or len(parts) < len(active):
+            return unknown
+        merged = histogram.merge(parts)
+        seconds: Sequence[float | None] = [histogram.quantile(merged, share / 100) for share in PERCENTAGES]
+    else:
+        latencies = [run.latency for run in active]
+        latency = latencies[0] if len(latencies) == 1 else merged_latency(latencies)
+        if latency is None:
+            return unknown
+        seconds = latency.percentiles_s(PERCENTAGES)
+    return [None if value_s is None else value_s * MS for value_s in seconds]

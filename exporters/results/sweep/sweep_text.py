@@ -1,0 +1,123 @@
+"""A sweep's results as a table for people, as Markdown and as plain text."""
+
+from collections.abc import Iterator, Sequence
+
+from exporters.results.summary.summary_text import number_text
+from exporters.results.sweep.run_values import CLIENT, SERVER
+from exporters.results.sweep.sweep_rows import ERROR_TOLERANCE, NOT_CONVERGED_SHARE, SweepRow, SweepTable
+from exporters.texts import escaped_text, shown
+
+_COMMON_HEADERS = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "errors", "error share", "")
+_KINDS = {
+    "response": "response time",
+    "service": "service time: coordinated omission possible",
+    SERVER: "all operations together",
+    "": "of different or unknown kinds",
+}
+
+
+def markdown_text(table: SweepTable, facts: Sequence[str]) -> str:
+    """Return the results as Markdown; `facts` are lines about the sweep."""
+    rows = [[escaped_text(cell) for cell in row] for row in cells(table)]
+    count = len(table.parameters)
+    rule = [":---" if number < count or number == len(rows[0]) - 1 else "---:" for number in range(len(rows[0]))]
+    lines = [f"# {escaped_text(table.name)}", "", *(f"- {escaped_text(fact)}" for fact in facts), ""]
+    lines += [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]
+    return "\n".join([*lines, "", *(f"{escaped_text(line)}\n" for line in notes(table))]).rstrip() + "\n"
+
+
+def plain_lines(table: SweepTable) -> list[str]:
+    """Return the results as lines of plain text, with aligned columns."""
+    rows = cells(table)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    count = len(table.parameters)
+    lines = []
+    for row in rows:
+        padded = (
+            cell.ljust(width) if number < count or number == len(row) - 1 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(padded).rstrip())
+    return [*lines, *notes(table)]
+
+
+def cells(table: SweepTable) -> list[list[str]]:
+    """Return the header and the rows of the table; "-" stands for an unknown value."""
+    header = [*table.parameters, *headers(table)]
+    return [
+        header,
+        *([*(shown(row.parameters[name]) for name in table.parameters), *_cells(table, row)] for row in table.rows),
+    ]
+
+
+def headers(table: SweepTable) -> Sequence[str]:
+    """Return the headers of the columns that follow those of the parameters; the last one has remarks.
+
+    If the table's unit is not operations/s, the interval and the throughput of the whole run are in that unit, too.
+    """
+    if not table.items_per_op:
+        return ("ops/s", "95% interval", "whole run", *_COMMON_HEADERS)
+    unit = table.unit.header
+    return ("ops/s", unit, f"95% interval ({unit})", f"whole run ({unit})", *_COMMON_HEADERS)
+
+
+def notes(table: SweepTable) -> Iterator[str]:
+    """Yield what a reader of the table must know, each as one line."""
+    if not any(row.runs for row in table.rows):
+        yield "No run has been measured."
+        return
+    yield f"Measured by {source_text(table)}."
+    if table.items_per_op:
+        yield f"{table.unit.name}: operations/s multiplied by {table.items_per_op}, the number of items per operation."
+    best = table.best
+    if best is not None:
+        values = ", ".join(f"{name}={shown(best.parameters[name])}" for name in table.parameters)
+        yield (
+            f"Best: {values}, {number_text(best.throughput, 0)} {table.unit.name}, the highest throughput among the"
+            f" combinations whose error share is at most {ERROR_TOLERANCE:.1%} above the lowest one."
+        )
+    if any(row.has_converged is False for row in table.rows):
+        yield (
+            "Not converged: the throughput of the whole run differs from that after the warm-up by more than"
+            f" {NOT_CONVERGED_SHARE:.0%}. Use a longer warm-up or duration."
+        )
+    if any(row.is_only_stated for row in table.rows):
+        yield "Percentiles of several runs are unknown, because the load generator states only those of each run."
+
+
+def source_text(table: SweepTable) -> str:
+    """Return who measured the values, and the kind of latency."""
+    measured = "the clients" if table.source == CLIENT else "the servers"
+    return f"{measured} (latency: {_KINDS.get(table.latency_kind, table.latency_kind)})"
+
+
+def _cells(table: SweepTable, row: SweepRow) -> list[str]:
+    rates = [row.ops_per_s, row.throughput] if table.items_per_op else [row.ops_per_s]
+    low, high = (number_text(limit, 0) for limit in (row.throughput_low, row.throughput_high))
+    return [
+        *(number_text(rate, 0) for rate in rates),
+        f"{low} to {high}" if row.low is not None else "-",
+        number_text(row.whole_throughput, 0),
+        number_text(row.mean_ms, 2),
+        number_text(row.p50_ms, 2),
+        number_text(row.p95_ms, 2),
+        number_text(row.p99_ms, 2),
+        number_text(row.errors, 0),
+        f"{row.error_share:.2%}" if row.error_share is not None else "-",
+        ", ".join(_remarks(row)),
+    ]
+
+
+def _remarks(row: SweepRow) -> Iterator[str]:
+    if row.is_best:
+        yield "best"
+    if row.has_converged is False:
+        yield "not converged"
+    if row.remark:
+        yield shown(row.remark)
+    total = row.runs + row.failed + row.missing
+    if row.missing:
+        yield f"{row.missing} of {total} runs missing"
+    if row.failed:
+        count = f"{row.failed} of {total} runs failed" if row.runs or row.missing else "failed"
+        yield f"{count}: {shown(row.problem)}"

@@ -1,0 +1,224 @@
+"""Columns of a node's rows as arrays, computed from the arrays of the columnar merge.
+
+The numbers are the same as those of the formulas, but for all of a node's intervals at once. NaN stands for an absent
+value.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, reduce, singledispatchmethod
+
+import numpy as np
+
+from collector.merge.arrays import Bools, Floats, Ints
+from collector.merge.node_columns import NodeColumns
+from collector.model import histogram
+from collector.model.metric import Series
+from collector.node.metrics.decaying_percentiles import DECAYED
+from collector.node.metrics.jvm import counts_pauses
+from collector.node.metrics.requests import PAXOS_V2
+from exporters.rows.columns import MS
+from exporters.rows.formulas import CollectionTime, Gauge, Percentage, PerSecond, Ratio, SumOfRates
+from exporters.rows.operation_columns import (
+    DECAYED_MEAN,
+    HighestLatency,
+    LatencyQuantile,
+    MeanLatency,
+    OperationRate,
+    Operations,
+    TotalRate,
+    added,
+)
+
+Counter = tuple[Floats, Floats]
+"""A counter's increase and elapsed time; both are NaN in intervals without a rate."""
+
+
+class NoArrayError(Exception):
+    """A column can only be computed row by row."""
+
+
+@dataclass(frozen=True)
+class _Latencies:
+    """A latency histogram in every interval.
+
+    upper_bounds  in seconds, including infinity.
+    cumulative    for each interval and bucket, the number of values in it and in all buckets below it.
+    known         whether the histogram is known in an interval.
+    """
+
+    upper_bounds: Floats
+    cumulative: Floats
+    known: Bools
+
+    @property
+    def total(self) -> Floats:
+        """The number of values; NaN if it is unknown or there are none."""
+        total = self.cumulative[:, -1]
+        return np.where(self.known & (total > 0), total, np.nan)
+
+    def quantile(self, q: float) -> Floats:
+        """Return `histogram.quantile` for every interval (0 < `q` <= 1)."""
+        rank = q * self.cumulative[:, -1] * (1 - histogram.ROUNDING)
+        index = np.argmax(self.cumulative >= rank[:, None], axis=1)
+        rows = np.arange(len(index))
+        low, high = self._low(index), self.upper_bounds[index]
+        below = np.where(index > 0, self.cumulative[rows, index - 1], 0.0)
+        fraction = (rank - below) / (self.cumulative[rows, index] - below)
+        value = low + (high - low) * np.minimum(np.maximum(fraction, 0.0), 1.0)
+        return np.where(np.isnan(self.total), np.nan, np.where(np.isinf(high), low, np.minimum(value, high)))
+
+    def highest(self) -> Floats:
+        """Return `histogram.highest` for every interval."""
+        index = np.argmax(self.cumulative >= self.cumulative[:, -1:], axis=1)
+        high = self.upper_bounds[index]
+        return np.where(np.isnan(self.total), np.nan, np.where(np.isinf(high), self._low(index), high))
+
+    def _low(self, index: Ints) -> Floats:
+        return np.where(index > 0, self.upper_bounds[index - 1], 0.0)
+
+
+class ColumnArrays:
+    """The arrays of one node's columns, for the reads and writes that `operations` selects.
+
+    Raises NoArrayError if the node has decaying percentiles, or if `operations` has a pattern.
+    """
+
+    def __init__(self, node: NodeColumns, operations: Operations) -> None:
+        self._node, self._sums, self._operations = node, node.sums, operations
+        if operations.is_pattern or any(series[0] in (*DECAYED, DECAYED_MEAN) for series in node.sums.gauges):
+            raise NoArrayError
+        self._latencies_by_operation: dict[str, _Latencies | None] = {}
+
+    @cached_property
+    def absent(self) -> Floats:
+        """An array without values."""
+        return np.full(len(self._node.indices), np.nan)
+
+    def _rate(self, series: Series) -> Counter:
+        counter = self._sums.counters.get(series)
+        if counter is None:
+            return self.absent, self.absent
+        known = counter[1] != 0
+        return np.where(known, counter[0], np.nan), np.where(known, counter[1], np.nan)
+
+    def increase(self, operation: str) -> Floats:
+        """Return the number of operations."""
+        return self._rate(self._operations.series(self._operations.count, operation))[0]
+
+    def ends(self, formula: Gauge) -> tuple[Floats, Floats]:
+        """Return a gauge's lowest and highest values."""
+        number, _, lowest, highest = self._sums.gauges.get(formula.series, (0, 0, self.absent, self.absent))
+        known = np.asarray(number) > 0
+        low, high = (np.where(known, formula.factor * end, np.nan) for end in (lowest, highest))
+        return low, high
+
+    @singledispatchmethod
+    def column(self, formula: object) -> Floats:
+        """Return a formula's values. Raises NoArrayError if it has no array."""
+        raise NoArrayError
+
+    @column.register
+    def _(self, formula: PerSecond) -> Floats:
+        increase, elapsed_s = self._rate(formula.series)
+        return formula.factor * (increase / elapsed_s)
+
+    @column.register
+    def _(self, formula: Gauge) -> Floats:
+        if formula.series not in self._sums.gauges:
+            return self.absent
+        number, total, *_ = self._sums.gauges[formula.series]
+        return formula.factor * (total / np.where(number > 0, number, np.nan))
+
+    @column.register
+    def _(self, formula: Ratio) -> Floats:
+        return formula.factor * self._ratio(formula.numerator, formula.denominator)
+
+    def _ratio(self, numerator: Series, denominator: Series) -> Floats:
+        (above, above_s), (below, below_s) = self._rate(numerator), self._rate(denominator)
+        return above / np.where((above_s == below_s) & (below != 0), below, np.nan)
+
+    @column.register
+    def _(self, formula: Percentage) -> Floats:
+        increases = [self._rate(series)[0] for series in formula.series]
+        included = [increase for increase, is_in in zip(increases, formula.is_included, strict=True) if is_in]
+        total = _sum(increases)
+        return 100 * _sum(included) / np.where(total != 0, total, np.nan)
+
+    @column.register
+    def _(self, formula: SumOfRates) -> Floats:
+        return self._sum_of_rates(formula.series)
+
+    @column.register
+    def _(self, formula: CollectionTime) -> Floats:
+        rates = self._sum_of_rates(
+            series for series in self._sums.counters if series[0] == formula.counter and counts_pauses(series)
+        )
+        total, interval = (self.column(Gauge(series)) for series in (formula.total, formula.interval))
+        from_gauges = 100 * total / np.where(interval != 0, interval, np.nan)
+        return np.where(np.isnan(rates), from_gauges, 100 * rates)
+
+    def total_increase(self) -> Floats:
+        """Return the number of all operations."""
+        return self._total(self.increase)
+
+    def _total(self, amount: Callable[[str], Floats]) -> Floats:
+        v1, v2 = (self._sum_of_known(map(amount, added(paxos_v2))) for paxos_v2 in (0, 1))
+        return np.where(self.column(Gauge((PAXOS_V2.metric.name,))) == 1, v2, v1)
+
+    def _sum_of_rates(self, series: Iterable[Series]) -> Floats:
+        """Return the sum of the known rates per second; NaN if none is known."""
+        return self._sum_of_known(self.column(PerSecond(key)) for key in series)
+
+    def _sum_of_known(self, values: Iterable[Floats]) -> Floats:
+        rates = list(values)
+        unknown = reduce(np.logical_and, map(np.isnan, rates), np.ones(len(self.absent), bool))
+        return np.where(unknown, np.nan, _sum(np.where(np.isnan(rate), 0.0, rate) for rate in rates))
+
+    @column.register
+    def _(self, formula: OperationRate) -> Floats:
+        return self.column(PerSecond(self._operations.series(self._operations.count, formula.operation)))
+
+    @column.register
+    def _(self, formula: TotalRate) -> Floats:
+        return self._total(lambda operation: self.column(OperationRate(formula.operations, operation)))
+
+    @column.register
+    def _(self, formula: MeanLatency) -> Floats:
+        operations = self._operations
+        total, count = (operations.series(metric, formula.operation) for metric in (operations.total, operations.count))
+        return MS * self._ratio(total, count)
+
+    @column.register
+    def _(self, formula: LatencyQuantile) -> Floats:
+        latencies = self._latencies(formula.operation)
+        return self.absent if latencies is None else MS * latencies.quantile(formula.q)
+
+    @column.register
+    def _(self, formula: HighestLatency) -> Floats:
+        latencies = self._latencies(formula.operation)
+        return self.absent if latencies is None else MS * latencies.highest()
+
+    def _latencies(self, operation: str) -> _Latencies | None:
+        if operation not in self._latencies_by_operation:
+            self._latencies_by_operation[operation] = self._read_latencies(operation)
+        return self._latencies_by_operation[operation]
+
+    def _read_latencies(self, operation: str) -> _Latencies | None:
+        series = self._operations.series(self._operations.duration, operation)
+        layouts = {
+            length: layout for length, layout in self._sums.histograms.get(series, {}).items() if layout[0].any()
+        }
+        if not layouts:
+            return None
+        if len(layouts) > 1:
+            # Merging two layouts would take as long as computing the rows.
+            raise NoArrayError
+        ((length, (number, counts)),) = layouts.items()
+        upper_bounds = np.asarray(histogram.upper_bounds_of(self._node.units[series[0]], length))
+        return _Latencies(upper_bounds, np.cumsum(counts, axis=1).astype(np.float64), number > 0)
+
+
+def _sum(arrays: Iterable[Floats]) -> Floats:
+    """Return the sum, added from left to right as `sum` does."""
+    return reduce(np.add, arrays, np.zeros(1))

@@ -1,0 +1,213 @@
+"""Columns of a row: names in JSON and CSV, headers in a terminal, and the formula of the cells.
+
+The classic columns are defined here because their names and order are stable. Most other columns of the wide view
+come from the metric definitions (`Metric.columns`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from collector.model.metric import Kind, Metric, Series, WideColumn
+from exporters.rows.formulas import CollectionTime, Formula, Gauge, Percentage, PerSecond, Ratio, SumOfRates
+
+MS = 1000.0
+MB = 2**20
+KBIT = 8 / 1000
+PENDING: Series = ("cassandra_compaction_pending",)
+
+DISK, INTERFACE = "disk", "net_interface"
+"""Names of the cells that hold the watched devices' names."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its names, and the formula of its cells.
+
+    of      the formula, which computes the cell for a sample.
+    needs   names of the metrics that it reads.
+    alone   the only series that it reads; () stands for all series of the metrics in `needs`.
+    keep    priority on a narrow terminal; the columns with the lowest priority are hidden first.
+    help    description for the list of columns.
+    device  DISK or INTERFACE if the column describes a watched device; the row then contains the device's name.
+    """
+
+    name: str
+    header: str
+    of: Formula
+    needs: frozenset[str]
+    digits: int = 1
+    keep: int = 5
+    alone: Series = ()
+    help: str = ""
+    device: str = ""
+    is_gauge: bool = False
+
+
+_CPU = "casstat_cpu_seconds_total"
+_CPU_MODES = ("user", "nice", "system", "irq", "softirq", "idle", "iowait", "steal")
+_CPU_SERIES = tuple((_CPU, mode) for mode in _CPU_MODES)
+
+
+def _cpu_column(name: str, modes: tuple[str, ...], keep: int, text: str = "") -> Column:
+    """Return a column with the percentage of CPU time spent in these modes."""
+    share = Percentage(_CPU_SERIES, tuple(mode in modes for mode in _CPU_MODES))
+    text = text or f"CPU time in {name} mode, %"
+    return Column(f"cpu_{name}_pct", f"%{name}", share, frozenset((_CPU,)), 2, keep, help=text)
+
+
+def cpu_columns() -> list[Column]:
+    """Return the CPU columns as iostat defines them: %system includes the time spent on interrupts."""
+    return [
+        _cpu_column("user", ("user",), 7),
+        _cpu_column("nice", ("nice",), 1),
+        _cpu_column("system", ("system", "irq", "softirq"), 6, "CPU time in system, irq and softirq modes, %"),
+        _cpu_column("idle", ("idle",), 5),
+        _cpu_column("iowait", ("iowait",), 6),
+        _cpu_column("steal", ("steal",), 3),
+    ]
+
+
+USER_WITH_NICE = _cpu_column("user", ("user", "nice"), 7, "CPU time in user and nice modes, %")
+"""%user as vmstat defines it, for rows without a column for niced processes."""
+UTILISATION = _cpu_column(
+    "busy",
+    tuple(mode for mode in _CPU_MODES if mode not in ("idle", "iowait")),
+    8,
+    "CPU time other than idle and iowait, %",
+)
+"""CPU utilisation: the share of time that is neither idle nor iowait."""
+
+
+def disk_columns(disk: str) -> list[Column]:
+    """Return the disk columns as `iostat -x -m` defines them.
+
+    Those of several disks, as in `sda+sdb`, are sums; waits are means over all requests, and the utilisation is that of
+    the busiest disk (see `collector.node.host.disk`).
+    """
+    first, *others = disk.split("+")
+    shown = disk if len(others) < 2 else f"{first}+{len(others)}"
+    short = {
+        "reads": "reads_completed_total",
+        "writes": "writes_completed_total",
+        "read": "read_bytes_total",
+        "written": "written_bytes_total",
+        "read_time": "read_time_seconds_total",
+        "write_time": "write_time_seconds_total",
+        "busy": "io_time_seconds_total",
+        "queue": "io_time_weighted_seconds_total",
+    }
+    series = {key: (f"node_disk_{name}", disk) for key, name in short.items()}
+
+    def column(name: str, header: str, of: Formula, keys: Iterable[str], keep: int, text: str) -> Column:
+        return Column(name, header, of, frozenset(series[key][0] for key in keys), 2, keep, help=text, device=DISK)
+
+    def rate(key: str, factor: float = 1.0) -> Formula:
+        return PerSecond(series[key], factor)
+
+    def wait(name: str, header: str, keys: tuple[str, str], text: str) -> Column:
+        time, count = (series[key] for key in keys)
+        return column(name, header, Ratio(time, count, MS), keys, 2, text)
+
+    return [
+        column("disk_reads_per_s", f"{shown}r/s", rate("reads"), ["reads"], 5, "Disk reads per second"),
+        column("disk_writes_per_s", "w/s", rate("writes"), ["writes"], 5, "Disk writes per second"),
+        column("disk_read_mb_per_s", "rMB/s", rate("read", 1 / MB), ["read"], 4, "Read from the disk, MiB/s"),
+        column("disk_write_mb_per_s", "wMB/s", rate("written", 1 / MB), ["written"], 4, "Written to the disk, MiB/s"),
+        wait("disk_read_await_ms", "r_await", ("read_time", "reads"), "Mean time of a disk read, ms"),
+        wait("disk_write_await_ms", "w_await", ("write_time", "writes"), "Mean time of a disk write, ms"),
+        column("disk_queue", "aqu-sz", rate("queue"), ["queue"], 2, "Mean disk queue length"),
+        column(
+            "disk_util_pct",
+            "%util",
+            rate("busy", 100),
+            ["busy"],
+            3,
+            "Time with a disk request in progress, %; of several disks, the busiest",
+        ),
+    ]
+
+
+def network_columns(interface: str) -> list[Column]:
+    def column(name: str, header: str, metric: str, factor: float, keep: int, text: str) -> Column:
+        series = (f"node_network_{metric}_total", interface)
+
+        return Column(
+            name, header, PerSecond(series, factor), frozenset((series[0],)), 2, keep, help=text, device=INTERFACE
+        )
+
+    return [
+        column("net_rx_kbit_per_s", f"{interface}NetRxKb", "receive_bytes", KBIT, 5, "Received, kbit/s"),
+        column("net_tx_kbit_per_s", "NetTxKb", "transmit_bytes", KBIT, 5, "Sent, kbit/s"),
+        column("net_rx_packets_per_s", "RxPck/s", "receive_packets", 1, 1, "Packets received per second"),
+        column("net_tx_packets_per_s", "TxPck/s", "transmit_packets", 1, 1, "Packets sent per second"),
+        column("net_rx_dropped_per_s", "RxDrp/s", "receive_drop", 1, 1, "Received packets dropped per second"),
+        column("net_tx_dropped_per_s", "TxDrp/s", "transmit_drop", 1, 1, "Sent packets dropped per second"),
+    ]
+
+
+def derived_columns() -> list[Column]:
+    """Return the wide view's columns that are computed from several series."""
+    caches = [
+        Column(
+            f"{name}_cache_hit_pct",
+            f"{short}Hit%",
+            Ratio((_HITS, cache), (_LOOKUPS, cache), 100),
+            frozenset((_HITS, _LOOKUPS)),
+            1,
+            2,
+            help=f"{name.capitalize()} cache hit rate, %",
+        )
+        for name, short, cache in (
+            ("key", "Key", "KeyCache"),
+            ("row", "Row", "RowCache"),
+            ("chunk", "Chk", "ChunkCache"),
+        )
+    ]
+    # Random read repairs, which only Cassandra 3.11 attempts, and blocking ones, which follow a digest mismatch.
+    repairs = Column(
+        "read_repairs_per_s",
+        "RdRep",
+        SumOfRates(tuple((name,) for name in _REPAIRS)),
+        frozenset(_REPAIRS),
+        1,
+        3,
+        help="Reads per second that triggered a read repair",
+    )
+    gc_pct = Column(
+        "gc_pct",
+        "GC%",
+        CollectionTime(_GC, (_GC_TOTAL,), (_GC_INTERVAL,)),
+        frozenset((_GC, _GC_INTERVAL, _GC_TOTAL)),
+        2,
+        7,
+        help="Time in which garbage collection pauses the application, %",
+    )
+    return [UTILISATION, gc_pct, *caches, repairs]
+
+
+_REPAIRS = ("cassandra_read_repairs_attempted_total", "cassandra_read_repairs_blocking_total")
+_GC = "cassandra_jvm_gc_seconds_total"
+# From nodetool gcstats, which covers the time since any client last ran it.
+_GC_INTERVAL, _GC_TOTAL = "cassandra_gcstats_interval_seconds", "cassandra_gcstats_total_seconds"
+_HITS, _LOOKUPS = "cassandra_cache_hits_total", "cassandra_cache_requests_total"
+
+
+def shown_columns(metrics: Iterable[Metric]) -> list[Column]:
+    """Return the columns that the metric definitions contain."""
+    return [_shown(metric, column) for metric in metrics for column in metric.columns]
+
+
+def _shown(metric: Metric, shown: WideColumn) -> Column:
+    series = (metric.name, *shown.labels)
+    formula = PerSecond if metric.kind is Kind.COUNTER else Gauge
+    return Column(
+        shown.name,
+        shown.header,
+        formula(series, shown.scale),
+        frozenset((metric.name,)),
+        shown.digits,
+        1,
+        series,
+        shown.help,
+        is_gauge=metric.kind is Kind.GAUGE,
+    )

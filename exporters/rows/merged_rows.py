@@ -1,0 +1,111 @@
+"""Rows of a merged run, for each node and for the cluster, with the columns of the wide view."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from collector.merge.aggregation import NAME, WATCHED
+from collector.merge.cluster_sample import ClusterSample
+from collector.merge.merge_job import NodeRun
+from collector.model.metric import Series
+from collector.model.sample import Sample
+from collector.model.snapshot import NEVER
+from collector.node.metrics.requests import OPERATIONS
+from exporters.rows.cells import cells_with_ends, rounded
+from exporters.rows.columns import DISK, INTERFACE
+from exporters.rows.formulas import Cell
+from exporters.rows.operation_columns import Operations
+from exporters.rows.view import View, events_text, interval_s
+
+TEXT_COLUMNS = ("node", DISK, INTERFACE, "percentiles", "events")
+TOTAL = "operations"
+"""The column with the number of all operations."""
+INTEGER_COLUMNS = ("nodes", "nodes_missing")
+"""Columns whose cells are always integers; the cells of other columns are numbers."""
+Row = dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The reads and writes that the rows show (see `Operations`)."""
+
+    keyspace: str = ""
+    table: str = ""
+    local: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a merged run."""
+
+    view: View
+
+    @cached_property
+    def needs(self) -> frozenset[str | Series]:
+        """The metrics that the columns need; for a column that reads only one series, just that series."""
+        columns = self.view.columns
+        alone = {column.alone for column in columns if column.alone}
+        return self.view.metrics(column for column in columns if not column.alone) | alone
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The column names."""
+        return list(self.row(NAME, Sample("", NEVER, {}, {}), 0, 0, ("", "")))
+
+    def cluster_row(self, cluster: ClusterSample, nodes: int) -> Row:
+        """Return the cluster's row for an interval; `nodes` is the number of nodes in the run."""
+        return self.row(NAME, cluster.sample, cluster.answered, nodes - cluster.answered, ("", ""))
+
+    def node_rows(self, node: NodeRun) -> Iterator[tuple[int, Row]]:
+        """Yield the index and row of each of a node's intervals."""
+        head = node.head
+        for index, cluster in node.intervals.items():
+            answered = int(node.answered(cluster.sample))
+            yield index, self.row(node.node, cluster.sample, answered, 1 - answered, (head.disk, head.interface))
+
+    def row(self, name: str, sample: Sample, answered: int, missing: int, devices: tuple[str, str]) -> Row:
+        """Return a row with data from `answered` nodes; `missing` is the number of nodes without data."""
+        operations = self.view.operations
+        usual, others = (
+            {
+                operation.plural: rounded(operations.increase(sample, operation.scope))
+                for operation in OPERATIONS
+                if operation.is_usual is is_usual
+            }
+            for is_usual in (True, False)
+        )
+        return {
+            **first_cells(name, sample, answered, missing),
+            **usual,
+            **cells_with_ends(self.view.columns, sample, dict(zip((DISK, INTERFACE), devices, strict=True))),
+            **others,
+            TOTAL: rounded(operations.total_of(sample, operations.increase)),
+            **last_cells(sample, is_decayed=operations.is_decayed(sample)),
+        }
+
+
+def first_cells(name: str, sample: Sample, answered: int, missing: int) -> Row:
+    """Return the cells to the left of the numbers of operations; the arguments are those of `Table.row`."""
+    return {
+        "time": rounded(sample.tick.time_s),
+        "node": name,
+        "interval_s": rounded(interval_s(sample), 6),
+        "nodes": answered,
+        "nodes_missing": missing,
+    }
+
+
+def last_cells(sample: Sample, *, is_decayed: bool) -> Row:
+    """Return the cells to the right of the view's columns."""
+    return {
+        "percentiles": "decayed" if is_decayed else "interval",
+        "late_ms": rounded(1000 * sample.tick.late_s),
+        "events": events_text(sample) or None,
+    }
+
+
+@lru_cache(maxsize=4)
+def table_of(choice: Choice) -> Table:
+    """Return the columns of a merged run for the reads and writes that the user chose."""
+    operations = Operations(choice.keyspace, choice.table, local=choice.local)
+    return Table(View(operations, disk=WATCHED, interface=WATCHED, wide=True))

@@ -1,0 +1,210 @@
+"""Delivers points to a store in requests of bounded size, and isolates points that the store refuses."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from exporters.rate_limited_logger import RateLimitedLogger
+from exporters.sinks.shipping.dead_letters import DeadLetters
+from exporters.sinks.sink import PartialWriteError, RefusedError, Sink, TooLargeError, UnavailableError
+
+MAX_POINTS = 5000
+MAX_BYTES = 2 << 20
+# The total time allowed for one request, however slowly the store responds.
+TIMEOUT_S = 10.0
+# A store that refuses every point may be misconfigured. Give up on points only after it has refused them for
+# GIVE_UP_AFTER_S, always for the same reason.
+GIVE_UP_AFTER_S = 3600.0
+# Before concluding that the store refuses every point, send up to PROBES evenly spaced pending points, each in its own
+# request.
+PROBES = 20
+# The parts of a message that may differ even if the reason for refusing is the same: the quoted point, and numbers.
+DETAILS = re.compile(r"['\"].*|\d+")
+
+Points = Sequence[Any]
+"""Points of the sink's type."""
+
+
+class Delivery:
+    """Sends points in order, splitting requests as needed, and keeps the points that are still pending."""
+
+    def __init__(
+        self, sink: Sink[Any], dead_letters: DeadLetters, log: RateLimitedLogger, monotonic_s: Callable[[], float]
+    ) -> None:
+        self._sink = sink
+        self._dead_letters = dead_letters
+        self._log = log
+        self._monotonic_s = monotonic_s
+        self._pending: deque[Points] = deque()
+        # Whether the store has accepted any of the points enqueued last; if so, refused points are themselves at fault.
+        self._accepts_some = False
+        # The reason why the store is refusing every point, and when that began.
+        self._reason, self._refused_since_s = "", 0.0
+        self.points = 0
+        self.refused = 0
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether some points have not been delivered yet."""
+        return bool(self._pending)
+
+    def enqueue(self, points: Points) -> None:
+        """Add points to send after those that are pending."""
+        self._pending.extend(requests(points, self._sink.size_bytes, self._sink.shards))
+        self._accepts_some = False
+
+    def send(self, stopped: Callable[[], bool]) -> None:
+        """Send all pending points, or stop when `stopped` returns True.
+
+        Raises UnavailableError if the store is not accepting points; unsent points stay pending until the next call.
+        """
+        while self._pending and not stopped():
+            points = self._pending[0]
+            try:
+                self._sink.send(points, TIMEOUT_S)
+            except TooLargeError as error:
+                if len(points) == 1:
+                    raise UnavailableError(str(error)) from None
+                self._halve()
+            except RefusedError as error:
+                self._refused(points, error)
+            except PartialWriteError as error:
+                self._pending.popleft()
+                self._count_partial(points, error)
+            else:
+                self._pending.popleft()
+                self.points += len(points)
+                self._accepts_some, self._reason = True, ""
+
+    def _count_partial(self, points: Points, error: PartialWriteError) -> None:
+        """Count the points that the store did not accept, while it stored the others."""
+        self.points += len(points) - error.refused
+        self.refused += error.refused
+        self._accepts_some, self._reason = True, ""
+        count = f"refused {error.refused} of {len(points)} points" if error.refused else "accepted all points"
+        self._log(f"the store {count}: {error}", kind="partial")
+
+    def _refused(self, points: Points, error: RefusedError) -> None:
+        """Isolate the points that the store refuses, and write them to the dead-letter file.
+
+        Raises UnavailableError if the store refuses every point but has not yet done so for GIVE_UP_AFTER_S.
+        """
+        if error.late:
+            if self._split_late(points, error):
+                return
+        elif not self._accepts_some:
+            if not error.all_points and self._probe():
+                return
+            self._require_lasting_refusal(error)
+        elif len(points) > 1 and not error.all_points:
+            self._halve()
+            return
+        self._pending.popleft()
+        self._write_dead_letters(points, error)
+
+    def _split_late(self, points: Points, error: RefusedError) -> bool:
+        """Split a request, because the store may have rolled back all its points if only one is late.
+
+        Returns False, and splits nothing, if all points must be given up: there is only one, or all belong to one tick
+        and the store accepts none of up to PROBES of them. Raises UnavailableError.
+        """
+        if len(points) == 1 or error.all_points:
+            return False
+        if self._leading_tick(points) < len(points):
+            self._split(self._middle_tick(points))
+            return True
+        remaining = self._after_probe(points)
+        if remaining is None:
+            return False
+        self._pending[0] = remaining
+        self._halve()
+        return True
+
+    def _probe(self) -> bool:
+        """Return whether the store accepts any of up to PROBES pending points, sent singly. Raises UnavailableError."""
+        points = [point for part in self._pending for point in part]
+        # If a later point of a series were sent first, the store would not accept the earlier ones any more.
+        end = self._leading_tick(points)
+        remaining = self._after_probe(points[:end])
+        if remaining is None:
+            return False
+        self._pending = deque(requests([*remaining, *points[end:]], self._sink.size_bytes, self._sink.shards))
+        return True
+
+    def _after_probe(self, points: Points) -> Points | None:
+        """Send up to PROBES points singly until the store accepts one; return the others, or None if it accepts none.
+
+        The accepted point is not sent again, because not every store ignores duplicates. Raises UnavailableError.
+        """
+        for index in range(0, len(points), -(-len(points) // PROBES)):
+            try:
+                self._sink.send([points[index]], TIMEOUT_S)
+            except PartialWriteError as error:
+                if error.refused:
+                    continue
+            except (RefusedError, TooLargeError):
+                continue
+            self._accepts_some = True
+            self.points += 1
+            return [*points[:index], *points[index + 1 :]]
+        return None
+
+    def _leading_tick(self, points: Points) -> int:
+        """Return the number of points before the first one with another time; all points if their order is free."""
+        time_ms = self._sink.time_ms
+        first_ms = time_ms(points[0])
+        return next((index for index, point in enumerate(points) if time_ms(point) != first_ms), len(points))
+
+    def _require_lasting_refusal(self, error: RefusedError) -> None:
+        """Raise UnavailableError until the store has refused every point, for the same reason, for GIVE_UP_AFTER_S."""
+        reason, now_s = DETAILS.sub("", str(error)), self._monotonic_s()
+        if reason != self._reason:
+            self._reason, self._refused_since_s = reason, now_s
+        if now_s - self._refused_since_s < GIVE_UP_AFTER_S:
+            raise UnavailableError(f"it refuses every point: {error}")
+
+    def _middle_tick(self, points: Points) -> int:
+        """Return the index of the first point of the tick in the middle; not 0, because there are several ticks."""
+        times_ms = [self._sink.time_ms(point) for point in points]
+        middle_ms = times_ms[len(points) // 2]
+        return times_ms.index(middle_ms) or next(i for i, time_ms in enumerate(times_ms) if time_ms != middle_ms)
+
+    def _halve(self) -> None:
+        self._split(len(self._pending[0]) // 2)
+
+    def _split(self, index: int) -> None:
+        """Split the first pending request into two."""
+        points = self._pending.popleft()
+        self._pending.extendleft(part for part in (points[index:], points[:index]) if part)
+
+    def _write_dead_letters(self, points: Points, error: RefusedError) -> None:
+        self.refused += len(points)
+        try:
+            written = self._dead_letters.write([self._sink.text(point) for point in points], str(error))
+        except OSError as write_error:
+            written = 0
+            self._log(
+                f"{self._dead_letters.path}: {write_error.strerror}: refused points are not saved", kind="dead letters"
+            )
+        where = f"written to {self._dead_letters.path}" if written else "not kept"
+        if 0 < written < len(points):
+            where = f"the first {written} {where}"
+        count = f"{len(points)} points" if len(points) > 1 else "a point"
+        self._log(f"the store refused {count} ({where}): {error}", kind="refused")
+
+
+def requests(points: Points, size_bytes: Callable[[Any], int], shards: int) -> list[Points]:
+    """Split points, in order, into batches of limited count and size; an oversized point gets its own batch.
+
+    The limits apply to each of the requests that a sink sends at the same time.
+    """
+    parts: list[Points] = []
+    begin = total_bytes = 0
+    for index, point_bytes in enumerate(map(size_bytes, points)):
+        is_full = index - begin >= MAX_POINTS * shards or total_bytes + point_bytes > MAX_BYTES * shards
+        if index > begin and is_full:
+            parts.append(points[begin:index])
+            begin, total_bytes = index, 0
+        total_bytes += point_bytes + 1
+    return [*parts, points[begin:]] if len(points) > begin else parts

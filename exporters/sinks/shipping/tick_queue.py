@@ -1,0 +1,257 @@
+"""The ticks to ship: from the journal, or from memory when the sink is not behind."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Protocol
+
+from collector.merge.node_intervals import placement
+from collector.model.identity import Identity
+from collector.node.sampling.sample_stream import SampleStream
+from collector.recording.follower import Removed
+from collector.recording.header import Header
+from collector.recording.look_back import look_back_s
+from collector.recording.read_limits import SeriesLimit
+from collector.recording.reader import Entry, read
+from collector.recording.tick_order import Finding, RepeatedTicks, TickOrder
+from collector.recording.writer import Position
+from exporters.recent_ticks import RecentTick, RecentTicks
+from exporters.sinks.shipping.checkpoint import Checkpoint
+from exporters.sinks.shipping.gaps import Gaps
+from exporters.sinks.sink import LiveFamilies, NodeTick
+
+
+class Journal(Protocol):
+    """A source of entries: a journal that may still be growing, or a finished recording."""
+
+    def poll(self) -> Iterator[Entry | Finding | Removed]:
+        """Yield the entries and findings since the last call. Raises OSError."""
+
+    def position(self, entry: Entry) -> Position:
+        """Return the position of the frame that contains `entry`, which must be the last entry yielded."""
+
+    def close(self) -> None:
+        """Close the files."""
+
+
+@dataclass(frozen=True)
+class ShipTick:
+    """One tick to ship.
+
+    content    what a sink encodes.
+    position   the position of its frame.
+    restart    the position from which reading can resume, with correct rates for the ticks after this one.
+    """
+
+    content: NodeTick
+    position: Position
+    restart: Position
+
+    @property
+    def time_s(self) -> float:
+        return self.content.snapshot.tick.time_s
+
+    @property
+    def session(self) -> str:
+        return self.content.header.session
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint to save once the store has the tick."""
+        return Checkpoint(self.time_s, self.session, self.restart, self.content.identity)
+
+
+class RecordingReader:
+    """Reads the files of a finished recording once."""
+
+    def __init__(self, files: Iterable[Path], limit: SeriesLimit | None = None) -> None:
+        """Read `files`, which are sorted from oldest to newest; `limit` bounds the number of series."""
+        self._files = deque(files)
+        self._limit = limit
+        self._sequence = TickOrder()
+        self._path: Path | None = None
+
+    def poll(self) -> Iterator[Entry | Finding | Removed]:
+        """Yield the entries and findings in the files. Raises OSError and TooManySeriesError."""
+        while self._files:
+            self._path = self._files.popleft()
+            yield from self._sequence.filtered(read(self._path, self._limit))
+
+    def position(self, entry: Entry) -> Position:
+        """Return the position of the frame that contains `entry`, which must be the last entry yielded."""
+        return Position(self._path.name if self._path else "", entry.frame)
+
+    def close(self) -> None:
+        """Do nothing: each file is closed after it is read."""
+
+
+class RestartPositions:
+    """Determines where to resume reading after a tick: some frames before it, or at the start of its session."""
+
+    def __init__(self) -> None:
+        self._frames: deque[tuple[int, Position]] = deque()
+        self._count = 0
+
+    def checkpoint(self) -> None:
+        """Start a session: earlier frames are no longer needed."""
+        self._frames.clear()
+
+    def add(self, position: Position, interval_s: float) -> Position:
+        """Add a tick, given the position of its frame; return the position from which to resume reading after it."""
+        # Count ticks, not seconds: the clock may be adjusted.
+        needed = ceil(look_back_s(interval_s) / interval_s)
+        if not self._frames or self._frames[-1][1] != position:
+            self._frames.append((self._count, position))
+        self._count += 1
+        while len(self._frames) > 1 and self._count - self._frames[1][0] > needed:
+            self._frames.popleft()
+        return self._frames[0][1]
+
+
+class TickQueue:
+    """Returns every tick after a checkpoint, in order."""
+
+    def __init__(
+        self,
+        open_journal: Callable[[Position | None], Journal],
+        checkpoint: Checkpoint | None,
+        start: Position | None,
+        gaps: Gaps,
+        recent: RecentTicks | None = None,
+        identity: Identity | None = None,
+        replay: Callable[[NodeTick], None] = lambda _: None,
+        live: LiveFamilies = tuple,
+    ) -> None:
+        """Open the journal at the checkpoint, or, without one, at `start` (None for the journal's beginning).
+
+        `identity` is the node's identity at `start`. `replay` is called with the ticks before the checkpoint, in order;
+        `live` returns the agent's self-metrics, for ticks from memory.
+        """
+        self._open_journal = open_journal
+        self._gaps = gaps
+        self._recent = recent
+        self._buffered: deque[RecentTick] = deque()
+        self._number: int | None = None
+        self._head: Header | None = None
+        self._last: ShipTick | None = None
+        self._checkpoint = checkpoint
+        self._start = start
+        self._first_identity = identity or Identity()
+        self._replay = replay
+        self._live = live
+        self._open()
+
+    def next(self) -> ShipTick | None:
+        """Return the next tick, or None if there is none yet. Raises OSError."""
+        if self._number is None and (tick := self._from_disk()) is not None:
+            return tick
+        return self._from_memory()
+
+    def close(self) -> None:
+        self._journal.close()
+
+    def _open(self, *, seek: bool = True) -> None:
+        """Open or reopen the journal at a position from which the last returned tick can be found."""
+        checkpoint = self._checkpoint
+        self._journal = self._open_journal(self._start if checkpoint is None else checkpoint.position)
+        self._polled: Iterator[Entry | Finding | Removed] | None = None
+        self._sampling: SampleStream | None = None
+        self._restarts = RestartPositions()
+        self._identity = self._first_identity if checkpoint is None else checkpoint.identity
+        self._head = None
+        self._seek_to = checkpoint if seek else None
+        self._number = None
+        self._gaps.restart(checkpoint)
+
+    def _from_disk(self) -> ShipTick | None:
+        """Return the next tick from the journal; None at its end."""
+        while True:
+            try:
+                tick = self._polled_tick()
+            except OSError:
+                self._journal.close()
+                self._open()
+                raise
+            if tick is not None or self._seek_to is None or self._head is None:
+                return tick
+            # The last tick sent is missing, perhaps after a power failure: send everything from the checkpoint on.
+            self._journal.close()
+            self._open(seek=False)
+
+    def _polled_tick(self) -> ShipTick | None:
+        self._polled = self._polled or self._journal.poll()
+        for item in self._polled:
+            if isinstance(item, Entry):
+                tick = self._of_entry(item)
+                if self._seek_to is None:
+                    self._gaps.count(item)
+                    return self._hand_out(tick)
+                self._gaps.skip(item)
+                if self._last is None:
+                    self._replay(tick.content)
+                if (tick.time_s, tick.session) == (self._seek_to.time_s, self._seek_to.session):
+                    self._seek_to = None
+                    self._last = tick
+            else:
+                if not isinstance(item, RepeatedTicks):
+                    # The last tick sent may be among the missing ones: stop looking for it, and send all later ticks.
+                    self._seek_to = None
+                self._gaps.note(item)
+        self._polled = None
+        return None
+
+    def _of_entry(self, entry: Entry) -> ShipTick:
+        if self._head is None or entry.head.session != self._head.session:
+            head = self._head = entry.head
+            self._sampling = SampleStream(head.catalogue, head.sources, paced=head.paced, met=head.met)
+            self._restarts.checkpoint()
+        assert self._sampling is not None  # noqa: S101 - it is set together with `_head`
+        if self._seek_to is None:
+            # Until the last tick sent is found, keep the checkpoint's identity, which is at least as recent.
+            self._identity = self._identity.after(entry.snapshot)
+        sample = self._sampling.add(entry.snapshot)
+        # The header may change within a session, for example when Cassandra is found in another network namespace.
+        where = placement(entry.head)
+        content = NodeTick(self._head, self._identity, entry.snapshot, sample, where)
+        return self._ship_tick(content, self._journal.position(entry))
+
+    def _ship_tick(self, content: NodeTick, position: Position) -> ShipTick:
+        return ShipTick(content, position, self._restarts.add(position, content.header.interval_s))
+
+    def _hand_out(self, tick: ShipTick) -> ShipTick:
+        self._last, self._checkpoint = tick, tick.checkpoint
+        return tick
+
+    def _from_memory(self) -> ShipTick | None:
+        if self._recent is None or self._last is None:
+            return None
+        if not self._buffered and not self._fill_from_memory(self._recent, self._last):
+            return None
+        tick = self._buffered.popleft()
+        self._number, self._identity = tick.number, tick.identity
+        content = NodeTick(
+            self._last.content.header, tick.identity, tick.snapshot, tick.sample, tick.placement, self._live
+        )
+        return self._hand_out(self._ship_tick(content, tick.position))
+
+    def _fill_from_memory(self, recent: RecentTicks, last: ShipTick) -> bool:
+        """Buffer those recent ticks in memory that follow the last returned one; return whether there are any."""
+        if self._number is not None:
+            ticks = recent.after(self._number)
+            if ticks is None:
+                # Memory no longer has the next tick: go back to the journal.
+                self._open()
+                return False
+            self._buffered.extend(ticks)
+            return bool(self._buffered)
+        number = recent.at(last.time_s)
+        ticks = None if number is None else recent.after(number - 1)
+        # Before a clock adjustment, another tick may have had the same time, so compare the positions as well.
+        if number is None or not ticks or ticks[0].number != number or ticks[0].position != last.position:
+            return False
+        self._number = number
+        self._journal.close()
+        self._buffered.extend(ticks[1:])
+        return bool(self._buffered)

@@ -1,0 +1,271 @@
+"""The columnar merge gives the same results as the reference merge."""
+
+import shutil
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from collector.merge.clock_correction import IDENTITY, ClockCorrection
+from collector.merge.columnar.decode import UnsupportedError
+from collector.merge.columnar.reduce import reduced
+from collector.merge.grid import Grid, NodeInterval, SpanGrid
+from collector.merge.merge import merge
+from collector.merge.merge_job import Job, Merged, NodeRun
+from collector.merge.recordings import recordings
+from collector.merge.reference_merge import node_run, reference_merge
+from collector.merge.sessions import sessions
+from collector.model.metric import Kind, Metric, Series, Value
+from collector.model.sample import Sample
+from collector.model.snapshot import Event, Scrape, Snapshot, Tick, with_rounded_times
+from collector.node.catalogue import CATALOGUE
+from collector.recording import writer
+from collector.recording.header import Header
+from collector.recording.tick_order import Integrity
+from collector.recording.writer import Journal, Limits
+from tests.collector.merge.recorded_nodes import assert_same_values
+from tests.examples import examples
+
+METRICS = (
+    Metric("requests_total", Kind.COUNTER, "1", "", ("operation",)),
+    Metric("request_seconds_total", Kind.COUNTER, "seconds", "", ("operation",), scale=1e-6),
+    Metric(
+        "duration_seconds",
+        Kind.HISTOGRAM,
+        "seconds",
+        "",
+        ("operation",),
+        count="requests_total",
+        total="request_seconds_total",
+    ),
+    Metric("cells_per_read", Kind.HISTOGRAM, "1", ""),
+    Metric("heap_bytes", Kind.GAUGE, "bytes", "", scale=0.5),
+    Metric("version", Kind.TEXT, "", ""),
+    # One metric from the catalogue for each aggregation.
+    *(
+        CATALOGUE[name]
+        for name in (
+            "cassandra_compaction_pending",
+            "cassandra_jvm_gc_seconds_total",
+            "cassandra_pool_oldest_task_seconds",
+            "cassandra_endpoints_up",
+            "node_disk_reads_completed_total",
+            "casstat_cpu_seconds_total",
+            "node_memory_MemAvailable_bytes",
+        )
+    ),
+)
+NUMBERS = st.integers(0, 300) | st.integers(0, 1 << 40) | st.floats(0, 1e9)
+# Histogram lengths in Cassandra 4.0 (nanoseconds) and 4.1 (microseconds). A node's layout changes only at a restart.
+LAYOUTS = (165, 128)
+COUNTS = st.lists(st.integers(0, 60), min_size=3, max_size=5).map(tuple)
+VALUES: dict[tuple[str, ...], st.SearchStrategy[Value]] = {
+    ("requests_total", "Read"): NUMBERS,
+    ("request_seconds_total", "Read"): NUMBERS,
+    ("duration_seconds", "Read"): COUNTS,
+    ("cells_per_read",): COUNTS,
+    ("requests_total", "Write"): st.integers(0, 120),
+    ("duration_seconds", "Write"): COUNTS,
+    ("heap_bytes",): NUMBERS,
+    ("cassandra_compaction_pending",): NUMBERS,
+    ("cassandra_jvm_gc_seconds_total", "ParNew"): NUMBERS,
+    ("cassandra_jvm_gc_seconds_total", "ZGC Pauses"): NUMBERS,
+    ("cassandra_jvm_gc_seconds_total", "ZGC Cycles"): NUMBERS,
+    ("cassandra_pool_oldest_task_seconds", "request", "ReadStage"): NUMBERS,
+    ("cassandra_endpoints_up",): NUMBERS,
+    ("version",): st.sampled_from(["4.1", "5.0"]),
+    ("unknown", "x"): NUMBERS,
+}
+EVENTS = st.lists(
+    st.builds(
+        Event, st.sampled_from(["gc", "flush"]), st.sampled_from(["a", "b"]), st.sampled_from([None, 1_795_000_004.5])
+    ),
+    max_size=1,
+).map(tuple)
+
+
+def with_full_layouts(snapshot: Snapshot) -> Snapshot:
+    """Extend the short generated histograms to the full length of their layout by repeating their counts."""
+    scrapes = []
+    for scrape in snapshot.scrapes:
+        length = LAYOUTS[scrape.origin[-1:] in "02468"]
+        values = {s: (v * 60)[:length] if isinstance(v, tuple) else v for s, v in scrape.values.items()}
+        scrapes.append(replace(scrape, values=values))
+    return replace(snapshot, scrapes=tuple(scrapes))
+
+
+@st.composite
+def ticks(draw: st.DrawFn) -> list[Snapshot]:
+    """Generate the ticks of a node whose counters grow, decrease, appear and disappear, with occasional restarts."""
+    time_s, at_s = 1_795_000_000.0, 100.0
+    origins = {"cassandra": 1, "disk": 1}
+    snapshots = []
+    for _ in range(draw(st.integers(1, 14))):
+        step_s = draw(st.sampled_from([1.0, 1.0, 1.0, 2.0, 7.0, -3.0, 0.0]))
+        time_s, at_s = time_s + step_s, at_s + draw(st.sampled_from([1.0, 1.0, 1.003, 0.0, 2.5]))
+        if draw(st.integers(0, 5)) == 0:
+            origins["cassandra"] += 1
+        series = draw(st.lists(st.sampled_from(list(VALUES)), unique=True))
+        cassandra = Scrape(
+            "cassandra",
+            at_s,
+            {("heap_bytes",): draw(NUMBERS), **{name: draw(VALUES[name]) for name in series}} if series else {},
+            f"c{origins['cassandra']}",
+            draw(st.sampled_from(["", "", "no answer"])),
+            draw(EVENTS),
+        )
+        device = draw(st.sampled_from(["vda", "vda", "vdb"]))
+        machine: dict[Series, Value] = {
+            ("node_disk_reads_completed_total", device): draw(st.integers(0, 1000)),
+            ("node_memory_MemAvailable_bytes",): draw(NUMBERS),
+            ("casstat_cpu_seconds_total", "iowait"): draw(NUMBERS),
+            ("casstat_cpu_seconds_total", "user"): draw(st.integers(0, 120)),
+        }
+        disk = Scrape("disk", at_s - 0.01, machine, "boot")
+        scrapes = draw(st.sampled_from([(cassandra, disk), (cassandra, disk), (disk, cassandra), (disk,)]))
+        tick = Tick(time_s, draw(st.floats(0, 0.5)), draw(st.integers(0, 2)), draw(st.sampled_from([0.0, 3.5])))
+        snapshots.append(with_rounded_times(Snapshot("n", tick, scrapes)))
+    return snapshots
+
+
+def assert_same(reference: NodeInterval, columnar: NodeInterval) -> None:
+    expected, actual = reference.sample, columnar.sample
+    assert_same_values(expected, actual)
+    assert actual.elapsed_s == {
+        source: pytest.approx(time_s, rel=1e-9) for source, time_s in expected.elapsed_s.items()
+    }
+    assert expected.spread == {series: pytest.approx(extremes) for series, extremes in actual.spread.items()}
+    assert sorted(expected.events, key=repr) == sorted(actual.events, key=repr)
+    assert (expected.tick, reference.ticks) == (actual.tick, columnar.ticks)
+
+
+def limited(sample: Sample, names: Collection[str]) -> Sample:
+    """Return the sample with only the series of some metrics."""
+    values = {series: value for series, value in sample.values.items() if series[0] in names}
+    spread = {series: extremes for series, extremes in sample.spread.items() if series[0] in names}
+    return replace(sample, values=values, spread=spread)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "node"
+
+
+def write(folder: Path, runs: Sequence[list[Snapshot]], boot: str = "") -> Path:
+    """Empty the directory, and record the runs in it one after another."""
+    for file in folder.glob("*.zst"):
+        file.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "FULL_EVERY", 5)
+        for number, snapshots in enumerate(runs):
+            head = Header("1", 1.0, str(number), boot=boot, sources=("cassandra",), disk="vda", metrics=METRICS)
+            with closing(Journal(folder, partial(replace, head), Limits(sync="never"), pytest.fail)) as journal:
+                for snapshot in snapshots:
+                    journal.append(with_full_layouts(snapshot))
+    return folder
+
+
+shared = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(30),
+    # Do not shrink failing examples, because that takes minutes.
+    phases=[Phase.reuse, Phase.generate],
+)
+
+
+# The last clock drifts so fast that its correction shifts ticks to other intervals within a short recording.
+CLOCKS = (
+    IDENTITY,
+    ClockCorrection.constant(0.4),
+    ClockCorrection.constant(-90.0),
+    ClockCorrection((1_795_000_000.0, 1_795_000_010.0, 1_795_000_030.0), (-1.3, 4.4, 0.6)),
+)
+
+
+BEGIN_S = 1_795_000_000.0
+SPANS = ((BEGIN_S, BEGIN_S + 6.5), (BEGIN_S + 6.5, BEGIN_S + 12.0), (BEGIN_S + 15.0, BEGIN_S + 40.0))
+GRIDS = st.sampled_from(
+    [Grid(1.0), Grid(3.0), Grid(5.0, end_s=BEGIN_S + 30.0), SpanGrid(inf, spans=SPANS), SpanGrid(2.0, spans=SPANS)]
+)
+
+
+WANTED = st.frozensets(st.sampled_from([metric.name for metric in METRICS]))
+
+
+@given(st.lists(ticks(), min_size=1, max_size=3), GRIDS, st.sampled_from(CLOCKS), st.none() | WANTED)
+@shared
+def test_both_implementations_give_the_same_node_intervals(
+    folder: Path,
+    runs: Sequence[list[Snapshot]],
+    grid: Grid,
+    clock: ClockCorrection,
+    wanted: frozenset[str] | None,
+) -> None:
+    all_sessions, notes = sessions([write(folder, runs)])
+    assert notes == []
+    ((recording,), _) = recordings(all_sessions)
+    reference = node_run(recording, grid, clock)
+    columns = reduced(recording, grid, clock, wanted=wanted)
+    columnar = columns.intervals(wanted)
+    assert reference.integrity == Integrity() == columns.integrity
+    assert reference.outside == columns.outside
+    assert reference.ticks == columns.all_ticks
+    assert reference.intervals.keys() == columnar.keys()
+    for index, interval in reference.intervals.items():
+        compared = [interval, columnar[index]]
+        if wanted is not None:
+            # All texts are kept.
+            compared = [replace(one, sample=limited(one.sample, wanted)) for one in compared]
+        assert_same(*compared)
+
+
+@given(st.lists(ticks(), min_size=2, max_size=4), st.data())
+@shared
+def test_both_implementations_give_the_same_cluster_intervals(
+    folder: Path, nodes: Sequence[list[Snapshot]], data: st.DataObject
+) -> None:
+    for old in folder.glob("*"):
+        shutil.rmtree(old)
+    for number, snapshots in enumerate(nodes):
+        named = [replace(snapshot, node=str(number)) for snapshot in snapshots]
+        write(folder / str(number), [named], data.draw(st.sampled_from(["", "a", "b"])))
+    runs, _ = recordings(sessions([folder])[0])
+    clocks = {"0": data.draw(st.sampled_from(CLOCKS))}
+    wanted = data.draw(WANTED)
+    job = Job(data.draw(GRIDS), clocks, wanted, interval_count)
+    reference, columnar = reference_merge(runs, job), merge(runs, job)
+    assert reference.nodes == columnar.nodes
+    assert (reference.indices, reference.cluster.keys()) == (columnar.indices, columnar.cluster.keys())
+    for index, interval in reference.cluster.items():
+        assert interval.answered == columnar.cluster[index].answered
+        expected, actual = (limited(sample, wanted) for sample in (interval.sample, columnar.cluster[index].sample))
+        assert_same(NodeInterval(expected, 0), NodeInterval(actual, 0))
+
+
+def test_progress_counts_each_node_once_if_the_reference_merge_must_start_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        write(folder / name, [[Snapshot(name, Tick(1_700_000_000.0 + second), ()) for second in range(20)]])
+    runs, _ = recordings(sessions([folder])[0])
+    job = Job(Grid(5.0), {}, frozenset(), interval_count)
+
+    def fail_late(_recordings: object, _job: object, _processes: int, done: Callable[[int], None]) -> Merged[int]:
+        done(1)
+        raise UnsupportedError("conflicting definitions")
+
+    monkeypatch.setattr("collector.merge.columnar.columnar_merge.columnar_merge", fail_late)
+    done: list[int] = []
+    assert merge(runs, job, 1, done.append).nodes == reference_merge(runs, job).nodes
+    assert sum(done) == len(runs) == 2
+
+
+def interval_count(run: NodeRun) -> int:
+    return len(run.intervals)

@@ -1,0 +1,34 @@
+"""The totals in a checkpoint: restored exactly; malformed ones are rejected."""
+
+import json
+
+import pytest
+
+from exporters.metrics_page.agent_health import SourceHealth, TickHealth
+from exporters.metrics_page.tick_health_json import tick_health_from_json, tick_health_json
+
+HEALTH = TickHealth(7, 1, 0.25, 1.5, sources={"node": SourceHealth(True, 2.5, 0.5, 3)})
+CONTENT = tick_health_json(HEALTH)
+
+
+def test_the_totals_are_restored() -> None:
+    assert tick_health_from_json(json.loads(json.dumps(CONTENT))) == HEALTH
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {},
+        {**CONTENT, "ticks": "7"},
+        {**CONTENT, "late": 5},
+        {**CONTENT, "late": [1]},
+        {**CONTENT, "sources": 5},
+        {**CONTENT, "sources": [1]},
+        {**CONTENT, "sources": {"node": 5}},
+        {**CONTENT, "events": {"run": None}},
+    ],
+)
+def test_malformed_totals_are_rejected(content: object) -> None:
+    with pytest.raises((TypeError, ValueError, KeyError)):
+        tick_health_from_json(content)  # type: ignore[arg-type]

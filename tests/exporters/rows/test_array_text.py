@@ -1,0 +1,180 @@
+"""The text made from a node's arrays equals that of its rows."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import partial
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from collector.merge.arrays import Floats, Ints
+from collector.merge.grid import Grid
+from collector.merge.merge_job import NodeRun
+from collector.merge.node_columns import IntervalSums, NodeColumns
+from collector.model.metric import Kind, Series
+from collector.model.snapshot import Event
+from collector.node.catalogue import CATALOGUE
+from collector.node.metrics.requests import PAXOS_V2
+from collector.recording.header import Header
+from collector.recording.tick_order import Integrity
+from exporters.rows.array_text import MAX_NUMBER, array_text, number_texts, rounded_numbers
+from exporters.rows.cells import rounded
+from exporters.rows.column_arrays import NoArrayError
+from exporters.rows.merged_rows import Choice, table_of
+from exporters.rows.node_text import node_text
+from exporters.rows.tsv_csv import rows_text
+
+TABLE = table_of(Choice())
+COLLECTIONS = "cassandra_jvm_gc_seconds_total"
+NUMBERS = (
+    st.floats(-1e12, 1e12)
+    | st.floats(allow_nan=True, allow_infinity=True)
+    | st.integers(-(10**9), 10**9).map(lambda number: number / 20_000)
+    | st.integers(-(2**40), 2**40).map(lambda number: number / 2**17)
+    | st.integers(-5, 5).map(float)
+)
+TEXTS = st.text(max_size=8)
+
+
+def _read_series(formula: object) -> set[Series]:
+    """Return the series that a formula names."""
+    fields = [getattr(formula, field.name) for field in dataclasses.fields(formula)]  # type: ignore[arg-type]
+    series = {field for field in fields if isinstance(field, tuple) and field and field[0] in CATALOGUE}
+    nested = {item for field in fields if isinstance(field, tuple) for item in field if isinstance(item, tuple)}
+    return series | nested
+
+
+OPERATIONS = TABLE.view.operations
+SERIES = sorted(
+    {series for column in TABLE.view.columns for series in _read_series(column.of)}
+    | {
+        OPERATIONS.series(metric, operation)
+        for metric in (OPERATIONS.count, OPERATIONS.total, OPERATIONS.duration)
+        for operation in ("Read", "Write", "RangeSlice", "CASRead", "CASWrite")
+    }
+    | {(COLLECTIONS, "G1 Young Generation"), (COLLECTIONS, "ZGC Pauses"), (COLLECTIONS, "ZGC Cycles")}
+    | {(PAXOS_V2.metric.name,)}
+)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> NodeColumns:
+    """Generate a node's columns with any subset of the series that the rows show, each in any of its intervals."""
+    height = draw(st.integers(0, 3))
+    sums = IntervalSums()
+
+    def numbers(strategy: st.SearchStrategy[float]) -> Floats:
+        return np.asarray(draw(st.lists(strategy, min_size=height, max_size=height)), np.float64)
+
+    for series in draw(st.lists(st.sampled_from(SERIES), unique=True)):
+        kind = CATALOGUE[series[0]].kind
+        is_known = numbers(st.sampled_from([0.0, 1.0, 1.0]))
+        if kind is Kind.COUNTER:
+            increase = numbers(st.just(0.0) | st.floats(0, 1e9) | st.integers(0, 10**9).map(float))
+            sums.counters[series] = increase * is_known, numbers(st.sampled_from([5.0, 5.0, 4.997])) * is_known
+        elif kind is Kind.GAUGE:
+            total = numbers(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 1.0, inf]))
+            sums.gauges[series] = is_known.astype(np.int64), total, total - 1, total + 0.5
+        elif kind is Kind.HISTOGRAM:
+            sums.histograms[series] = {
+                length: _counts(draw, height, length) for length in draw(st.sampled_from([(128,), (165,), (165, 128)]))
+            }
+    sources = draw(st.lists(st.sampled_from(["cassandra", "cpu", "disk"]), unique=True))
+    return NodeColumns(
+        draw(TEXTS),
+        Header("1.0", 1.0, "one", sources=("cassandra",), disk=draw(TEXTS), interface="eth0"),
+        Grid(5.0),
+        list(range(7, 7 + height)),
+        sums,
+        {name: metric.unit for name, metric in CATALOGUE.items()},
+        {source: numbers(st.sampled_from([0.0, 5.0, 5.003])) for source in sources},
+        [{} for _ in range(height)],
+        [[Event("restart", text) for text in draw(st.lists(TEXTS, max_size=2))] for _ in range(height)],
+        numbers(st.floats(0, 10)).tolist(),
+        [0] * height,
+        [5] * height,
+        Integrity(),
+    )
+
+
+def _counts(draw: st.DrawFn, height: int, length: int) -> tuple[Ints, Ints]:
+    counts = np.zeros((height, length), np.int64)
+    known = np.zeros(height, np.int64)
+    for row in range(height):
+        known[row] = draw(st.integers(0, 1))
+        buckets: Mapping[int, int] = draw(st.dictionaries(st.integers(0, length - 1), st.integers(0, 1000), max_size=4))
+        for bucket, count in buckets.items():
+            counts[row, bucket] = count * known[row]
+    return known, counts
+
+
+def run_of(node: NodeColumns) -> NodeRun:
+    return NodeRun(node.node, node.head, partial(node.intervals, None), node.integrity, node)
+
+
+@given(nodes())
+def test_text_from_arrays_equals_that_of_rows(node: NodeColumns) -> None:
+    run = run_of(node)
+    rows = [row for _, row in TABLE.node_rows(run)]
+    expected = rows_text(TABLE.header, rows)
+    assert node_text(TABLE, run) == expected
+    layouts = [sum(number.any() for number, _ in layouts.values()) for layouts in node.sums.histograms.values()]
+    is_large = any(isinstance(cell, int | float) and abs(cell) >= MAX_NUMBER for row in rows for cell in row.values())
+    if max(layouts, default=0) < 2 and not is_large:
+        # Otherwise, there is no text from arrays.
+        assert array_text(TABLE, run, node) == expected
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4))
+@example([1e305])
+def test_numbers_are_rounded_like_single_cells(numbers: list[float]) -> None:
+    expected = [nan if (cell := rounded(number)) is None else cell for number in numbers]
+    result = rounded_numbers(np.asarray(numbers))
+    assert np.array_equal(result, np.asarray(expected, np.float64), equal_nan=True)
+    assert not np.signbit(result[result == 0]).any()
+
+
+@given(st.lists(st.lists(NUMBERS.filter(lambda x: not 1e15 <= abs(x) < inf), min_size=2, max_size=2), min_size=1))
+def test_numbers_are_written_like_single_cells(rows: list[list[float]]) -> None:
+    names = ["a", "b"]
+    lines = number_texts(list(np.asarray(rows).T))
+    tsv, csv = rows_text(names, [dict(zip(names, map(rounded, row), strict=True)) for row in rows])
+    assert [line for line, _ in lines] == tsv.split("\n")[:-1]
+    assert [line for _, line in lines] == csv.split("\r\n")[:-1]
+
+
+def test_numbers_that_might_have_an_exponent_are_left_to_the_rows() -> None:
+    with pytest.raises(NoArrayError):
+        number_texts([np.asarray([1e15])])
+
+
+@pytest.mark.parametrize("choice", [Choice("k*"), Choice("ks", "t"), Choice("ks"), Choice(local=True)])
+def test_every_column_has_an_array_unless_a_pattern_is_chosen(choice: Choice) -> None:
+    empty = np.zeros(1)
+    node = NodeColumns(
+        "n1",
+        Header("1.0", 1.0, "one"),
+        Grid(5.0),
+        [7],
+        IntervalSums(),
+        {},
+        {},
+        [{}],
+        [[]],
+        [0.0],
+        [0],
+        [5],
+        Integrity(),
+    )
+    node.sums.counters["cassandra_jvm_gc_seconds_total", "Old"] = empty, empty
+    table, run = table_of(choice), run_of(node)
+    expected = rows_text(table.header, (row for _, row in table.node_rows(run)))
+    assert node_text(table, run) == expected
+    if "*" in choice.keyspace:
+        with pytest.raises(NoArrayError):
+            array_text(table, run, node)
+    else:
+        assert array_text(table, run, node) == expected
