@@ -10,6 +10,8 @@ from collector.agents.node_address import AGENT_PORT
 from collector.printable import one_line
 
 MAX_BYTES = 1 << 22
+# The depth of a YAML file; the time that scanning takes grows with its square.
+MAX_DEPTH = 100
 
 
 class DiscoveryError(Exception):
@@ -44,9 +46,19 @@ def _parsed(path: Path, text: bytes) -> Any:
     import yaml
 
     try:
-        # With aliases, a small file can describe billions of targets.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise ValueError("it has an alias")
+        begins = (
+            *(yaml.BlockMappingStartToken, yaml.BlockSequenceStartToken),
+            *(yaml.FlowMappingStartToken, yaml.FlowSequenceStartToken),
+        )
+        ends = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
+        depth = 0
+        for token in yaml.scan(text):
+            # With aliases, a small file can describe billions of targets.
+            if isinstance(token, yaml.AliasToken):
+                raise ValueError("it has an alias")
+            depth += isinstance(token, begins) - isinstance(token, ends)
+            if depth > MAX_DEPTH:
+                raise ValueError("it is nested too deeply")
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(type(error).__name__) from None
