@@ -24,9 +24,10 @@ from cli.runs.redacted_files import redact_written
 from cli.runs.run_nodes import PRIVATE_FOLDER
 from cli.runs.ssh.ssh_address import SshAddressError, is_ssh, parse_ssh_address
 from cli.runs.ssh.ssh_agent import SshAgent, report_spools
-from collector.agents.fetching import FetchRange, fetched, ticks_in, wanted_range
+from collector.agents.fetching import FetchRange, fetched, recorded_ticks, wanted_range
 from collector.agents.node_address import NodeAddress, NodeAddressError, parse_address
 from collector.printable import count_text, one_line
+from collector.recording.trim_extent import TickSpan
 from collector.recording.writer import files_of, folder_name
 from collector.redaction.redactor import Redactor
 from collector.redaction.secret_forms import REDACTED
@@ -219,7 +220,7 @@ def _with_leftover(folder: Path, run: Run, node: RunNode, wanted: FetchRange) ->
     is_ambiguous = sum(other.name == node.name for other in run.recorded) > 1
     if node.folder or is_used or is_ambiguous or not (folder / target).is_dir():
         return node
-    span, _ = ticks_in(files_of(folder / target), wanted.shown_s(_clocks_of(node, run)))
+    span, _ = recorded_ticks(folder / target, wanted, _clocks_of(node, run))
     if not span.ticks:
         rmtree(folder / target, ignore_errors=True)
         return node
@@ -230,7 +231,7 @@ def _from_journal(folder: Path, node: RunNode, wanted: FetchRange) -> RunNode:
     """Copy the journal of a private agent that has died; return the node. Raises OSError."""
     journal = folder / node.journal
     files = files_of(journal) if journal.is_dir() else []
-    span, damaged = ticks_in(files, wanted.shown_s(node.clocks))
+    span, damaged = recorded_ticks(journal, wanted, node.clocks) if files else (TickSpan(), 0)
     problem, name = "", node.name or node.address
     if not span.ticks:
         problem = f"{name}: no ticks were recorded in this time range"
@@ -262,7 +263,7 @@ def _recovered_host(
         return host
     # The recorder, which may have died, recorded its own machine.
     host = replace(host, clocks=_clocks_of(host, run))
-    span, _ = ticks_in(files_of(folder / host.folder), wanted.shown_s(host.clocks))
+    span, _ = recorded_ticks(folder / host.folder, wanted, host.clocks)
     return replace(host, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s) if span.ticks else host
 
 

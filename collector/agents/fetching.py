@@ -12,10 +12,13 @@ from collector.agents.agent_client import AgentClient, AgentUnavailableError, Cl
 from collector.agents.agent_connection import AgentError
 from collector.agents.agent_nodes import INTERRUPTED, MAX_PARALLEL, node_of_agent
 from collector.agents.journal_download import fetch_file, journal_files
+from collector.merge.clock_correction import MIN_STEP_S
+from collector.merge.clock_steps import corrected_span
 from collector.printable import MAX_LINE_CHARS, count_text, one_line
 from collector.recording.look_back import look_back_s
+from collector.recording.read_limits import TooManySeriesError
 from collector.recording.trim_extent import Extent, TickSpan, extent_of
-from collector.recording.writer import folder_name
+from collector.recording.writer import files_of, folder_name
 from collector.runs.run import NodeClock, Run, RunNode
 from collector.runs.run_clock import totals_of
 from collector.runs.run_file import NODES_FOLDER
@@ -44,6 +47,20 @@ class FetchRange:
             self.end_s + max((clock.offset_s + clock.error_s for clock in clocks), default=0.0),
         )
 
+    def corrected_span(self, folder: Path, clocks: Sequence[NodeClock]) -> TickSpan | None:
+        """Return the ticks of a recording in the time range, as a merge places them, if its node's clock was set.
+
+        Returns None if it was not set, or if the recording does not show when. Raises OSError.
+        """
+        offsets_s = [clock.offset_s for clock in clocks] or [0.0]
+        if max(max(offsets_s) - min(offsets_s), *map(abs, self.stepped_s)) <= MIN_STEP_S:
+            return None
+        error_s = min((clock.error_s for clock in clocks), default=0.0)
+        measured = [(clock.at_s, clock.offset_s) for clock in clocks]
+        with suppress(TooManySeriesError):
+            return corrected_span(folder, measured, self.begin_s - error_s, self.end_s + error_s)
+        return None
+
 
 def wanted_range(run: Run) -> FetchRange:
     """Return the time range to fetch for a run that has ended."""
@@ -60,6 +77,12 @@ def ticks_in(files: Iterable[Path], range_s: tuple[float, float]) -> tuple[TickS
         span += extent.span
         damaged += extent.damaged
     return span, damaged
+
+
+def recorded_ticks(folder: Path, wanted: FetchRange, clocks: Sequence[NodeClock]) -> tuple[TickSpan, int]:
+    """Return the ticks of a node's recording in a time range, and the number of damaged sections. Raises OSError."""
+    span, damaged = ticks_in(files_of(folder), wanted.shown_s(clocks))
+    return wanted.corrected_span(folder, clocks) or span, damaged
 
 
 @dataclass(frozen=True)
@@ -172,14 +195,17 @@ class _Fetch:
             return node
         span, problems = TickSpan(), _Problems()
         damaged = 0
+        clocks = (*self._earlier.get(client, ()), *node.clocks)
         try:
-            for extent in self._extents(client, node, problems):
-                span += extent.span
-                damaged += extent.damaged
-        except AgentError as error:
-            problems.add(str(error))
-        except ClientInterruptedError:
-            problems.add(INTERRUPTED)
+            try:
+                for extent in self._extents(client, node, clocks, problems):
+                    span += extent.span
+                    damaged += extent.damaged
+            except AgentError as error:
+                problems.add(str(error))
+            except ClientInterruptedError:
+                problems.add(INTERRUPTED)
+            span = self._wanted.corrected_span(self._run / node.folder, clocks) or span
         except OSError as error:
             problems.add(f"{error.filename or self._run / node.folder}: {error.strerror}")
             self.stop(error)
@@ -192,12 +218,14 @@ class _Fetch:
             return replace(node, problem=problem)
         return replace(node, ticks=span.ticks, begin_s=span.begin_s, end_s=span.end_s, problem=problem)
 
-    def _extents(self, client: AgentClient, node: RunNode, problems: _Problems) -> Iterator[Extent]:
+    def _extents(
+        self, client: AgentClient, node: RunNode, clocks: Sequence[NodeClock], problems: _Problems
+    ) -> Iterator[Extent]:
         """Fetch a node's files, and yield the extent that was kept of each file, with the ticks in the time range.
 
         Adds the problems of single files to `problems`. Raises AgentError, ClientInterruptedError and OSError.
         """
-        wanted_s = self._wanted.shown_s((*self._earlier.get(client, ()), *node.clocks))
+        wanted_s = self._wanted.shown_s(clocks)
         begin_s, end_s = map(add, wanted_s, self._wanted.stepped_s)
         files = journal_files(client, begin_s - look_back_s(node.interval_s or 0.0), end_s, problems.add)
         for file in files:

@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple
 
 from collector.merge.clock_correction import MIN_STEP_S, ClockCorrection, ClockSegment
-from collector.merge.recordings import Recording
+from collector.merge.recordings import Recording, recordings
+from collector.merge.sessions import sessions
 from collector.node.nodetool.nodetool_source import PREFIX as REPORT
 from collector.recording.read_limits import MAX_SERIES, SeriesLimit
 from collector.recording.reader import Entry
+from collector.recording.trim_extent import TickSpan
 
 # How far the steps in a recording may differ from the measured change of the clock, in addition to an interval.
 _SLACK_S = 1.0
@@ -71,24 +74,45 @@ def clock_with_steps(recording: Recording, measured: Sequence[tuple[float, float
     return replace(without_steps, segments=tuple(parts))
 
 
+def corrected_span(
+    folder: Path, measured: Sequence[tuple[float, float]], begin_s: float, end_s: float
+) -> TickSpan | None:
+    """Return the ticks of a node's recording in a time range of the reference clock; their times are the node's.
+
+    `measured` is as in `clock_with_steps`. Returns None if that finds no steps. Raises OSError and TooManySeriesError.
+    """
+    recording = next(iter(recordings(sessions([folder])[0])[0]), None)
+    clock = None if recording is None else clock_with_steps(recording, measured)
+    if recording is None or clock is None:
+        return None
+    span = TickSpan()
+    for entry in _entries(recording):
+        time_s = entry.snapshot.tick.time_s
+        if begin_s <= clock.of_tick(entry.head.session, entry.number).reference_s(time_s) <= end_s:
+            span.add(time_s)
+    return span
+
+
 def _segments(recording: Recording) -> Iterator[_Segment]:
     current: _Segment | None = None
     last: _Begin | None = None
-    limit = SeriesLimit(MAX_SERIES, recording.node)
-    for session in recording.sessions:
-        for entry in session.read(limit):
-            if not isinstance(entry, Entry):
-                continue
-            time_s, begin = entry.snapshot.tick.time_s, _begin_of(entry)
-            step_s = 0.0 if last is None or begin is None else _step_s(last, begin, entry.head.interval_s)
-            if current is None or step_s or entry.head.session != current.session:
-                if current is not None:
-                    yield current
-                current = _Segment(entry.head.session, entry.number, step_s, time_s, time_s)
-            current.end_s = time_s
-            last = begin or last
+    for entry in _entries(recording):
+        time_s, begin = entry.snapshot.tick.time_s, _begin_of(entry)
+        step_s = 0.0 if last is None or begin is None else _step_s(last, begin, entry.head.interval_s)
+        if current is None or step_s or entry.head.session != current.session:
+            if current is not None:
+                yield current
+            current = _Segment(entry.head.session, entry.number, step_s, time_s, time_s)
+        current.end_s = time_s
+        last = begin or last
     if current is not None:
         yield current
+
+
+def _entries(recording: Recording) -> Iterator[Entry]:
+    limit = SeriesLimit(MAX_SERIES, recording.node)
+    for session in recording.sessions:
+        yield from (record for record in session.read(limit) if isinstance(record, Entry))
 
 
 def _begin_of(entry: Entry) -> _Begin | None:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 from contextlib import closing
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler
@@ -20,9 +21,10 @@ from collector.runs import clock_offset
 from collector.runs.clock_offset import ClockOffset
 from collector.runs.run import NodeClock
 from collector.runs.run_file import read_run
+from tests.collector.merge.recorded_nodes import busy, record, timed
 from tests.faults.fake_agent_server import FakeAgentServer, responses, send
 from tests.faults.fetched_nodes import TICKS, RecordedNode, fetch, serving_history, ticks_of
-from tests.faults.recording_agent import HOST
+from tests.faults.recording_agent import HOST, serving
 
 
 def test_the_ticks_of_a_period_are_fetched_from_every_node(
@@ -96,6 +98,30 @@ def test_ticks_outside_of_the_run_that_may_be_misplaced_are_fetched_but_not_coun
         kept.append(ticks_in(files_of(folder / node.folder), (begin_s + 150, begin_s + 350))[0].ticks)
     assert ticks[0] == ticks[1]
     assert kept[1] >= 200 > kept[0]
+
+
+@pytest.mark.parametrize(
+    ("offsets_s", "stepped_s"),
+    [((3600.0, 0.0), (0.0, 3600.0)), ((-50.0, 20.0), (-50.0, 20.0)), ((-90.0, -90.0), (0, 0))],
+)
+def test_each_tick_of_the_period_counts_once_if_the_clock_was_set(
+    offsets_s: tuple[float, float], stepped_s: tuple[float, float], tmp_path: Path
+) -> None:
+    """The clock is set 10 s after the period begins, and again 10 s before it ends."""
+    begin_s = float(int(time.time()) - TICKS)
+
+    def offset_s(time_s: float) -> float:
+        return 0.0 if time_s < begin_s + 210 else offsets_s[time_s >= begin_s + 290]
+
+    record(tmp_path / "journal", timed(busy("n1", TICKS, begin_s=begin_s), offset_s), full_every=1)
+    earlier = [NodeClock(begin_s + 199, 0.0, 0.01)]
+    with serving(tmp_path / "journal", "n1", lambda: time.time() + offsets_s[1]) as served:
+        client = AgentClient(parse_address(served.address, "http"), Access())
+        wanted = FetchRange(begin_s + 199.5, begin_s + 300.5, stepped_s)
+        (node,) = fetched([client], wanted, tmp_path / "run", earlier=[earlier]).nodes
+    assert (node.ticks, node.problem) == (101, "")
+    shown_s = [time_s + offset_s(time_s) for time_s in (begin_s + after_s for after_s in range(200, 301))]
+    assert (node.begin_s, node.end_s) == (min(shown_s), max(shown_s))
 
 
 class EndingClient(AgentClient):

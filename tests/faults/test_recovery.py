@@ -20,7 +20,7 @@ from cli.runs.marks_file import append_mark
 from collector.agents.agent_client import AgentClient
 from collector.recording.segments import journal_files
 from collector.runs import run_file
-from collector.runs.run import ClockStep, NodeClock, Run, RunCommand, RunNode
+from collector.runs.run import ClientHost, ClockStep, NodeClock, Run, RunCommand, RunNode
 from collector.runs.run_file import read_run, write_run
 from tests.collector.fakes import file_size_limit
 from tests.collector.merge.recorded_nodes import busy, record, timed
@@ -343,6 +343,30 @@ def test_the_journal_of_a_private_agent_is_used_although_the_clock_was_set(
     assert round(run.nodes[0].clocks[-1].offset_s) == 60
     summary = json.loads((case.folder / "summary.json").read_text())[0]["values"]
     assert (summary["nodes"], summary["node_intervals_missing"]) == (1, 0)
+
+
+def test_each_tick_of_a_private_agent_and_of_this_machine_counts_once_although_the_clock_was_set_twice(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node, run = private(case), killed(case)
+    begin_s = float(round(run.begin_s))
+    steps = (ClockStep(begin_s + 1.5, 3600.0), ClockStep(begin_s + 3.5, -3600.0))
+    ticks = timed(busy("n1", 40, begin_s=begin_s - 10), lambda s: 3600.0 if begin_s + 1.5 <= s < begin_s + 3.5 else 0.0)
+    for folder in (node.journal, "client-hosts/gen"):
+        rmtree(case.folder / folder, ignore_errors=True)
+        record(case.folder / folder, ticks)
+    rmtree(case.folder / "nodes")
+    node = replace(node, clocks=(NodeClock(begin_s - 1, 0.0, 0.001),))
+    host = ClientHost("gen", "", "client-hosts/gen", 2)
+    write_run(case.folder, replace(run, nodes=(node,), client_hosts=(host,), clock_steps=steps))
+    (case.folder / LOCK_FILE).touch()
+    end_s = begin_s + TICKS - 0.6
+    os.utime(case.folder / LOCK_FILE, (end_s, end_s))
+    code, errors = recovered(capsys, case.folder)
+    assert code == 0, errors
+    run = read_run(case.folder)
+    assert [recorded.ticks for recorded in run.recorded] == [TICKS, TICKS]
+    assert [(recorded.begin_s, recorded.end_s) for recorded in run.recorded] == [(begin_s, begin_s + 3602 + 1)] * 2
 
 
 def test_agents_are_measured_on_the_clock_of_the_run(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
