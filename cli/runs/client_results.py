@@ -5,8 +5,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import TypeVar
@@ -19,17 +21,29 @@ from cli.runs.clients.isolated_read import read_isolated, read_limited
 from cli.runs.clients.result_files import FILES_FOLDER
 from cli.runs.command.command_log import LOG_FILE
 from collector.load_results import result_file
-from collector.load_results.client_format import AmbiguousFormatError, ClientFormatError, CommandTimes, FormatChoice
+from collector.load_results.client_format import (
+    AmbiguousFormatError,
+    ClientFormatError,
+    CommandTimes,
+    FormatChoice,
+    ResultClock,
+    UnknownFormatError,
+)
 from collector.load_results.client_result import ClientInterval, ClientResult, shifted
-from collector.load_results.format_registry import choice_of, recognised_format
+from collector.load_results.format_registry import choice_of, client_formats, recognised_format
 from collector.load_results.load_span import MAX_OUTSIDE_S, LoadTimes, fitting_offset_s, with_outside_note, with_stall
 from collector.load_results.redacted_result import redacted_result
 from collector.load_results.result_file import write_result
 from collector.load_results.same_operations import have_same_operations
+from collector.load_results.stepped_results import on_run_clock, parts_within
+from collector.merge.clock_correction import MAX_DRIFT, ClockPart, times_when_shown
+from collector.merge.clock_steps import clock_parts as recorded_parts
 from collector.printable import local_time, one_line
+from collector.recording.read_limits import TooManySeriesError
 from collector.recording.writer import folder_name
 from collector.redaction.redactor import KNOWN_FORMS, Redactor
-from collector.runs.run import Run
+from collector.runs.run import ClientHost, Run
+from collector.runs.run_clock import clock_of, clock_parts
 from exporters.results.summary.client_values import total_within
 
 Result = TypeVar("Result")
@@ -89,17 +103,21 @@ def imported(
 ) -> ClientResult:
     """Import a file into the run in a directory, replacing an earlier import of the same path; return its result.
 
-    `client_clock_s` states how far the client's clock was ahead of the run's. If it is None, the offset of the client
-    host from which the file was collected is used, or 0 for any other file. `load_s` states how long the load was to
-    run; None if that is unknown. `read` reads the file. The secrets that `redactor` recognises, for instance in the
-    names of operations, are replaced. Raises CasstatError.
+    `client_clock_s` states how far the client's clock was ahead of the run's throughout. If it is None, the clock of
+    the client host from which the file was collected is used, or this machine's for any other file: times are corrected
+    by its offset and its changes, or the result is refused. `load_s` states how long the load was to run; None if that
+    is unknown. `read` reads the file. The secrets that `redactor` recognises, for instance in the names of operations,
+    are replaced. Raises CasstatError.
     """
     path = file.path
     try:
         _require_regular(path)
-        result = read(path, file.choice, _command_times(run))
-        clock_s = _clock_s(folder, run, path, result) if client_clock_s is None else client_clock_s
-        result = replace(shifted(result, -clock_s), source=_source(folder, path), checksum=_checksum(path))
+        result = _read(run, path, file.choice, read)
+        if client_clock_s is None:
+            result = _on_run_clock(folder, run, path, result)
+        else:
+            result = shifted(result, -client_clock_s)
+        result = replace(result, source=_source(folder, path), checksum=_checksum(path))
         times = _load_times(folder, run, path, load_s)
         _require_overlap(run, result, times)
         result = with_stall(with_outside_note(result, times), times)
@@ -113,6 +131,19 @@ def imported(
     except OSError as error:
         raise CasstatError(redactor.text(f"{error.filename or path}: {error.strerror}")) from None
     return result
+
+
+def _read(run: Run, path: Path, choice: FormatChoice, read: Reading) -> ClientResult:
+    """Read a file. Raises ClientFormatError and OSError."""
+    times = _command_times(run)
+    try:
+        return read(path, choice, times)
+    except (UnknownFormatError, AmbiguousFormatError):
+        raise
+    except ClientFormatError as error:
+        if len(parts_within(times.clock, times)) > 1:
+            raise ClientFormatError(f"the clock was set during the load: {error}") from None
+        raise
 
 
 def _require_regular(path: Path) -> None:
@@ -201,11 +232,21 @@ def _have_files(folder: Path, results: str, hosts: Sequence[str]) -> bool:
 def _require_from_run(run: Run, path: Path) -> None:
     """Raise CasstatError if a file was last changed before the run's command began."""
     try:
-        changed_s = path.stat().st_mtime
+        changed_s = _changed_s(run, path)
     except OSError as error:
         raise CasstatError(f"{path}: {error.strerror}") from None
-    if changed_s < _command_times(run).begin_s:
+    if max(changed_s) < _command_times(run).begin_s:
         raise CasstatError(f"{path}: last changed before the command began (hint: check the load generator's options)")
+
+
+def _changed_s(run: Run, path: Path) -> list[float]:
+    """Return when a file may have been changed last; there are several times if the clock was set. Raises OSError."""
+    shown_s = path.stat().st_mtime
+    if not run.clock_steps:
+        return [shown_s]
+    now_s = clock_of(run)()
+    times_s = [time_s for time_s in times_when_shown(shown_s, clock_parts(run.clock_steps)) if time_s <= now_s]
+    return times_s or [shown_s]
 
 
 def _recognised(path: Path) -> str:
@@ -220,12 +261,12 @@ def _recognised(path: Path) -> str:
 
 
 def _command_times(run: Run) -> CommandTimes:
+    clock = clock_parts(run.clock_steps) if run.clock_steps else ()
     begin_s, end_s = run.begin_s, run.begin_s if run.end_s is None else run.end_s
     if run.command is None:
-        return CommandTimes(begin_s, end_s)
-    return CommandTimes(
-        run.command.begin_s, end_s if run.command.end_s is None else run.command.end_s, run.command.words
-    )
+        return CommandTimes(begin_s, end_s, clock=clock)
+    end_s = end_s if run.command.end_s is None else run.command.end_s
+    return CommandTimes(run.command.begin_s, end_s, run.command.words, clock)
 
 
 def _load_times(folder: Path, run: Run, path: Path, load_s: float | None) -> LoadTimes:
@@ -235,7 +276,7 @@ def _load_times(folder: Path, run: Run, path: Path, load_s: float | None) -> Loa
         return LoadTimes(times.begin_s, times.end_s, load_s)
     is_written_by_command = (
         not _path_from(folder, path).is_absolute()
-        or times.begin_s <= path.stat().st_mtime <= times.end_s + MAX_OUTSIDE_S
+        or any(times.begin_s <= time_s <= times.end_s + MAX_OUTSIDE_S for time_s in _changed_s(run, path))
     ) and Path(command.words[0]).name not in WAITING_COMMANDS
     until_s = None
     if command.ended_by_duration and command.duration_s is not None:
@@ -243,16 +284,36 @@ def _load_times(folder: Path, run: Run, path: Path, load_s: float | None) -> Loa
     return LoadTimes(times.begin_s, times.end_s, load_s, until_s, is_written_by_command)
 
 
-def _clock_s(folder: Path, run: Run, path: Path, result: ClientResult) -> float:
-    """Return how far the clock was ahead on the client host from which a file was collected.
+def _on_run_clock(folder: Path, run: Run, path: Path, result: ClientResult) -> ClientResult:
+    """Return the result of a file on the run's clock. Raises ClientFormatError and OSError."""
+    times = _command_times(run)
+    kind = client_formats()[result.format].clock
+    hosts = [host for host in run.client_hosts if host.results]
+    for host in hosts:
+        if path.resolve().is_relative_to((folder / host.results).resolve()):
+            return on_run_clock(result, _parts_of(folder, host, result), times, kind)
+    is_from_here = not hosts and run.command is not None and Path(run.command.words[0]).name not in WAITING_COMMANDS
+    if kind == ResultClock.SHOWN and not is_from_here:
+        # The clock of another machine may not have been set.
+        kind = ResultClock.EITHER
+    return on_run_clock(result, times.clock or clock_parts(()), times, kind)
 
-    Returns 0 for another file, and for a result whose times come from the run.
-    """
-    span_s = None if result.estimated_clock else result.span_s
-    for host in run.client_hosts:
-        if host.results and span_s and path.resolve().is_relative_to((folder / host.results).resolve()):
-            return span_s[0] - host.clock_correction().reference_s(span_s[0])
-    return 0.0
+
+def _parts_of(folder: Path, host: ClientHost, result: ClientResult) -> tuple[ClockPart, ...]:
+    """Return the periods between the changes of a client host's clock. Raises ClientFormatError and OSError."""
+    measured = [(clock.at_s, clock.offset_s) for clock in host.clocks]
+    with suppress(TooManySeriesError):
+        recording = folder / host.folder
+        if host.folder and recording.is_dir() and (parts := recorded_parts(recording, measured)):
+            return parts
+    for before, after in pairwise(host.clocks):
+        change_s = after.offset_s - before.offset_s
+        if abs(change_s) > MAX_DRIFT * abs(after.at_s - before.at_s) + before.error_s + after.error_s:
+            reason = f"the clock of its client host changed by {change_s:+.1f} s during the run, at an unknown time"
+            hint = "'casstat import' with --client-clock SECONDS states how far it was ahead"
+            raise ClientFormatError(f"not imported, because {reason} (hint: {hint})")
+    begin_s = result.span_s[0] if result.span_s else 0.0
+    return (ClockPart(-inf, inf, begin_s - host.clock_correction().reference_s(begin_s)),)
 
 
 def _source(folder: Path, path: Path) -> str:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
 from collector.load_results.client_result import ClientResult, Operation
+from collector.merge.clock_correction import ClockPart
 from collector.printable import one_line
 
 HEAD_BYTES = 1 << 16
@@ -48,11 +50,22 @@ class CommandTimes:
     """When the load generator was started and when it ended, in seconds since the epoch on the run's clock.
 
     words  the command and its arguments; none if they are unknown.
+    clock  the periods between the changes of this machine's clock; () if it agrees with the run's.
     """
 
     begin_s: float
     end_s: float
     words: tuple[str, ...] = ()
+    clock: tuple[ClockPart, ...] = ()
+
+
+class ResultClock(Enum):
+    """How the times and lengths in a result depend on the wall clock, if that is set while the load generator runs."""
+
+    SHOWN = "each time is read from the clock"
+    STEADY = "only the begin is read from the clock; times since then are not affected if it is set"
+    EITHER = "one of these, which depends on the load generator"
+    DELAYED = "times follow the clock with a delay, or their order matters"
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,7 @@ class Format:
                     the file's beginning, without a byte order mark, and options. None if only whole files are read.
     options         the options by which a user states what files do not: `FORMAT,OPTION=VALUE:FILE`.
     follows_output  whether the result may follow other lines, such as a command's output.
+    clock           how its times depend on the clock of the machine.
     """
 
     name: str
@@ -109,6 +123,7 @@ class Format:
     growing: Callable[[bytes, Options], GrowingResult] | None = None
     options: AcceptedOptions = field(default_factory=dict)
     follows_output: bool = False
+    clock: ResultClock = ResultClock.SHOWN
 
     def recognises(self, text: str) -> bool:
         """Return whether a file that begins with a text of at most HEAD_BYTES is in this format.

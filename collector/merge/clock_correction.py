@@ -22,6 +22,25 @@ class ClockSegment:
 
 
 @dataclass(frozen=True)
+class ClockPart:
+    """A period in which a clock was not set; it overlaps the next one if the time of the step is not known exactly.
+
+    begin_s, end_s  the period on the reference clock; they may be infinite.
+    ahead_s         how far the clock was ahead.
+    """
+
+    begin_s: float
+    end_s: float
+    ahead_s: float
+
+
+def times_when_shown(time_s: float, parts: Iterable[ClockPart]) -> list[float]:
+    """Return the times of the reference clock at which a clock may have shown `time_s`."""
+    times_s = ((part, time_s - part.ahead_s) for part in parts)
+    return [reference_s for part, reference_s in times_s if part.begin_s <= reference_s <= part.end_s]
+
+
+@dataclass(frozen=True)
 class ClockCorrection:
     """Converts a node's times to the reference clock; by default, the two clocks agree.
 

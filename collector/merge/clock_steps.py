@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.merge.clock_correction import MIN_STEP_S, ClockCorrection, ClockSegment
+from collector.merge.clock_correction import MIN_STEP_S, ClockCorrection, ClockPart, ClockSegment
 from collector.merge.recordings import Recording, recordings
 from collector.merge.sessions import sessions
 from collector.node.nodetool.nodetool_source import PREFIX as REPORT
@@ -16,6 +17,8 @@ from collector.recording.trim_extent import TickSpan
 
 # How far the steps in a recording may differ from the measured change of the clock, in addition to an interval.
 _SLACK_S = 1.0
+# A clock may be set between a tick's time and its scrapes.
+_LATE_S = 0.5
 
 
 @dataclass
@@ -45,7 +48,12 @@ def clock_with_steps(recording: Recording, measured: Sequence[tuple[float, float
     Returns None if there are no steps, or if they do not agree with the measurements: then the monotonic clock stood
     still, for example because a virtual machine was paused. Raises OSError and TooManySeriesError.
     """
-    segments = list(_segments(recording))
+    return _clock_of(recording, list(_segments(recording)), measured)
+
+
+def _clock_of(
+    recording: Recording, segments: Sequence[_Segment], measured: Sequence[tuple[float, float]]
+) -> ClockCorrection | None:
     if len(segments) < 2 or not measured:
         return None
     totals_s = list(accumulate(segment.step_s for segment in segments))
@@ -81,7 +89,7 @@ def corrected_span(
 
     `measured` is as in `clock_with_steps`. Returns None if that finds no steps. Raises OSError and TooManySeriesError.
     """
-    recording = next(iter(recordings(sessions([folder])[0])[0]), None)
+    recording = _recording_in(folder)
     clock = None if recording is None else clock_with_steps(recording, measured)
     if recording is None or clock is None:
         return None
@@ -91,6 +99,33 @@ def corrected_span(
         if begin_s <= clock.of_tick(entry.head.session, entry.number).reference_s(time_s) <= end_s:
             span.add(time_s)
     return span
+
+
+def clock_parts(folder: Path, measured: Sequence[tuple[float, float]]) -> tuple[ClockPart, ...]:
+    """Return the periods between the steps of a machine's clock that are found in its recording.
+
+    `measured` is as in `clock_with_steps`. Returns () if that finds no steps. Raises OSError and TooManySeriesError.
+    """
+    recording = _recording_in(folder)
+    segments = [] if recording is None else list(_segments(recording))
+    clock = None if recording is None else _clock_of(recording, segments, measured)
+    if clock is None:
+        return ()
+    parts: list[ClockPart] = []
+    last_s = -inf
+    for segment in segments:
+        of_segment = clock.of_tick(segment.session, segment.number)
+        begin_s = of_segment.reference_s(segment.begin_s)
+        if parts and segment.step_s:
+            parts[-1] = replace(parts[-1], end_s=begin_s + _LATE_S)
+        if segment.step_s or not parts:
+            parts.append(ClockPart(last_s - _LATE_S, inf, segment.begin_s - begin_s))
+        last_s = of_segment.reference_s(segment.end_s)
+    return tuple(parts)
+
+
+def _recording_in(folder: Path) -> Recording | None:
+    return next(iter(recordings(sessions([folder])[0])[0]), None)
 
 
 def _segments(recording: Recording) -> Iterator[_Segment]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 
+from collector.merge.clock_correction import ClockPart, times_when_shown
 from collector.runs.run import ClockStep, NodeClock, Run, RunMark
 
 MIN_STEP_S = 0.1
@@ -68,6 +69,15 @@ def totals_of(steps: Sequence[ClockStep]) -> list[float]:
     return totals_s
 
 
+def clock_parts(steps: Sequence[ClockStep]) -> tuple[ClockPart, ...]:
+    """Return the periods between the steps of the recorder's clock."""
+    bounds_s = [-inf, *(step.time_s for step in steps), inf]
+    return tuple(
+        ClockPart(from_s - _LATE_S, to_s, total_s)
+        for total_s, from_s, to_s in zip(totals_of(steps), bounds_s, bounds_s[1:], strict=False)
+    )
+
+
 def clock_of(run: Run) -> Callable[[], float]:
     """Return a clock that continues the clock of a run which another process recorded on this machine."""
     stepped_s = totals_of(run.clock_steps)[-1]
@@ -95,14 +105,10 @@ def marks_on_run_clock(marks: Iterable[RunMark], steps: Sequence[ClockStep]) -> 
     if not steps:
         yield from marks
         return
-    bounds_s = [-inf, *(step.time_s for step in steps), inf]
+    parts = clock_parts(steps)
     previous_s = -inf
     for mark in marks:
-        times_s = [
-            mark.time_s - total_s
-            for total_s, from_s, to_s in zip(totals_of(steps), bounds_s, bounds_s[1:], strict=False)
-            if from_s - _LATE_S <= mark.time_s - total_s <= to_s
-        ]
+        times_s = times_when_shown(mark.time_s, parts)
         time_s = next((time_s for time_s in times_s if time_s >= previous_s), times_s[-1] if times_s else mark.time_s)
         previous_s = max(previous_s, time_s)
         yield RunMark(time_s, mark.text)

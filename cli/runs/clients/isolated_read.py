@@ -20,6 +20,7 @@ from collector.load_results.client_format import ClientFormatError, CommandTimes
 from collector.load_results.client_result import ClientResult
 from collector.load_results.format_registry import read_file
 from collector.load_results.result_file import content_of, result_of
+from collector.merge.clock_correction import ClockPart
 from collector.printable import one_line
 
 PARSE = tuple(casstat_command("parse"))
@@ -56,6 +57,7 @@ def read_isolated(path: Path, choice: FormatChoice, times: CommandTimes) -> Clie
         "begin_s": times.begin_s,
         "end_s": times.end_s,
         "words": list(times.words),
+        "clock": [vars(part) for part in times.clock],
         "cpu_s": cpu_s,
     }
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
@@ -97,7 +99,8 @@ def answer(request: Mapping[str, Any]) -> bytes:
     # At the hard limit, the kernel sends SIGKILL, which would not state the reason.
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + KILL_AFTER_S))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    times = CommandTimes(request["begin_s"], request["end_s"], tuple(request["words"]))
+    clock = tuple(ClockPart(**part) for part in request["clock"])
+    times = CommandTimes(request["begin_s"], request["end_s"], tuple(request["words"]), clock)
     path = Path(request["path"])
     try:
         result = read_limited(path, FormatChoice(request["format"], request["options"]), times)

@@ -9,7 +9,7 @@ print this option, so it is looked for in the command.
 import re
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.parsing.command_output import OutputLine, output_lines
 from collector.load_results.parsing.labels import label_of
@@ -49,7 +49,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return ClientResult(NAME, NAME, path.name, operations, estimated_clock=True, notes=notes, stated=run.stated)
 
 
-FORMATS = (Format(NAME, re.compile("^" + _HEADER, re.MULTILINE), read, follows_output=True),)
+FORMATS = (Format(NAME, re.compile("^" + _HEADER, re.MULTILINE), read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 class _Log:

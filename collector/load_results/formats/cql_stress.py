@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.parsing.command_output import OutputLine
 from collector.load_results.parsing.field_values import clock_s, decimal, whole
@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return ClientResult(NAME, NAME, path.name, (operation,), True, tuple(log.notes()))
 
 
-FORMATS = (Format(NAME, _HEADER, read, follows_output=True),)
+FORMATS = (Format(NAME, _HEADER, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 @dataclass

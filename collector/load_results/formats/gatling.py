@@ -7,7 +7,7 @@ name, and before the name its groups, separated by commas. Older versions have f
 import re
 from pathlib import Path
 
-from collector.load_results.client_format import CommandTimes, Format, Options
+from collector.load_results.client_format import CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.gatling_requests import GatlingRequests
 from collector.load_results.parsing.labels import label_of
@@ -27,7 +27,7 @@ def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     return log.requests.result(NAME, log.tool, path.name, log.runs, notes)
 
 
-FORMATS = (Format(NAME, _SIGN, read),)
+FORMATS = (Format(NAME, _SIGN, read, clock=ResultClock.STEADY),)
 
 
 class _Log:

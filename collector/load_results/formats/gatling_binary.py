@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.gatling_requests import GatlingRequests
 from collector.load_results.parsing.labels import label_of
@@ -42,7 +42,7 @@ def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     return log.requests.result(NAME, log.tool, path.name, 1, notes)
 
 
-FORMATS = (Format(NAME, _SIGN, read),)
+FORMATS = (Format(NAME, _SIGN, read, clock=ResultClock.STEADY),)
 
 
 class _Log:

@@ -17,6 +17,7 @@ from collector.load_results.client_format import (
     Format,
     GrowingResult,
     Options,
+    ResultClock,
 )
 from collector.load_results.client_latency import Latency
 from collector.load_results.client_result import (
@@ -88,7 +89,7 @@ def growing(_head: bytes, options: Options) -> GrowingResult:
     return GrowingLines(log.add, log.take)
 
 
-FORMATS = (Format(NAME, recognises, read, growing, OPTIONS),)
+FORMATS = (Format(NAME, recognises, read, growing, OPTIONS, clock=ResultClock.EITHER),)
 
 
 class _Log:

@@ -8,7 +8,7 @@ when a request is sent (service time): with `-q`, a worker waits for its turn, a
 import re
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.load_results.parsing.command_output import last_run, only_total
 from collector.load_results.parsing.field_values import checked_length_s, stated_latency, status_errors
@@ -34,7 +34,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return only_total((NAME, NAME), run.total(), path, times, [*run.notes(), *notes], stated)
 
 
-FORMATS = (Format(NAME, _SIGN, read, follows_output=True),)
+FORMATS = (Format(NAME, _SIGN, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 class _Run:

@@ -15,6 +15,7 @@ from collector.load_results.client_format import (
     Format,
     GrowingResult,
     Options,
+    ResultClock,
 )
 from collector.load_results.client_result import ClientResult
 from collector.load_results.jmeter.jmeter_samples import JmeterSamples
@@ -81,7 +82,7 @@ def read(path: Path, times: CommandTimes, options: Options) -> ClientResult:
     return samples.result(NAME, path.name, [*notes, *jtl_times.notes])
 
 
-FORMATS = (Format(NAME, recognises, read, growing, OPTIONS),)
+FORMATS = (Format(NAME, recognises, read, growing, OPTIONS, clock=ResultClock.DELAYED),)
 
 
 def _rows(file: BinaryIO, layout: Layout, times: JtlTimes, notes: list[str]) -> Iterator[tuple[int, bytes]]:

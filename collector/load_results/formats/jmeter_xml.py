@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 from xml.parsers import expat
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.jmeter.jmeter_samples import (
     FALSE,
@@ -52,7 +52,7 @@ def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     return document.samples.result(NAME, path.name, notes)
 
 
-FORMATS = (Format(NAME, _BEGIN, read),)
+FORMATS = (Format(NAME, _BEGIN, read, clock=ResultClock.DELAYED),)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collector.load_results.client_format import CommandTimes, Format, Options
+from collector.load_results.client_format import CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_latency import Latency
 from collector.load_results.client_result import ClientInterval, ClientResult, counted, failed_note
 from collector.load_results.k6_samples import GRPC, HTTP
@@ -44,7 +44,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return only_total((NAME, "k6"), summary.total(), path, times, notes)
 
 
-FORMATS = (Format(NAME, recognises, read, follows_output=True),)
+FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from collector.load_results.client_format import CommandTimes, Format, Options
+from collector.load_results.client_format import CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_latency import Latency
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation, counted, failed_note
 from collector.load_results.parsing.field_values import checked_count, decimal, rfc3339_s
@@ -30,7 +30,7 @@ def read(path: Path, _times: CommandTimes, _options: Options) -> ClientResult:
     return _result(content["result"], path.name)
 
 
-FORMATS = (Format(NAME, recognises, read),)
+FORMATS = (Format(NAME, recognises, read, clock=ResultClock.STEADY),)
 
 
 def _result(result: Mapping[str, Any], source: str) -> ClientResult:

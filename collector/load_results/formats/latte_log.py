@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.parsing.command_output import OutputLine
 from collector.load_results.parsing.field_values import whole
@@ -57,7 +57,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return ClientResult(NAME, TOOL, path.name, (operation,), True, tuple(log.notes()))
 
 
-FORMATS = (Format(NAME, recognises, read, follows_output=True),)
+FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from collector.load_results.client_format import CommandTimes, Format, Options
+from collector.load_results.client_format import CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult, StatedTotals, failed_note
 from collector.load_results.parsing.command_output import earlier_runs, only_total
 from collector.load_results.parsing.field_values import (
@@ -46,7 +46,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return only_total((NAME, NAME), total, path, times, notes, report.stated)
 
 
-FORMATS = (Format(NAME, recognises, read, follows_output=True),)
+FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.STEADY),)
 
 
 class _Report:

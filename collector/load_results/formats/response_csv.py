@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_latency import NS_PER_S
 from collector.load_results.client_result import ClientResult, shifted
 from collector.load_results.formats.hey import MAX_RESPONSES
@@ -46,7 +46,7 @@ class _ResponseFile:
 
     def format(self) -> Format:
         sign = re.compile(f"^{re.escape(self.header)}$", re.MULTILINE)
-        return Format(self.name, sign, self.read, follows_output=True)
+        return Format(self.name, sign, self.read, follows_output=True, clock=ResultClock.STEADY)
 
 
 def _note_of_hey(rows: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientResult
 from collector.load_results.parsing.command_output import OutputLine
 from collector.load_results.parsing.field_values import whole
@@ -60,7 +60,11 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     return ClientResult(NAME, tool, path.name, (operation,), True, tuple(log.notes(tool)))
 
 
-FORMATS = (Format(NAME, re.compile(rf"^{_HEADER.pattern} *$", re.MULTILINE), read, follows_output=True),)
+FORMATS = (
+    Format(
+        NAME, re.compile(rf"^{_HEADER.pattern} *$", re.MULTILINE), read, follows_output=True, clock=ResultClock.STEADY
+    ),
+)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from itertools import pairwise
 from pathlib import Path
 
-from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options
+from collector.load_results.client_format import ClientFormatError, CommandTimes, Format, Options, ResultClock
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation
 from collector.load_results.parsing.command_output import OutputLine, last_line_s, output_lines
 from collector.load_results.parsing.labels import label_of
@@ -64,7 +64,7 @@ def read(path: Path, times: CommandTimes, _options: Options) -> ClientResult:
     )
 
 
-FORMATS = (Format(NAME, recognises, read, follows_output=True),)
+FORMATS = (Format(NAME, recognises, read, follows_output=True, clock=ResultClock.DELAYED),)
 
 
 @dataclass(frozen=True)

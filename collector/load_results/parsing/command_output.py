@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from collector.load_results.client_format import MALFORMED, ClientFormatError, CommandTimes, reason_of
 from collector.load_results.client_result import ClientInterval, ClientResult, Operation, StatedTotals
+from collector.merge.clock_correction import times_when_shown
 from collector.printable import count_text
 
 MAX_LINE_BYTES = 1 << 16
@@ -56,8 +57,11 @@ def last_line_s(path: Path, times: CommandTimes, length_s: float) -> float:
 
     `length_s` is the duration of the run that the output describes.
     """
-    changed_s = path.stat().st_mtime
-    return changed_s if times.begin_s + length_s <= changed_s <= times.end_s else times.end_s
+    shown_s = path.stat().st_mtime
+    changed_s = times_when_shown(shown_s, times.clock) if times.clock else [shown_s]
+    return max(
+        (time_s for time_s in changed_s if times.begin_s + length_s <= time_s <= times.end_s), default=times.end_s
+    )
 
 
 def placed(total: ClientInterval, path: Path, times: CommandTimes) -> ClientInterval:

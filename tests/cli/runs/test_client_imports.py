@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 from cli.main import main
 from cli.recordings.run_defaults import results_in
 from cli.runs.client_results import import_after_run
-from collector.runs.run import ClientHost, RunCommand, RunCondition
-from collector.runs.run_file import read_run
+from collector.runs.run import ClientHost, ClockStep, NodeClock, RunCommand, RunCondition
+from collector.runs.run_file import read_run, write_run
 from tests.cli.runs.loaded_run import BEGIN_S, LENGTH_S, run_in
 from tests.collector.load_results.k6_output import Sample, csv_text, json_text
+from tests.collector.merge.recorded_nodes import busy, record, timed
+
+CAPTURES = Path(__file__).parents[2] / "captures" / "clients"
 
 
 def total(folder: Path) -> dict[str, Any]:
@@ -172,3 +176,130 @@ def test_the_conditions_are_checked_again(tmp_path: Path, capsys: pytest.Capture
         assert reason not in report
         assert "Conditions of --fail-if that are not met: 'client_p99_ms " in report.replace("\\", "")
         assert main(["report", str(folder)]) == 0
+
+
+def set_clock(folder: Path, *steps: tuple[float, float]) -> None:
+    """State in a run that the recorder's clock was set: each time since the begin, and by how much."""
+    found = tuple(ClockStep(BEGIN_S + at_s, step_s) for at_s, step_s in steps)
+    write_run(folder, replace(read_run(folder), clock_steps=found))
+
+
+def operations_as_shown(path: Path, *steps: tuple[float, float]) -> Path:
+    """Write a generic CSV with 100 operations/s for LENGTH_S, with the times that a clock showed that was set."""
+    times_s = [number / 100 for number in range(1, int(LENGTH_S * 100) + 1)]
+    shown_s = [BEGIN_S + time_s + sum(step_s for at_s, step_s in steps if at_s <= time_s) for time_s in times_s]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("time_s,operation,latency_ms,error\n" + "".join(f"{time_s:.4f},read,2,\n" for time_s in shown_s))
+    return path
+
+
+@pytest.mark.parametrize(
+    "steps", [((30, 3600.0),), ((30, -4.0),), ((30, -3600.0),), ((15, 3600.0), (45, -3604.0)), ((-5, 60.0),)]
+)
+def test_the_throughput_is_that_of_the_run_although_the_clock_was_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], steps: tuple[tuple[float, float], ...]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    set_clock(folder, *steps)
+    file = operations_as_shown(tmp_path / "ops.csv", *steps)
+    assert main(["import", str(folder), str(file)]) == 0
+    phases = json.loads((folder / "summary.json").read_text())
+    assert [phase["name"] for phase in phases] == ["first", "second", "total"]
+    for phase in phases:
+        assert phase["values"]["client_ops_per_s"] == pytest.approx(100, rel=0.005)
+    printed = capsys.readouterr().out
+    assert "6,000 operations in 60 s (100/s)" in printed
+    assert "lie outside" not in printed
+
+
+def test_a_file_of_the_command_is_imported_although_the_clock_was_set_back_before_it_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_in(tmp_path / "run")
+    set_clock(folder, (30, -3600.0))
+    file = operations_as_shown(tmp_path / "ops.csv", (30, -3600.0))
+    os.utime(file, (BEGIN_S + 61 - 3600, BEGIN_S + 61 - 3600))
+    import_after_run(folder, read_run(folder), [str(file)])
+    assert len(results_in(folder)) == 1, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("capture", "reason"),
+    [
+        ("wrk-latency.log", "its length was measured with that clock"),
+        ("jmeter.csv", "its times follow that clock with an unknown delay"),
+    ],
+)
+def test_a_result_whose_times_are_unknown_because_the_clock_was_set_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], capture: str, reason: str
+) -> None:
+    folder = run_in(tmp_path / "run")
+    set_clock(folder, (30, -4.0))
+    file = CAPTURES / capture
+    assert main(["import", str(folder), str(file)]) == 1
+    text = f"{file}: not imported, because the clock was set during the load, and {reason} (hint: if its clock"
+    assert text in capsys.readouterr().err
+    assert results_in(folder) == []
+
+
+def test_the_result_of_a_load_generator_that_reads_the_clock_only_at_its_beginning_is_not_changed(
+    tmp_path: Path,
+) -> None:
+    folder = run_in(tmp_path / "run")
+    set_clock(folder, (30, -4.0))
+    assert main(["import", str(folder), str(CAPTURES / "latte-read-3node.json")]) == 0
+    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(1000, rel=0.03)
+
+
+def test_rows_in_the_wrong_order_are_explained_by_the_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run_in(tmp_path / "run")
+    file = tmp_path / "rows.csv"
+    rows = "".join(f"{BEGIN_S + number - (10.5 if number >= 30 else 0):.3f},1,100,5\n" for number in range(60))
+    file.write_text("time_s,duration_s,operations,p99_ms\n" + rows)
+    assert main(["import", str(folder), str(file)]) == 1
+    assert f"{file}: the clock" not in capsys.readouterr().err
+    set_clock(folder, (30, -10.5))
+    assert main(["import", str(folder), str(file)]) == 1
+    assert f"{file}: the clock was set during the load: " in capsys.readouterr().err
+
+
+def test_the_user_states_the_clock_of_a_load_generator_that_was_not_set(tmp_path: Path) -> None:
+    folder = run_in(tmp_path / "run")
+    set_clock(folder, (30, -4.0))
+    file = operations(tmp_path / "ops.csv", BEGIN_S + 7, LENGTH_S)
+    assert main(["import", str(folder), str(file), "--client-clock", "7"]) == 0
+    assert total(folder)["values"]["client_ops_per_s"] == pytest.approx(100, rel=0.005)
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -4.0, -3600.0])
+@pytest.mark.parametrize("is_set_again", [False, True])
+def test_times_of_a_client_host_whose_clock_was_set_are_placed_by_its_recording(
+    tmp_path: Path, step_s: float, is_set_again: bool
+) -> None:
+    steps = ((20.5, step_s), (40.5, -step_s)) if is_set_again else ((20.5, step_s),)
+
+    def ahead_s(time_s: float) -> float:
+        return sum(step for at_s, step in steps if at_s <= time_s - BEGIN_S)
+
+    clocks = tuple(NodeClock(at_s, ahead_s(at_s), 0.001) for at_s in (BEGIN_S - 1, BEGIN_S + 63))
+    host = ClientHost("gen", "ssh://gen", "client-hosts/gen", clocks=clocks, results="results/0-gen")
+    folder = run_in(tmp_path / "run", client_hosts=(host,))
+    record(folder / host.folder, timed(busy("gen", 80, begin_s=round(BEGIN_S) - 10), ahead_s))
+    file = operations_as_shown(folder / host.results / "files" / "ops.csv", *steps)
+    assert main(["import", str(folder), str(file)]) == 0
+    phases = json.loads((folder / "summary.json").read_text())
+    for phase in phases:
+        assert phase["values"]["client_ops_per_s"] == pytest.approx(100, rel=0.005)
+
+
+def test_a_client_host_whose_clock_was_set_at_an_unknown_time_has_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clocks = (NodeClock(BEGIN_S - 1, 0.0, 0.001), NodeClock(BEGIN_S + 63, 30.0, 0.001))
+    host = ClientHost("gen", "ssh://gen", clocks=clocks, results="results/0-gen")
+    folder = run_in(tmp_path / "run", client_hosts=(host,))
+    file = operations_as_shown(folder / host.results / "files" / "ops.csv")
+    assert main(["import", str(folder), str(file)]) == 1
+    reason = "the clock of its client host changed by +30.0 s during the run, at an unknown time"
+    assert f"{file}: not imported, because {reason} (hint: " in capsys.readouterr().err
+    assert results_in(folder) == []
