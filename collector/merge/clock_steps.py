@@ -62,17 +62,16 @@ def _clock_of(
     interval_s = recording.sessions[-1].head.interval_s
 
     # The first measurement was made in one of the segments that show its time, and after which the clock changed by as
-    # much as was measured.
+    # much as was measured. If it is the only one, it was made before the steps that follow it.
     possible = [
         index
         for index, segment in enumerate(segments)
         if (index == 0 or segment.begin_s - interval_s <= node_s) and node_s <= segment.end_s + interval_s
-        if abs(totals_s[-1] - totals_s[index] - change_s) <= interval_s + _SLACK_S
+        if len(measured) == 1 or abs(totals_s[-1] - totals_s[index] - change_s) <= interval_s + _SLACK_S
     ]
     if not possible:
         return None
     stepped_s = [total_s - totals_s[possible[0]] for total_s in totals_s]
-    # A single measurement is the first one: it was made before the steps that follow it.
     by_time = {measured[-1][0]: measured[-1][1] - stepped_s[-1], measured[0][0]: measured[0][1]}
     without_steps = ClockCorrection.measured(by_time.items())
     parts = (

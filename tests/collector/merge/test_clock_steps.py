@@ -99,8 +99,9 @@ def test_a_small_step_in_a_long_run_is_no_drift(tmp_path: Path) -> None:
     assert placed(clock, recording) == pytest.approx(list(range(ticks)), abs=2e-3)
 
 
-def test_a_single_measurement_is_that_before_a_small_step(tmp_path: Path) -> None:
-    record(tmp_path / "n1", timed(busy("n1", TICKS), lambda time_s: 2.0 + offset_at([(40, 0.9)], time_s)))
+@pytest.mark.parametrize("step_s", [0.9, 60.0, -60.0, 3600.0])
+def test_a_single_measurement_is_that_before_a_step(tmp_path: Path, step_s: float) -> None:
+    record(tmp_path / "n1", timed(busy("n1", TICKS), lambda time_s: 2.0 + offset_at([(40, step_s)], time_s)))
     (recording,), _ = recordings(sessions([tmp_path])[0])
     clock = clock_with_steps(recording, [(BEGIN_S + 20, 2.0)])
     assert placed(clock, recording) == pytest.approx(list(range(TICKS)))
