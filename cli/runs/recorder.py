@@ -132,6 +132,8 @@ class Recorder:
         for host in hosts:
             if host.problem:
                 note(one_line(self._redactor.text(host.problem)))
+            if host.address:
+                _warn_about_clock(host)
         return self._run
 
     def _fetch_nodes(self, wanted: FetchRange) -> None:

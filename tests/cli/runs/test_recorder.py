@@ -20,7 +20,7 @@ from cli.runs.recorder import Recorder
 from collector.agents.fetching import FetchRange
 from collector.http.access import Access
 from collector.redaction.redactor import Redactor
-from collector.runs.run import ClientHost, Run
+from collector.runs.run import ClientHost, NodeClock, Run
 from collector.runs.run_file import read_run
 from tests.output_copy import OutputCopy
 from tests.waiting import eventually
@@ -44,7 +44,10 @@ class SlowReader(OutputObserver):
 
 
 class ThisHost:
-    """The machine of the test; it is not sampled."""
+    """The machine of the test; it is not sampled. After the run, it is `hosts`."""
+
+    def __init__(self, *hosts: ClientHost) -> None:
+        self.hosts = hosts
 
     def begin(self, now_s: float) -> float:
         return now_s
@@ -59,7 +62,7 @@ class ThisHost:
         """Do nothing, because nothing was started."""
 
     def fetch(self, _wanted: FetchRange, _progress: Callable[[int], None]) -> tuple[ClientHost, ...]:
-        return ()
+        return self.hosts
 
 
 @pytest.mark.usefixtures("capfdbinary")
@@ -74,3 +77,11 @@ def test_the_measured_phase_ends_with_the_command_however_slow_the_reader_of_its
     main, cool_down = run.phases
     assert run.command is not None
     assert run.command.end_s == main.end_s == cool_down.begin_s <= reader.read_s <= cool_down.end_s
+
+
+def test_a_client_host_whose_clock_was_set_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clocks = (NodeClock(1.0, 0.0, 0.001), NodeClock(9.0, -60.0, 0.001))
+    hosts = [ClientHost(f"gen{number}", "ssh://gen", clocks=clocks[:number], interval_s=1.0) for number in (1, 2)]
+    clients = AgentClients(Access(), ssl.create_default_context())
+    Recorder(Run("load", 0.0, 9.0, "1.0"), (), clients, tmp_path, ThisHost(*hosts), Redactor()).fetch()
+    assert capsys.readouterr().err == "casstat: gen2: its clock changed by -60.00 s during the run\n"
