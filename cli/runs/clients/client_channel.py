@@ -12,12 +12,14 @@ STDIN, STDOUT = 0, 1
 POLL_S = 0.5
 # Once this much is waiting for the client, no more output of the command is read.
 MAX_PENDING_BYTES = 64 << 10
+START_DELAY_S = 1.0
+"""How long the start of the command is delayed once all hosts are ready, so that they all know the time in advance."""
 
 
 class ClientChannel:
     """Sends messages without blocking, and receives control lines.
 
-    start_s  the time at which the command starts, on this machine's clock; None until it is known.
+    start_s  the time at which the command starts, on this machine's monotonic clock; None until it is known.
     signals  the signals for the command that have been received but not yet processed.
     """
 
@@ -75,7 +77,9 @@ class ClientChannel:
             name, _, value = line.partition(b" ")
             with suppress(ValueError):
                 if name == b"start":
-                    self.start_s = float(value)
+                    # If this machine's clock has been set since it was measured, the command must not wait for hours.
+                    delay_s = min(float(value) - time.time(), 2 * START_DELAY_S)
+                    self.start_s = time.monotonic() + delay_s
                 elif name == b"signal":
                     self.signals.append(int(value))
 

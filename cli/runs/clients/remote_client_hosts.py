@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.errors import CasstatError
 from cli.runs.agents.agent_clients import AgentClients
+from cli.runs.clients.client_channel import START_DELAY_S
 from cli.runs.clients.client_command import BEAT_S, ClientCommand, OutputReceiver
 from cli.runs.clients.prefixed_lines import PrefixedLines
 from cli.runs.clients.result_files import FILES_FOLDER, collect_all
@@ -34,8 +35,6 @@ from collector.runs.run import ClientHost
 from collector.runs.run_clock import RunClock
 from collector.runs.run_file import CLIENT_HOSTS_FOLDER
 
-# How long the start of the command is delayed once all hosts are ready, so that they all know the time in advance.
-START_DELAY_S = 1.0
 # Maximum number of chunks of output, of at most 8 KiB each, that may be waiting for a slow reader.
 MAX_WAITING = 500
 HOST_FIELD, INDEX_FIELD = "{host}", "{index}"

@@ -80,8 +80,8 @@ def attend(spool: Path, run_name: str, words: Sequence[str], lease_s: float) -> 
 def _attend(channel: ClientChannel, spool: Path, run_name: str, words: Sequence[str]) -> None:
     """Wait for the time to start, and run the command. Raises CasstatError."""
     work = spool / WORK_FOLDER
-    while channel.start_s is None or time.time() < channel.start_s:
-        due_s = POLL_S if channel.start_s is None else channel.start_s - time.time()
+    while channel.start_s is None or time.monotonic() < channel.start_s:
+        due_s = POLL_S if channel.start_s is None else channel.start_s - time.monotonic()
         channel.wait((), max(0.0, min(due_s, POLL_S)))
         if channel.is_lost():
             return
