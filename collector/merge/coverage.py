@@ -3,6 +3,8 @@
 A node's readings are the ticks in which Cassandra answered with counters that have rates. Between two readings, the
 node was silent if they are further apart than its interval. Counters that go on after a silence include its operations,
 but the times of these operations are unknown, so the intervals count as missing.
+
+A time range contains the same readings as its summary (`SpanGrid`): those whose rates lie completely inside it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +19,10 @@ NO_ANSWER, NOT_SAMPLED = "no_answer", "not_sampled"
 """Why intervals are missing: Cassandra did not answer, or nothing was recorded, for example without an agent."""
 # Two readings that are further apart than this number of intervals have missed one.
 _LONGEST = 1.5
-# The share of an interval by which the time of a tick may be wrong.
+# The share of an interval by which the length of an ordinary reading's rates may exceed it.
 _TOLERANCE = 0.1
+# The resolution of recorded times.
+_RESOLUTION_S = 0.001
 
 
 class NodeTick(NamedTuple):
@@ -81,8 +85,8 @@ class NodeCoverage:
 class _Silence(NamedTuple):
     """The time between two consecutive readings that are too far apart; None for one that does not exist.
 
-    again_s  when Cassandra answered without a rate, after a restart of its process or of the agent, and did not fail
-             again; None if it did not.
+    again_s  when Cassandra answered without a rate, after a restart of its process or of the agent, and from then on
+             in every interval; None if it did not.
     """
 
     before: NodeTick | None
@@ -125,9 +129,7 @@ def _silences(ticks: Sequence[NodeTick], *, paced: bool) -> Iterator[_Silence]:
         before = ticks[first] if first >= 0 else None
         after = ticks[second] if second < len(ticks) else None
         inside = ticks[first + 1 : second]
-        since = takewhile(lambda tick: not tick.has_failed, reversed(inside))
-        again_s = next((tick.time_s for tick in since if tick.restarted or not paced), None)
-        silence = _Silence(before, after, inside, again_s)
+        silence = _Silence(before, after, inside, _again_s(inside, after, paced=paced))
         if before is None or after is None:
             if before is None or not paced or any(tick.has_failed for tick in inside):
                 yield silence
@@ -141,6 +143,16 @@ def _silences(ticks: Sequence[NodeTick], *, paced: bool) -> Iterator[_Silence]:
             yield silence
 
 
+def _again_s(inside: Sequence[NodeTick], after: NodeTick | None, *, paced: bool) -> float | None:
+    """Return `_Silence.again_s`."""
+    since = takewhile(lambda tick: not tick.has_failed, reversed(inside))
+    again = next((tick for tick in since if tick.restarted or not paced), None)
+    if again is None or after is None:
+        return None
+    longest_s = SLOWEST_S if paced else _LONGEST * after.interval_s
+    return again.time_s if after.time_s - again.time_s <= longest_s else None
+
+
 def _within(
     node: str, ticks: Sequence[NodeTick], silences: Sequence[_Silence], begin_s: float, end_s: float, *, paced: bool
 ) -> NodeCoverage:
@@ -151,8 +163,6 @@ def _within(
         intervals = max(_whole(end_s - begin_s, interval_s), missing)
     else:
         intervals = missing + sum(tick.covered_s > 0 and _is_inside(tick, begin_s, end_s) for tick in ticks)
-        # The tick after a silence that began before the time range was counted as missing.
-        intervals -= sum(_is_cut(silence, begin_s, end_s) for silence in silences)
     return NodeCoverage(node, interval_s, intervals, missing, tuple(gap for gap in gaps if gap.intervals))
 
 
@@ -162,27 +172,23 @@ def _gap(silence: _Silence, begin_s: float, end_s: float) -> Gap | None:
     if from_s >= to_s:
         return None
     count = sum(1 for _ in _expected(silence, begin_s, end_s)) + _is_cut(silence, begin_s, end_s)
-    failed = sum(tick.has_failed and from_s <= tick.time_s <= end_s for tick in silence.inside)
-    cause = NO_ANSWER if failed and 2 * failed >= count else NOT_SAMPLED
+    sampled = [tick for tick in silence.inside if from_s <= tick.time_s <= end_s]
+    # Cassandra can restart between two ticks, so that none of them fails.
+    unanswered = sum(tick.has_failed or tick.restarted for tick in sampled)
+    cause = NO_ANSWER if unanswered and 2 * unanswered >= count else NOT_SAMPLED
     after = (silence.after,) if silence.after is not None else ()
     restarted = any(tick.restarted and tick.time_s <= end_s for tick in (*silence.inside, *after))
-    if restarted and not failed and silence.before is not None:
-        # It restarted faster than it was asked.
-        cause = NO_ANSWER
     return Gap(from_s, to_s, cause, count, restarted, silence.end_s > end_s)
 
 
 def _expected(silence: _Silence, begin_s: float, end_s: float) -> Iterator[float]:
     """Yield the times of the ticks between two readings, inside a time range, at which readings were expected."""
-    anchor = silence.after or silence.before
+    anchor = silence.after or silence.before or next(reversed(silence.inside), None)
     if anchor is None:
-        interval_s = silence.inside[-1].interval_s if silence.inside else 0.0
-        for number in range(_whole(end_s - begin_s, interval_s) if interval_s else 0):
-            yield begin_s + (number + 1) * interval_s
         return
     interval_s = anchor.interval_s
-    first_s = max(silence.begin_s + interval_s / 2, begin_s + (1 - _TOLERANCE) * interval_s)
-    last_s = end_s + _TOLERANCE * interval_s
+    first_s = max(silence.begin_s + interval_s / 2, begin_s + interval_s - _RESOLUTION_S)
+    last_s = end_s + _RESOLUTION_S
     if silence.after is not None:
         last_s = min(last_s, silence.after.time_s - interval_s / 2)
     # The number, counted from the anchor, of the first tick from `first_s` on.
@@ -195,15 +201,14 @@ def _expected(silence: _Silence, begin_s: float, end_s: float) -> Iterator[float
 def _is_cut(silence: _Silence, begin_s: float, end_s: float) -> bool:
     """Return whether the reading after a silence does not count because its rates begin before the time range."""
     after = silence.after
-    if after is None or after.covered_s <= _LONGEST * after.interval_s or not _is_inside(after, begin_s, end_s):
+    if after is None or after.covered_s <= (1 + _TOLERANCE) * after.interval_s or _is_inside(after, begin_s, end_s):
         return False
-    return after.time_s - after.covered_s < begin_s - _TOLERANCE * after.interval_s
+    return begin_s - _RESOLUTION_S <= after.time_s - after.interval_s and after.time_s <= end_s
 
 
 def _is_inside(tick: NodeTick, begin_s: float, end_s: float) -> bool:
-    slack_s = _TOLERANCE * tick.interval_s
-    return begin_s - slack_s <= tick.time_s - tick.interval_s and tick.time_s <= end_s + slack_s
+    return begin_s <= tick.time_s - max(tick.interval_s, tick.covered_s) and tick.time_s <= end_s
 
 
 def _whole(length_s: float, interval_s: float) -> int:
-    return max(0, floor(length_s / interval_s + _TOLERANCE))
+    return max(0, floor((length_s + _RESOLUTION_S) / interval_s))

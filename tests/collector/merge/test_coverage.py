@@ -1,10 +1,14 @@
 """The missing intervals of a node: how many, from when to when, and why."""
 
+from itertools import pairwise
+from math import inf
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.merge.coverage import NO_ANSWER, NOT_SAMPLED, Gap, NodeCoverage, NodeTick, coverage_of, not_recorded
+from collector.merge.grid import SpanGrid
 
 # The ticks of a node with an interval of a second are 0.3 s after whole seconds.
 BEGIN_S = 1000.3
@@ -166,3 +170,77 @@ def test_a_tick_that_is_missed_by_a_busy_machine_is_a_gap_up_to_the_next_reading
     del made[31]
     found = coverage(made, BEGIN_S + 10, BEGIN_S + 50)
     assert found.gaps == (Gap(BEGIN_S + 30, BEGIN_S + 32, NOT_SAMPLED, 1),)
+
+
+# What happened in each second: the node answered, its process or its agent began again, it failed, or was not sampled.
+ANSWERED, RESTARTED, BEGAN, FAILED, ABSENT = range(5)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from([ANSWERED, ANSWERED, RESTARTED, BEGAN, FAILED, ABSENT]), st.integers(1, 12)), min_size=3
+).map(lambda parts: [event for event, length in parts for event in sequence(event, length)][:40])
+
+
+def sequence(event: int, length: int) -> list[int]:
+    """Return an event that lasts for some seconds; after a beginning, the node answers."""
+    return [event, *[ANSWERED] * (length - 1)] if event in (RESTARTED, BEGAN) else [event] * length
+
+
+def ticks_of(events: list[int], begin_s: float) -> list[NodeTick]:
+    made: list[NodeTick] = []
+    last_s: float | None = None
+    for second, event in enumerate(events):
+        time_s = begin_s + second
+        if event == FAILED:
+            made.append(NodeTick(time_s, 1.0, 0.0, has_failed=True))
+        elif event != ABSENT:
+            covered_s = 0.0 if last_s is None or event in (RESTARTED, BEGAN) else time_s - last_s
+            made.append(NodeTick(time_s, 1.0, covered_s, restarted=event == RESTARTED))
+            last_s = time_s
+    return made
+
+
+@settings(max_examples=300)
+@given(EVENTS, st.lists(st.integers(0, 39), min_size=2, max_size=3, unique=True), st.sampled_from([0.0, 0.25, 0.75]))
+def test_each_interval_either_has_a_reading_or_is_missing(events: list[int], cuts: list[int], offset_s: float) -> None:
+    # All times are exact numbers, so that a time range can begin at a tick.
+    begin_s = 1000.5
+    made = ticks_of(events, begin_s)
+    ends_s = [min(begin_s + cut + offset_s, begin_s + len(events) - 1) for cut in sorted(cuts)]
+    spans = [(from_s, to_s) for from_s, to_s in pairwise(ends_s) if from_s < to_s]
+    grid = SpanGrid(inf, spans=tuple(spans))
+    in_figures = [grid.index_of(tick.time_s, 1.0, tick.covered_s) for tick in made if tick.covered_s]
+    for number, ((from_s, to_s), found) in enumerate(zip(spans, coverage_of("n1", made, spans), strict=True)):
+        times_s = [begin_s + second for second in range(1, len(events))]
+        intervals = sum(from_s <= time_s - 1.0 and time_s <= to_s for time_s in times_s)
+        assert found.intervals == (intervals if made else 0)
+        assert found.answered == in_figures.count(number)
+
+
+def reading_after_a_stall(first: NodeTick) -> list[NodeTick]:
+    """Return readings up to second 39, a tick without a rate in second 40, and the next readings from second 60 on."""
+    return [*map(reading, range(40)), first, reading(60, 20.0), *map(reading, range(61, 100))]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_ticks_that_are_not_sampled_after_a_tick_without_a_rate_count(restarted: bool) -> None:
+    found = coverage(reading_after_a_stall(reading(40, 0.0)._replace(restarted=restarted)), BEGIN_S + 10, BEGIN_S + 80)
+    assert found.gaps == (Gap(BEGIN_S + 39, BEGIN_S + 60, NOT_SAMPLED, 20, restarted),)
+    assert (found.answered, found.intervals) == (50, 70)
+
+
+def test_a_first_tick_at_the_beginning_does_not_hide_a_stall_after_it() -> None:
+    found = coverage([reading(10, 0.0), reading(40, 30.0), *map(reading, range(41, 100))], BEGIN_S + 10, BEGIN_S + 80)
+    assert found.gaps == (Gap(BEGIN_S + 10, BEGIN_S + 40, NOT_SAMPLED, 29),)
+    assert (found.answered, found.intervals) == (41, 70)
+
+
+def test_a_restart_between_two_ticks_is_no_answer() -> None:
+    made = [*map(reading, range(40)), reading(40, 0.0)._replace(restarted=True), *map(reading, range(41, 100))]
+    found = coverage(made, BEGIN_S + 10, BEGIN_S + 80)
+    assert found.gaps == (Gap(BEGIN_S + 39, BEGIN_S + 40, NO_ANSWER, 1, restarted=True),)
+
+
+@pytest.mark.parametrize(("offset_s", "intervals"), [(0.0, 20), (0.09, 19), (-0.09, 19)])
+def test_an_interval_that_crosses_the_beginning_or_the_end_does_not_count(offset_s: float, intervals: int) -> None:
+    for silent in (range(0), range(15, 25), range(5, 35), range(100)):
+        made = [tick._replace(time_s=tick.time_s + offset_s) for tick in ticks(range(100), silent)]
+        assert coverage(made, BEGIN_S + 10, BEGIN_S + 30).intervals == intervals
