@@ -20,7 +20,7 @@ from collector.runs.cluster_members import member_texts
 from collector.runs.run import Run
 from collector.runs.run_file import write_run
 from exporters.results.summary.phase_summary import PhaseSummary
-from exporters.results.summary.summary_text import summary_lines
+from exporters.results.summary.summary_text import no_summary_text, summary_lines
 
 MERGED_FOLDER, PLOTS_FOLDER = "merged", "plots"
 
@@ -100,8 +100,9 @@ def _write_run(folder: Path, run: Run) -> None:
 
 def _print_summary(run: Run, summary: RunSummary | None) -> None:
     """Print the summary, if there is one, on which nodes ticks were lost, and which nodes are missing."""
-    for line in summary_lines(summary.phases) if summary else ():
-        echo(line, err=True)
+    if summary is not None:
+        for line in summary_lines(summary.phases) if summary.phases else [no_summary_text(run)]:
+            echo(line, err=True)
     lost = [f"{count} on {one_line(node)}" for node, count in summary.lost.items() if count] if summary else []
     if lost:
         echo(one_line(f"lost ticks: {', '.join(lost)}"), err=True)

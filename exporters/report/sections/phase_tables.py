@@ -16,6 +16,7 @@ from exporters.results.summary.summary_text import (
     incomplete_texts,
     number_text,
     operation_rows,
+    time_text,
     unknown_rate_texts,
 )
 from exporters.rows.operation_columns import TOTAL_RATE
@@ -38,8 +39,8 @@ def phase_tables(data: ReportData) -> Section:
     blocks.append(
         Paragraph(
             "Percentiles are computed from bucket counts summed over intervals and nodes. A phase covers the intervals"
-            " that lie completely inside it; n is the number of latencies; warm-up and cool-down are not included. A"
-            " dash means that a value is unknown."
+            " that lie completely inside it, and time is their length; n is the number of latencies; warm-up and"
+            " cool-down are not included. A dash means that a value is unknown."
         )
     )
     return Section("Results by phase", blocks)
@@ -51,7 +52,7 @@ def _server(phases: Sequence[PhaseSummary]) -> Table:
         [
             shown(phase.name),
             title,
-            f"{phase.end_s - phase.begin_s:.0f} s",
+            time_text(phase),
             *([nodes_text(phase.values) or "all"] if has_nodes else []),
             *cells,
         ]

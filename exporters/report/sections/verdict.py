@@ -17,7 +17,7 @@ from exporters.results.comparison.run_settings import RunSettings, setting_pairs
 from exporters.results.summary.error_share import failed
 from exporters.results.summary.phase_coverage import coverage_texts, subject_text
 from exporters.results.summary.phase_summary import PhaseSummary, occurring
-from exporters.results.summary.summary_text import number_text
+from exporters.results.summary.summary_text import no_summary_text, number_text
 from exporters.rows.operation_columns import TOTAL_RATE
 from exporters.texts import clock_text, list_text, shown, value_text
 
@@ -48,7 +48,8 @@ def _beginning(data: ReportData) -> list[Paragraph]:
 def _performance(data: ReportData) -> str:
     total = data.total
     if total is None:
-        return "No phase is long enough to contain a complete interval."
+        reason = no_summary_text(data.run)
+        return f"{reason[0].upper()}{reason[1:]}."
     if "client_ops_per_s" in total.values:
         return f"{_client(total)} {_server(total)}"
     return _server(total)

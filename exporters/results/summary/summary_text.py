@@ -6,6 +6,7 @@ from collector.model.histogram import MIN_VALUES_ABOVE, is_supported
 from collector.node.metrics.requests import ERRORS
 from collector.printable import count_text, one_line
 from collector.runs.phases import TOTAL
+from collector.runs.run import Run
 from exporters.results.summary.client_values import PERCENTILES, UNKNOWN_RATE
 from exporters.results.summary.phase_coverage import coverage_texts, nodes_text, time_of_day
 from exporters.results.summary.phase_summary import CLIENT_PEAKS, PEAKS, PROCESS_CPU, Peak, PhaseSummary, occurring
@@ -48,18 +49,16 @@ PEAK_LABELS = {
 
 
 def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
-    """Return the table of operations, with a row per phase and operation, and the peaks of the last summary."""
-    if not summaries:
-        return ["no phase is long enough to contain a complete interval"]
+    """Return the table of operations, with a row per phase and operation, and the peaks of the last summary.
+
+    There must be at least one summary.
+    """
     nodes = [nodes_text(summary.values) for summary in summaries]
     has_nodes = any(nodes)
     titles = ["phase", "time", *(["nodes"] if has_nodes else []), ""]
     rows = [[*titles, *(header for _, header, _ in OPERATION_COLUMNS), *ERRORS]]
     for summary, of_phase in zip(summaries, nodes, strict=True):
-        # Only the intervals that lie completely inside the phase count.
-        covered = summary.values.get("interval_s")
-        length_s = covered if isinstance(covered, int | float) else summary.end_s - summary.begin_s
-        first = [summary.name, f"{length_s:.0f} s", *([of_phase or "all"] if has_nodes else [])]
+        first = [summary.name, time_text(summary), *([of_phase or "all"] if has_nodes else [])]
         for number, cells in enumerate(operation_rows(summary, summaries)):
             rows.append([*(first if number == 0 else [""] * len(first)), *cells])
     lines = ["Latencies in ms, excluding warm-up and cool-down:", *_table(rows, len(titles))]
@@ -69,6 +68,22 @@ def summary_lines(summaries: Sequence[PhaseSummary]) -> list[str]:
     peaks = [*_peak_lines("peak", PEAKS, last.peaks)]
     peaks += _peak_lines("client host: peak", (*CLIENT_PEAKS, PROCESS_CPU), last.client_peaks)
     return [*lines, "", *peaks] if peaks else lines
+
+
+def no_summary_text(run: Run) -> str:
+    """Return why a run has no summary."""
+    if run.phases and not any(phase.measured for phase in run.phases):
+        return "the command ended within the warm-up"
+    return "no phase is long enough to contain a complete interval"
+
+
+def time_text(summary: PhaseSummary) -> str:
+    """Return the length of the intervals that a summary covers: those that lie completely inside its phase."""
+    covered_s = summary.values.get("interval_s")
+    if isinstance(covered_s, int | float):
+        return f"{covered_s:.0f} s"
+    # Without a value, no node answered, or an earlier version wrote the summary.
+    return "0 s" if summary.values.get("nodes") == 0 else f"{summary.end_s - summary.begin_s:.0f} s"
 
 
 def operation_rows(summary: PhaseSummary, summaries: Sequence[PhaseSummary]) -> list[list[str]]:
@@ -95,10 +110,11 @@ def operation_rows(summary: PhaseSummary, summaries: Sequence[PhaseSummary]) -> 
 def incomplete_texts(summaries: Sequence[PhaseSummary], clock: Callable[[float], str]) -> list[str]:
     """Return how many nodes each phase lacks, and a line for each node without complete values; `clock` formats times.
 
-    The total of several phases is left out, because it has the gaps of the phases.
+    The total of several phases, which comes last, is left out, because it has the gaps of the phases.
     """
     texts = []
-    for summary in [summary for summary in summaries if summary.name != TOTAL] or summaries:
+    has_total = len(summaries) > 1 and summaries[-1].name == TOTAL
+    for summary in summaries[:-1] if has_total else summaries:
         known, missing = (summary.values.get(name) for name in ("nodes", "nodes_missing"))
         if isinstance(known, int | float) and isinstance(missing, int | float) and missing:
             nodes = f"{missing:.0f} of {count_text(round(known + missing), 'node')} not included"

@@ -1,9 +1,12 @@
 """The summary as text, for phases with and without data."""
 
+from dataclasses import replace
+
 from collector.merge.coverage import NO_ANSWER, NOT_SAMPLED, Gap, NodeCoverage, not_recorded
+from collector.runs.run import Run, RunPhase
 from exporters.results.summary.phase_coverage import coverage_cells, coverage_texts, incomplete_nodes, node_text
 from exporters.results.summary.phase_summary import Peak, PhaseSummary
-from exporters.results.summary.summary_text import few_values_texts, summary_lines
+from exporters.results.summary.summary_text import few_values_texts, incomplete_texts, no_summary_text, summary_lines
 from tests.collector.zones import local_zone
 from tests.exporters import golden
 
@@ -80,8 +83,31 @@ def test_percentiles_without_a_known_number_of_values_are_not_named() -> None:
     assert few_values_texts([PhaseSummary("main", 0.0, 1.0, {"read_p99_ms": 1.0, "reads": None}, {})]) == []
 
 
-def test_a_run_without_complete_intervals_has_a_message_instead_of_a_table() -> None:
-    assert summary_lines([]) == ["no phase is long enough to contain a complete interval"]
+def test_a_run_without_a_summary_states_why() -> None:
+    warm_up = RunPhase("warm-up", 0.0, 10.0, measured=False)
+    for phases, reason in (
+        ((), "no phase is long enough to contain a complete interval"),
+        ((warm_up, RunPhase("main", 10.0, 10.5)), "no phase is long enough to contain a complete interval"),
+        ((warm_up,), "the command ended within the warm-up"),
+    ):
+        assert no_summary_text(Run("load", 0.0, 11.0, "0.1.0", phases=phases)) == reason
+
+
+def test_a_phase_without_nodes_covers_no_time() -> None:
+    absent = NodeCoverage("n1", 1.0, 70, 70, (Gap(1000.0, 1070.0, NOT_SAMPLED, 70, is_open=True),))
+    values = {"interval_s": None, **coverage_cells([absent], 0, 0)}
+    lines = summary_lines([PhaseSummary("main", 1000.0, 1070.0, values, {}, incomplete=(absent,))])
+    assert lines[2].split()[:6] == ["main", "0", "s", "0", "of", "1"]
+    assert "main: 1 of 1 node not included" in lines
+
+
+def test_a_phase_with_the_name_of_the_total_keeps_its_gaps() -> None:
+    frozen = (NodeCoverage("n1", 1.0, 40, 6, (Gap(1010.0, 1017.0, NO_ANSWER, 6),)),)
+    named_total = PhaseSummary("total", 1000.0, 1040.0, VALUES, {}, incomplete=frozen)
+    total = PhaseSummary("total", 990.0, 1040.0, VALUES, {}, incomplete=frozen)
+    first = PhaseSummary("a", 990.0, 1000.0, VALUES, {})
+    for summaries in ([first, named_total, total], [named_total], [first, replace(named_total, name="b"), total]):
+        assert len(incomplete_texts(summaries, str)) == 1
 
 
 def test_the_text_states_which_nodes_and_intervals_a_phase_lacks() -> None:
