@@ -52,16 +52,19 @@ def merged(
     *,
     grid: "Grid | None" = None,
     quiet: bool = False,
+    may_be_empty: bool = False,
     cluster: MergeCluster | None = None,
 ) -> "tuple[Merged[Product], Choice]":
     """Merge the recordings; return the merged run, with the result of `make` for each node, and the rows' `Choice`.
 
-    more   the metrics that are needed in addition to those in the rows.
-    grid   the grid to use instead of the one that follows from the settings.
-    quiet  whether to omit notes about the recordings.
-    cluster  the cluster that merges; None for this machine.
+    more          the metrics that are needed in addition to those in the rows.
+    grid          the grid to use instead of the one that follows from the settings.
+    quiet         whether to omit notes about the recordings.
+    may_be_empty  whether the time range may contain no tick.
+    cluster       the cluster that merges; None for this machine.
 
-    Raises NoDataError if the time range contains no tick, other CasstatErrors, TooManySeriesError and click.UsageError.
+    Raises NoDataError if the time range must contain a tick and does not, other CasstatErrors, TooManySeriesError and
+    click.UsageError.
     """
     from collector.merge.merge_job import Job
     from exporters.rows.merged_rows import table_of
@@ -77,7 +80,7 @@ def merged(
         settings.max_series,
     )
     run = _merge(node_recordings, job, cluster)
-    if not run.indices:
+    if not run.indices and not may_be_empty:
         raise NoDataError("no data in this time range")
     if not quiet:
         _report_defects(settings, node_recordings, run)

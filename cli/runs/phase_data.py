@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cli.errors import CasstatError
 from cli.recordings.merge_options import MergeSettings
 from cli.recordings.merge_program import NoDataError, merged
 from cli.recordings.run_defaults import results_in
@@ -23,14 +22,14 @@ def phase_data(
 ) -> tuple[dict[str, PhaseData], dict[str, Any]]:
     """Return the data of phases by name in intervals of `step_s`, and the settings of each node by its name.
 
-    `has_stated` selects whether the data include the percentiles that load generators state. Raises CasstatError and
-    click.UsageError.
+    `has_stated` selects whether the data include the percentiles that load generators state. Raises NoDataError if no
+    node was sampled in the phases, other CasstatErrors and click.UsageError.
     """
     grid = SpanGrid(step_s, spans=tuple((phase.begin_s, phase.end_s) for phase in phases))
     try:
         run, choice = merged(MergeSettings((folder,)), node_settings, NEEDS, grid=grid, quiet=True)
     except NoDataError as error:
-        raise CasstatError(f"{folder}: {error}") from None
+        raise NoDataError(f"{folder}: {error}") from None
     # Results are loaded one run at a time, because those of all runs may not fit in memory.
     results = results_in(folder)
     kinds = latency_kinds(results)

@@ -7,18 +7,23 @@ from math import floor, inf
 from pathlib import Path
 
 from cli.recordings.merge_options import MergeSettings
-from cli.recordings.merge_program import NoDataError, merged
+from cli.recordings.merge_program import merged
+from collector.merge.cluster_sample import ClusterSample
 from collector.merge.coverage import NodeCoverage, coverage_of, not_recorded
 from collector.merge.grid import SpanGrid
 from collector.merge.merge_job import Merged, NodeRun
 from collector.merge.node_settings import NEEDS as SETTING_NEEDS
 from collector.merge.node_settings import NodeSettings, settings_of
+from collector.model.sample import Sample
+from collector.model.snapshot import NEVER
 from collector.runs.phases import TOTAL
-from collector.runs.run import Run, RunPhase
+from collector.runs.run import Run, RunNode, RunPhase
 from exporters.results.comparison.run_settings import RunSettings, settings_texts
 from exporters.results.summary.phase_coverage import coverage_cells, incomplete_nodes
 from exporters.results.summary.phase_summary import NEEDS, PhaseSummary, peak_rows, peaks_of, phase_values
 from exporters.rows.merged_rows import Choice, Row
+
+_NO_SAMPLE = ClusterSample(Sample("", NEVER, {}, {}), 0)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ def summary_of(folder: Path, run: Run) -> RunSummary:
     """Return the summaries of the measured phases, followed by their total if there are several.
 
     A summary covers the ticks whose intervals lie completely inside its phase. A run without phases is summarised as a
-    whole. Phases without data are left out. Raises CasstatError and click.UsageError.
+    whole. Phases that are too short to contain a complete interval are left out; a phase in which no node was sampled
+    has a summary without values. Raises CasstatError and click.UsageError.
     """
     phases = measured_phases(run)
     summary = _summary(folder, run, phases)
@@ -67,32 +73,30 @@ def _summary(folder: Path, run: Run, phases: Sequence[RunPhase]) -> RunSummary:
     interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=inf)
     grid = SpanGrid(interval_s, spans=spans)
     settings = MergeSettings((folder,))
-    try:
-        make = partial(node_coverage, (*spans, _whole(run, phases)))
-        whole, choice = merged(settings, make, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True)
-        peaks, _ = merged(settings, node_peaks, SETTING_NEEDS, grid=grid, quiet=True)
-    except NoDataError:
-        return RunSummary([], {})
+    make = partial(node_coverage, (*spans, _whole(run, phases)))
+    whole, choice = merged(settings, make, NEEDS, grid=SpanGrid(inf, spans=spans), quiet=True, may_be_empty=True)
+    peaks, _ = merged(settings, node_peaks, SETTING_NEEDS, grid=grid, quiet=True, may_be_empty=True)
     rows: dict[int, list[tuple[str, float, Row]]] = {}
     for node in peaks.nodes:
         for index, row in node.product[0]:
             rows.setdefault(grid.span_of(index), []).append((node.node, grid.end_of(index), row))
     *coverages, in_run = run_coverage(run, whole, (*spans, _whole(run, phases)))
+    clusters = [whole.cluster.get(number, _NO_SAMPLE) for number in range(len(phases))]
     summaries = [
         PhaseSummary(
             phase.name,
             phase.begin_s,
             phase.end_s,
             {
-                **phase_values(choice, whole.cluster[number], len(whole.nodes)),
-                **coverage_cells(coverages[number], whole.cluster[number].answered, len(run.unrecorded)),
+                **phase_values(choice, clusters[number], len(whole.nodes)),
+                **coverage_cells(coverages[number], clusters[number].answered, len(run.unrecorded)),
                 "time": phase.end_s,
             },
             peaks_of(rows.get(number, [])),
             incomplete=incomplete_nodes(coverages[number]),
         )
         for number, phase in enumerate(phases)
-        if number in whole.cluster
+        if number in whole.cluster or any(node.intervals for node in coverages[number])
     ]
     of_run = RunSettings(run, {node.node: node.product[1] for node in peaks.nodes})
     summaries[-1:] = [replace(last, settings=settings_texts(of_run)) for last in summaries[-1:]]
@@ -122,21 +126,31 @@ def node_peaks(choice: Choice, node: NodeRun) -> tuple[list[tuple[int, Row]], No
 def run_coverage(
     run: Run, whole: Merged[list[NodeCoverage]], spans: Sequence[tuple[float, float]]
 ) -> list[list[NodeCoverage]]:
-    """Return the coverage of each time range by all nodes of the run, given a merge of `node_coverage`."""
+    """Return the coverage of each time range by all nodes of the run, given a merge of `node_coverage`.
+
+    A node whose interval is unknown lacks as many intervals as one with the run's longest interval.
+    """
     names = {node.node for node in whole.nodes}
     absent = [node for node in run.nodes if not node.folder or (node.name and node.name not in names)]
     # Nodes of the same name are told apart by a number, and a node that was recorded twice has one name.
     absent = [node for node in absent if not node.folder or len(names) < len({other.name for other in run.nodes})]
-    return [
-        [
-            *(node.product[number] for node in whole.nodes),
-            *(
-                not_recorded(node.name or node.address, node.interval_s, span, node.problem or "no ticks were recorded")
-                for node in absent
-            ),
-        ]
-        for number, span in enumerate(spans)
-    ]
+    interval_s = max((node.interval_s for node in run.nodes if node.interval_s is not None), default=None)
+    coverages = []
+    for number, span in enumerate(spans):
+        recorded = [node.product[number] for node in whole.nodes]
+        coverages.append([*recorded, *(_absent(node, interval_s, span, recorded) for node in absent)])
+    return coverages
+
+
+def _absent(
+    node: RunNode, longest_s: float | None, span: tuple[float, float], recorded: Sequence[NodeCoverage]
+) -> NodeCoverage:
+    """Return the coverage of a node without a recording, with as many intervals as recorded nodes like it have."""
+    problem = node.problem or "no ticks were recorded"
+    coverage = not_recorded(node.name or node.address, node.interval_s or longest_s, span, problem)
+    alike = [other.intervals for other in recorded if other.interval_s == coverage.interval_s]
+    intervals = max(alike, default=coverage.intervals)
+    return replace(coverage, intervals=intervals, missing=intervals)
 
 
 def _missing(interval_s: float, ticks: int, lengths_s: Iterable[float]) -> int:

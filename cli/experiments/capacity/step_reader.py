@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.errors import CasstatError
+from cli.recordings.merge_program import NoDataError
 from cli.recordings.run_defaults import read_run_in, results_in
 from cli.runs.command.command_log import LOG_FILE
 from cli.runs.completed_summary import attempt
@@ -70,14 +71,16 @@ def recorded_step(folder: Path) -> RecordedStep:
         raise CasstatError(f"{folder}: the run has not ended")
     saturation = attempt(lambda: saturation_of(folder, run))
     phases, summaries = measured_phases(run), read_summaries(folder)[-1:]
-    data = _data(folder, run, phases, summaries)
     incomplete = [text for summary in summaries for text in coverage_texts(summary.incomplete, time_of_day)]
-    problem = ""
+    try:
+        data, problem = _data(folder, run, phases, summaries), ""
+    except NoDataError:
+        data, problem = StepData({}, {}), "no node was sampled in the measured phase"
     if not phases:
         problem = "the command ended within the warm-up"
     elif not summaries:
         problem = f"{folder / SUMMARY_FILE} has no summary of the measured phase"
-    elif ALL not in data.client:
+    elif not problem and ALL not in data.client:
         problem = _problem(folder, phases)
     return RecordedStep(data, run.command.exit_code, saturation, problem, "; ".join(incomplete))
 

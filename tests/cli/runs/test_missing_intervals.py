@@ -143,13 +143,19 @@ def test_a_restart_is_part_of_the_gap(tmp_path: Path) -> None:
 def test_a_node_that_was_not_recorded_is_missing_in_all_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = run_of(tmp_path, {"n1": busy("n1", TICKS)}, RunNode("", "http://n2", problem="http://n2: connection refused"))
-    finish(tmp_path, run, quiet=False)
+    run = run_of(
+        tmp_path,
+        {"n1": busy("n1", TICKS)},
+        # An agent that was not reached has not stated its interval.
+        RunNode("", "http://n2", problem="http://n2: connection refused"),
+        conditions=(RunCondition("node_intervals_missing > 0"),),
+    )
+    assert finish(tmp_path, run, quiet=False)
     errors = capsys.readouterr().err
     assert "1 of 2  reads" in errors
     assert "main: http://n2: not recorded: http://n2: connection refused\n" in errors
     values = values_of(tmp_path)
-    assert (values["nodes"], values["nodes_missing"], values["node_intervals_missing"]) == (1, 1, 0)
+    assert (values["nodes"], values["nodes_missing"], values["node_intervals_missing"]) == (1, 1, 70)
     assert "1 of 2 nodes served 10 reads/s" in (tmp_path / "report.md").read_text()
 
 
@@ -168,6 +174,75 @@ def test_a_node_without_a_complete_interval_does_not_vanish_from_a_run_of_one_ph
     assert "nodes were recorded" not in report
     with pytest.raises(Exception, match="not all nodes are included, so the servers' throughput is unknown: slow: no"):
         run_values(tmp_path)
+
+
+PARTS = (
+    RunPhase("a", BEGIN_S + 10, BEGIN_S + 40),
+    RunPhase("b", BEGIN_S + 40, BEGIN_S + 60),
+    RunPhase("c", BEGIN_S + 60, BEGIN_S + 80),
+)
+
+
+def test_a_phase_in_which_no_node_was_sampled_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = {name: [*busy(name, TICKS)[:41], *busy(name, TICKS)[61:]] for name in ("n1", "n2")}
+    run = run_of(tmp_path, nodes, phases=PARTS, conditions=(RunCondition("nodes_missing > 0"),))
+    with local_zone("UTC0"):
+        assert finish(tmp_path, run, quiet=False)
+    errors = capsys.readouterr().err
+    assert "\nb      0 s   0 of 2" in errors
+    assert "b: 2 of 2 nodes not included\n" in errors
+    assert "b: n1: 0 of 20 intervals, was not sampled from 11:07:20 until the end\n" in errors
+    assert "nodes_missing is 2 in phase 'b'" in errors
+    summaries = json.loads((tmp_path / "summary.json").read_text())
+    assert [summary["name"] for summary in summaries] == ["a", "b", "c", "total"]
+    values = summaries[1]["values"]
+    assert [values[name] for name in ("nodes", "nodes_missing", "node_intervals_missing", "reads")] == [0, 2, 40, None]
+    report = (tmp_path / "report.md").read_text()
+    assert "| b | reads | 0 s | 0 of 2 | - |" in report
+
+
+def test_a_run_that_was_only_sampled_in_its_warm_up_is_not_called_too_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    phases = [RunPhase("warm-up", BEGIN_S, BEGIN_S + 10, measured=False), RUN]
+    conditions = (RunCondition("nodes_missing > 0"), RunCondition("node_intervals_missing > 0"))
+    run = run_of(tmp_path, {"n1": busy("n1", 6)}, phases=phases, conditions=conditions)
+    assert finish(tmp_path, run, quiet=False)
+    errors = capsys.readouterr().err
+    assert "long enough" not in errors
+    assert "main: n1: 0 of 70 intervals, was not sampled from 11:06:50 until the end\n" in errors
+    assert [condition.met for condition in read_run(tmp_path).conditions] == [True, True]
+    values = values_of(tmp_path)
+    assert (values["nodes"], values["nodes_missing"], values["node_intervals_missing"]) == (0, 1, 70)
+    report = (tmp_path / "report.md").read_text()
+    assert "The cluster's throughput is unknown." in report
+    assert "**n1: 0 of 70 intervals, was not sampled from 11:06:50 until the end.**" in report
+    assert "| 11:06:45 | not\\_sampled | n1 | was not sampled from 11:06:45 until the end |" in report
+    with pytest.raises(Exception, match="not all nodes are included, so the servers' throughput is unknown: n1: 0 of"):
+        run_values(tmp_path)
+    step = recorded_step(tmp_path)
+    assert step.problem == "no node was sampled in the measured phase"
+    assert step.incomplete == "n1: 0 of 70 intervals, was not sampled from 11:06:50 until the end"
+
+
+def test_a_run_that_ends_within_its_warm_up_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    phases = [RunPhase("warm-up", BEGIN_S, BEGIN_S + 80, measured=False)]
+    finish(tmp_path, run_of(tmp_path, {"n1": busy("n1", TICKS)}, phases=phases), quiet=False)
+    assert "the command ended within the warm-up\n" in capsys.readouterr().err
+    assert "The command ended within the warm-up." in (tmp_path / "report.md").read_text()
+
+
+def test_the_time_of_a_phase_is_that_of_the_intervals_of_its_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The first interval begins 0.09 s before the phase.
+    phase = RunPhase("main", BEGIN_S + 10.09, BEGIN_S + 26.05)
+    run = run_of(tmp_path, {"n1": busy("n1", TICKS), "n2": silent("n2", range(15, 20))}, phases=[phase])
+    finish(tmp_path, run, quiet=False)
+    errors = capsys.readouterr().err
+    assert "\nmain   15 s  2, 1 partly" in errors
+    assert "main: n2: 10 of 15 intervals, " in errors
+    assert "| main | reads | 15 s | 2, 1 partly |" in (tmp_path / "report.md").read_text()
 
 
 def test_sweeps_capacity_searches_and_comparisons_state_missing_intervals(

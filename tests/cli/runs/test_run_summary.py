@@ -134,8 +134,18 @@ def test_an_earlier_session_with_a_longer_interval_does_not_matter(tmp_path: Pat
     assert main.values["reads"] == 2 * 20 * 10
 
 
-def test_phases_without_ticks_are_left_out(tmp_path: Path) -> None:
-    assert summarised(tmp_path, [RunPhase("later", BEGIN_S + 1000.0, BEGIN_S + 1010.0)]).phases == []
+def test_a_phase_without_ticks_has_a_summary_without_values(tmp_path: Path) -> None:
+    (later,) = summarised(tmp_path, [RunPhase("later", BEGIN_S + 1000.0, BEGIN_S + 1010.0)]).phases
+    assert (later.values["nodes"], later.values["nodes_missing"], later.values["node_intervals_missing"]) == (0, 2, 20)
+    assert (later.values["reads"], later.values["reads_per_s"], later.values["interval_s"]) == (None, None, None)
+    assert later.peaks == {}
+
+
+def test_phases_that_are_too_short_are_left_out(tmp_path: Path) -> None:
+    for begin_s in (BEGIN_S + 1000.0, BEGIN_S + 20.2):
+        assert summarised(tmp_path, [RunPhase("short", begin_s, begin_s + 0.7)]).phases == []
+        # No interval lies completely inside.
+        assert summarised(tmp_path, [RunPhase("short", begin_s + 0.1, begin_s + 1.4)]).phases == []
     assert summary_of(tmp_path, Run("load", BEGIN_S, None, "0.1.0", phases=())).phases == []
 
 
