@@ -16,6 +16,7 @@ from cli.runs.summary_file import SUMMARY_FILE, read_summaries
 from collector.printable import local_time, one_line
 from collector.runs.phases import TOTAL
 from collector.runs.run import Run, RunPhase
+from collector.runs.run_texts import step_text
 from exporters.results.capacity.evidence import StepData
 from exporters.results.capacity.objective_verdict import Failure
 from exporters.results.comparison.client_amounts import ALL
@@ -81,14 +82,18 @@ def recorded_step(folder: Path) -> RecordedStep:
     elif not summaries:
         problem = f"{folder / SUMMARY_FILE} has no summary of the measured phase"
     elif not problem and ALL not in data.client:
-        problem = _problem(folder, phases)
+        problem = _problem(folder, run, phases)
     return RecordedStep(data, run.command.exit_code, saturation, problem, "; ".join(incomplete))
 
 
-def _problem(folder: Path, phases: Sequence[RunPhase]) -> str:
+def _problem(folder: Path, run: Run, phases: Sequence[RunPhase]) -> str:
     """Return why a run has no client results in its measured phases. Raises CasstatError."""
     results = results_in(folder)
     spans = [span_s for result in results if (span_s := result.span_s) is not None]
+    if not spans and run.clock_steps:
+        # Then a result may have been refused, and the reason has been printed.
+        steps = ", and ".join(map(step_text, run.clock_steps))
+        return f"{steps}, and there is no result of the load generator, so what it achieved is unknown"
     if not spans:
         return (
             "no result of the load generator was recognised, so what it achieved is unknown"

@@ -11,16 +11,19 @@ from cli.runs.finish import summarise
 from cli.runs.summary_file import SUMMARY_FILE
 from collector.load_results.client_result import ClientResult
 from collector.load_results.result_file import FOLDER, write_result
-from collector.runs.run import RunPhase
+from collector.runs.run import ClockStep, RunPhase
 from collector.runs.run_file import read_run, write_run
 from exporters.results.comparison.client_amounts import ALL
 from tests.cli.runs.loaded_run import BEGIN_S, run_in
 
 
-def step_in(folder: Path, length_s: int = 60, *, has_result: bool = True) -> Path:
-    """Write a run whose load of 100 operations/s begins with its warm-up."""
+def step_in(folder: Path, length_s: int = 60, *, has_result: bool = True, clock_step_s: float = 0.0) -> Path:
+    """Write a run whose load of 100 operations/s begins with its warm-up; the clock may be set 30 s later."""
     run_in(folder)
-    rows = (f"{BEGIN_S + second:.3f},1,100,5" for second in range(length_s))
+    if clock_step_s:
+        write_run(folder, replace(read_run(folder), clock_steps=(ClockStep(BEGIN_S + 30, clock_step_s),)))
+    times_s = (BEGIN_S + second + (clock_step_s if second >= 30 else 0.0) for second in range(length_s))
+    rows = (f"{time_s:.3f},1,100,5" for time_s in times_s)
     file = folder.parent / "load.csv"
     file.write_text("time_s,duration_s,operations,p99_ms\n" + "\n".join(rows) + "\n")
     if has_result:
@@ -32,6 +35,13 @@ def step_in(folder: Path, length_s: int = 60, *, has_result: bool = True) -> Pat
 
 def test_a_step_has_the_values_of_its_summary_and_the_bins_of_its_clients(tmp_path: Path) -> None:
     step = recorded_step(step_in(tmp_path / "run"))
+    assert step.problem == ""
+    assert step.data.values["client_ops_per_s"] == pytest.approx(100, rel=0.01)
+    assert step.data.client[ALL].completed.sum() / step.data.client[ALL].lengths_s.sum() == pytest.approx(100, rel=0.01)
+
+
+def test_a_step_during_which_the_clock_was_set_has_the_rate_of_the_run(tmp_path: Path) -> None:
+    step = recorded_step(step_in(tmp_path / "run", clock_step_s=3600.0))
     assert step.problem == ""
     assert step.data.values["client_ops_per_s"] == pytest.approx(100, rel=0.01)
     assert step.data.client[ALL].completed.sum() / step.data.client[ALL].lengths_s.sum() == pytest.approx(100, rel=0.01)
@@ -49,6 +59,14 @@ def test_a_step_without_a_result_says_so(tmp_path: Path) -> None:
     (folder / FOLDER).mkdir()
     write_result(folder / FOLDER / "empty.json", ClientResult("csv", "tool", "file", ()))
     assert without_data(recorded_step(folder)).startswith(missing)
+
+
+def test_a_step_without_a_result_states_that_the_clock_was_set(tmp_path: Path) -> None:
+    problem = without_data(recorded_step(step_in(tmp_path / "run", has_result=False, clock_step_s=-4.0)))
+    assert problem == (
+        "the recorder's clock was set back by 4.0 s, and there is no result of the load generator, "
+        "so what it achieved is unknown"
+    )
 
 
 def test_a_result_outside_of_the_measured_phase_is_named(tmp_path: Path) -> None:
