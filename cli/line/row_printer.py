@@ -15,6 +15,7 @@ from cli.line.countdown import Countdown
 from cli.line.event_file import EventFile
 from collector.model.rates import Summary
 from collector.model.sample import Sample
+from collector.node.metrics.separate_writes import with_separate_writes
 from collector.printable import count_text, printable
 from exporters.rows import json_csv, text_row
 from exporters.rows.columns import Column
@@ -74,7 +75,7 @@ def print_rows(
             printer.begin(initial.view)
         # Entered after the header is printed, because the countdown appears below it.
         stack.enter_context(countdown)
-        for sample in samples:
+        for sample in map(with_separate_writes, samples):
             countdown.end()
             view = view_for(sample)
             # Events are written first because printing the row raises an exception if the reader has closed the pipe.

@@ -23,6 +23,7 @@ from collector.merge.grid import Grid
 from collector.model.metric import Series
 from collector.model.rates import Summary
 from collector.model.sample import Sample
+from collector.node.metrics.separate_writes import with_separate_writes
 from collector.printable import one_line
 
 # The shortest delay among the last DELAYS samples serves as the estimate of a node's clock offset.
@@ -127,7 +128,7 @@ class IntervalAssembler:
         if index > self._closed and len(node.open) < MAX_OPEN:
             samples = node.open.setdefault(index, [])
             if len(samples) < MAX_OPEN * DELAYS:
-                samples.append(sanitised(sample))
+                samples.append(with_separate_writes(sanitised(sample)))
         for event in sample.events[:MAX_EVENTS]:
             shown = cluster_event(node.name, event, sample)
             if shown is not None:
@@ -144,7 +145,7 @@ class IntervalAssembler:
         if abs(now_s - sample.tick.time_s) <= GONE_AFTER * node_interval_s:
             node.name = one_line(sample.node)[:MAX_NAME_CHARS] or node.name
             node.received_s, node.problem = now_s, ""
-            node.open.setdefault(self._open, []).append(sanitised(sample))
+            node.open.setdefault(self._open, []).append(with_separate_writes(sanitised(sample)))
 
     def add_failure(self, key: str, reason: str) -> None:
         """Record why a node has no usable sample, for example because it or its agent is not answering."""

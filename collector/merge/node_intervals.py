@@ -12,6 +12,7 @@ from collector.model.rates import Readings, Summary, rates, update_readings
 from collector.model.sample import Derived, Sample
 from collector.model.snapshot import Event, Tick
 from collector.node.catalogue import CATALOGUE
+from collector.node.metrics.separate_writes import with_separate_writes
 from collector.recording.header import Header
 from collector.recording.reader import Entry
 
@@ -47,7 +48,7 @@ def node_intervals(
         ticks.append(_node_tick(entry.head, tick_clock.reference_s(tick.time_s), sample))
         index = grid.index_of(ticks[-1].time_s, entry.head.interval_s, covered_s)
         if index is not None and not is_first:
-            builders.setdefault(index, _Builder()).add(_shared(entry.head, tick_clock, sample))
+            builders.setdefault(index, _Builder()).add(_shared(entry.head, tick_clock, with_separate_writes(sample)))
             continue
         texts = {series: value for series, value in sample.values.items() if isinstance(value, str)}
         outside = {**texts, **outside} if builders else {**outside, **texts}

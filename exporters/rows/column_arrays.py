@@ -4,7 +4,7 @@ The numbers are the same as those of the formulas, but for all of a node's inter
 value.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce, singledispatchmethod
 
@@ -16,10 +16,10 @@ from collector.model import histogram
 from collector.model.metric import Series
 from collector.node.metrics.decaying_percentiles import DECAYED
 from collector.node.metrics.jvm import counts_pauses
-from collector.node.metrics.requests import PAXOS_V2
 from exporters.rows.columns import MS
 from exporters.rows.formulas import CollectionTime, Gauge, Percentage, PerSecond, Ratio, SumOfRates
 from exporters.rows.operation_columns import (
+    ADDED,
     DECAYED_MEAN,
     HighestLatency,
     LatencyQuantile,
@@ -27,7 +27,6 @@ from exporters.rows.operation_columns import (
     OperationRate,
     Operations,
     TotalRate,
-    added,
 )
 
 Counter = tuple[Floats, Floats]
@@ -160,11 +159,7 @@ class ColumnArrays:
 
     def total_increase(self) -> Floats:
         """Return the number of all operations."""
-        return self._total(self.increase)
-
-    def _total(self, amount: Callable[[str], Floats]) -> Floats:
-        v1, v2 = (self._sum_of_known(map(amount, added(paxos_v2))) for paxos_v2 in (0, 1))
-        return np.where(self.column(Gauge((PAXOS_V2.metric.name,))) == 1, v2, v1)
+        return self._sum_of_known(map(self.increase, ADDED))
 
     def _sum_of_rates(self, series: Iterable[Series]) -> Floats:
         """Return the sum of the known rates per second; NaN if none is known."""
@@ -181,7 +176,7 @@ class ColumnArrays:
 
     @column.register
     def _(self, formula: TotalRate) -> Floats:
-        return self._total(lambda operation: self.column(OperationRate(formula.operations, operation)))
+        return self._sum_of_known(self.column(OperationRate(formula.operations, operation)) for operation in ADDED)
 
     @column.register
     def _(self, formula: MeanLatency) -> Floats:

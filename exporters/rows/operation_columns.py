@@ -11,7 +11,8 @@ from collector.model.metric import Series
 from collector.model.sample import Derived, Rate, Sample
 from collector.node.jolokia.table_budget import OTHERS
 from collector.node.metrics.decaying_percentiles import DECAYED
-from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS, OPERATIONS, PAXOS_V2, Operation
+from collector.node.metrics.requests import ERRORS, OPERATIONS, Operation
+from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITE
 from exporters.rows.columns import MS, Column
 from exporters.rows.formulas import JointFormula, SumOfRates, number, per_s, ratio, sum_of_known, times
 
@@ -75,7 +76,7 @@ class Operations:
 
     def total_of(self, sample: Sample, amount: Callable[[Sample, str], float | None]) -> float | None:
         """Return the sum of an amount, such as `per_s`, over the known operations, none counted twice."""
-        return sum_of_known(amount(sample, operation) for operation in added(number(sample, (PAXOS_V2.metric.name,))))
+        return sum_of_known(amount(sample, operation) for operation in ADDED)
 
     def mean_s(self, sample: Sample, operation: str) -> float | None:
         """Return the interval's mean latency, or a table's decaying mean if only that is known; None if neither is.
@@ -135,15 +136,11 @@ class Operations:
         }
 
 
-def added(paxos_v2: float | None) -> list[str]:
-    """Return the operations that add up to the total; `paxos_v2` is the value of that gauge."""
-    conditional = [CONDITIONAL_WRITE] if paxos_v2 == 1 else []
-    return [*(operation.scope for operation in OPERATIONS if operation.adds), *conditional]
-
-
+ADDED = (*(operation.scope for operation in OPERATIONS if operation.adds), SEPARATE_WRITE)
+"""The operations that add up to the total."""
 _LOCAL_NAMES = {operation.scope: operation.local for operation in OPERATIONS if operation.local}
 _COORDINATED = (
-    "cassandra_client_requests_total",
+    REQUESTS,
     "cassandra_client_request_seconds_total",
     "cassandra_client_request_duration_seconds",
     "cassandra_client_request_decayed_seconds",
@@ -282,7 +279,7 @@ def more_operation_columns(operations: Operations) -> list[Column]:
         TOTAL_RATE,
         "Ops/s",
         TotalRate(operations),
-        frozenset((operations.count, PAXOS_V2.metric.name)),
+        frozenset((operations.count, *(NEEDS if operations.count == REQUESTS else ()))),
         1,
         1,
         help="All operations per second, none counted twice",

@@ -5,7 +5,7 @@ Requires numpy and orjson (casstat[analysis]). Sampling processes never load thi
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from collector.merge.arrays import Array, Bools, Floats, Ints, as_slice
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.last_readings import LastReadings
+from collector.merge.columnar.separate_writes import separate_writes
 from collector.merge.columnar.series_rates import BlockRates, rates_of
 from collector.merge.coverage import NodeTick
 from collector.merge.grid import Grid
@@ -24,6 +25,7 @@ from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
+from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITES
 from collector.recording.footer import Footer
 from collector.recording.frames import Damage
 from collector.recording.header import Header
@@ -71,6 +73,9 @@ class _NodeReducer:
         self, grid: Grid, clock: ClockCorrection, limit: SeriesLimit, wanted: Collection[str | Series] | None
     ) -> None:
         self._wanted = None if wanted is None else {name if isinstance(name, str) else name[0] for name in wanted}
+        self._needs_separate_writes = self._wanted is None or REQUESTS in self._wanted
+        if self._wanted is not None and self._needs_separate_writes:
+            self._wanted |= NEEDS
         self._grid = grid
         self._limit = limit
         self._clock = clock
@@ -144,6 +149,11 @@ class _NodeReducer:
         self._add_texts(block, rates, np.asarray(order), interval_indices[starts], starts)
         metrics = _with_counters(head.catalogue, self._wanted)
         self._parts.append(_block_sums(block, metrics, rates, np.asarray(order), interval_indices[starts], starts))
+        if self._needs_separate_writes and (separate := separate_writes(rates)) is not None:
+            names, increase, elapsed = self._parts[-1].counters
+            more, more_elapsed = (np.add.reduceat(lines[order], starts)[:, None] for lines in separate)
+            counters = [*names, SEPARATE_WRITES], np.hstack([increase, more]), np.hstack([elapsed, more_elapsed])
+            self._parts[-1] = replace(self._parts[-1], counters=counters)
 
     def _clock_at(self, block: Block, line: int) -> ClockCorrection:
         return self._clock.of_tick(block.head.session, block.first + line) if self._clock.segments else self._clock

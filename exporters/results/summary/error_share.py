@@ -25,7 +25,10 @@ def _share(summary: PhaseSummary) -> Cell:
 
 
 def failed(values: Mapping[str, Cell]) -> float | None:
-    """Return the number of failed operations in a row of a summary, none counted twice; None if it is unknown."""
+    """Return the number of failed operations in a row of a summary; None if it is unknown.
+
+    With Paxos v1, a conditional write whose read failed is counted as both, but never more than all operations.
+    """
     total = 0.0
     for operation in COUNTED:
         counts = [values.get(f"{operation.word}_{error}") for error in ERRORS]
@@ -33,4 +36,5 @@ def failed(values: Mapping[str, Cell]) -> float | None:
         if operation.is_usual and len(numbers) < len(counts):
             return None
         total += sum(numbers)
-    return total
+    operations = values.get(TOTAL)
+    return min(total, operations) if isinstance(operations, int | float) else total

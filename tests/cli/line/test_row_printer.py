@@ -12,7 +12,8 @@ from cli.line.line_program import view_of
 from cli.line.line_settings import LineSettings
 from cli.line.row_printer import InitialHeader, OutputOptions, print_rows, view_for_sample
 from cli.main import main
-from collector.model.sample import Sample
+from collector.model.metric import Series
+from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Tick
 from exporters.rows.view import View
 from tests.exporters.samples import TIME_S, busy, plain
@@ -54,6 +55,20 @@ def test_the_averages_state_the_time_they_cover(
     answers: str, coverage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert printed(run_of(answers), plain(), capsys)[-1].partition("  # ")[2] == coverage
+
+
+def test_the_average_has_the_paxos_variant_of_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    samples = []
+    for reads, variant in ((10.0, 0.0), (0.0, 1.0), (0.0, 1.0)):
+        values: dict[Series, Derived] = {
+            ("cassandra_client_requests_total", "Read"): Rate(reads, 1.0),
+            ("cassandra_client_requests_total", "CASWrite"): Rate(10.0, 1.0),
+            ("cassandra_paxos_v2",): variant,
+        }
+        samples.append(replace(busy(), values=values))
+    rows = printed(samples, plain(picked=("operations_per_s",)), capsys)
+    assert [row.split()[-1] for row in rows[1:4]] == ["10.0"] * 3
+    assert rows[4].split()[1] == "10.0"
 
 
 def test_averages_without_rates_state_the_number_of_rows(capsys: pytest.CaptureFixture[str]) -> None:

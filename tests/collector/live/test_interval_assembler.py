@@ -10,6 +10,8 @@ from collector.model.histogram import Buckets
 from collector.model.metric import Series
 from collector.model.sample import Derived, Rate
 from collector.model.snapshot import Event, Tick
+from exporters.live.live_columns import cells_of, value
+from exporters.rows.operation_columns import TOTAL_RATE
 from tests.collector.live.node_samples import INDEX, assembler_of, reads_per_s, sample_of, silent_sample
 from tests.exporters.samples import TIME_S, durations
 
@@ -203,3 +205,20 @@ def test_when_the_clock_is_set_back_assembly_continues_with_an_earlier_interval(
     assembler.rewind(INDEX - 100)
     assembler.add_sample("a", sample_of("a", TIME_S - 100), TIME_S - 99.9)
     assert assembler.close(INDEX - 100, TIME_S - 99.5).counted == 1
+
+
+def test_the_paxos_variant_is_that_of_a_node_and_a_tick() -> None:
+    # Node a has 10 conditional writes with Paxos v1, which are 10 reads, then 10 with v2; node b has 20 with v2.
+    assembler = assembler_of("a", "b")
+    for tick, (reads, variant) in enumerate([(10.0, 0.0), (0.0, 1.0)]):
+        for node, node_variant in (("a", variant), ("b", 1.0)):
+            values: dict[Series, Derived] = {
+                ("cassandra_client_requests_total", "Read"): Rate(reads if node == "a" else 0.0, 0.5),
+                ("cassandra_client_requests_total", "CASWrite"): Rate(10.0, 0.5),
+                ("cassandra_paxos_v2",): node_variant,
+            }
+            time_s = TIME_S - 0.5 + tick / 2
+            assembler.add_sample(node, replace(sample_of(node, time_s), values=values), time_s + 0.1)
+    interval = assembler.close(INDEX, TIME_S + 0.5)
+    samples = [interval.cluster, *(node.sample for node in interval.nodes if node.sample)]
+    assert [value(cells_of(sample), TOTAL_RATE) for sample in samples] == [40.0, 20.0, 20.0]

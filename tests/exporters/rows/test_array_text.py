@@ -17,7 +17,7 @@ from collector.merge.node_columns import IntervalSums, NodeColumns
 from collector.model.metric import Kind, Series
 from collector.model.snapshot import Event
 from collector.node.catalogue import CATALOGUE
-from collector.node.metrics.requests import PAXOS_V2
+from collector.node.metrics.separate_writes import SEPARATE_WRITES
 from collector.recording.header import Header
 from collector.recording.tick_order import Integrity
 from exporters.rows.array_text import MAX_NUMBER, array_text, number_texts, rounded_numbers
@@ -56,7 +56,7 @@ SERIES = sorted(
         for operation in ("Read", "Write", "RangeSlice", "CASRead", "CASWrite")
     }
     | {(COLLECTIONS, "G1 Young Generation"), (COLLECTIONS, "ZGC Pauses"), (COLLECTIONS, "ZGC Cycles")}
-    | {(PAXOS_V2.metric.name,)}
+    | {SEPARATE_WRITES}
 )
 
 

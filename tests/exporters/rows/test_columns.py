@@ -10,6 +10,7 @@ from collector.model.sample import Derived, Rate, Sample
 from collector.model.snapshot import Scrape, Snapshot, Tick
 from collector.node.catalogue import CATALOGUE
 from collector.node.host import cpu
+from collector.node.metrics.separate_writes import with_separate_writes
 from exporters.catalogue_page import page
 from exporters.rows.formulas import Cell
 from exporters.rows.operation_columns import Operations
@@ -157,7 +158,8 @@ def test_the_total_counts_no_operation_twice(variant: float | None, total: float
     values: dict[Series, Derived] = {
         ("cassandra_client_requests_total", scope): rate(per_s) for scope, per_s in COUNTED.items()
     }
-    columns = cells_of(values if variant is None else {**values, ("cassandra_paxos_v2",): variant})
+    values |= {} if variant is None else {("cassandra_paxos_v2",): variant}
+    columns = cells(with_separate_writes(replace(unknown(), values=values)))
     assert columns["operations_per_s"] == pytest.approx(total)
     assert [columns[f"{word}s_per_s"] for word in ("read", "range_read", "cas_write")] == [187.0, 53.0, 83.0]
     assert columns["accord_reads_per_s"] is None
