@@ -36,7 +36,7 @@ Counts = Mapping[Series, int]
 
 def values_of(reads: int, writes: int, **errors: int) -> Counts:
     """Return the increases in one tick; `errors` are numbers of conditional writes, by kind."""
-    increases = {(REQUESTS, "Read"): reads, (REQUESTS, "Write"): 0, (REQUESTS, "CASWrite"): writes}
+    increases: dict[Series, int] = {(REQUESTS, "Read"): reads, (REQUESTS, "Write"): 0, (REQUESTS, "CASWrite"): writes}
     for operation in ("Read", "Write", "CASWrite"):
         increases.update({(metric, operation): 0 for metric in ERRORS.values()})
     return {**increases, **{(ERRORS[kind], "CASWrite"): count for kind, count in errors.items()}}
