@@ -4,6 +4,7 @@ Requires numpy and orjson (casstat[analysis]). Sampling processes never load thi
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -15,7 +16,6 @@ from collector.merge.arrays import Array, Bools, Floats, Ints, as_slice
 from collector.merge.clock_correction import ClockCorrection
 from collector.merge.columnar.decode import Block, UnsupportedError, blocks
 from collector.merge.columnar.last_readings import LastReadings
-from collector.merge.columnar.separate_writes import separate_writes
 from collector.merge.columnar.series_rates import BlockRates, rates_of
 from collector.merge.coverage import NodeTick
 from collector.merge.grid import Grid
@@ -25,7 +25,8 @@ from collector.merge.recordings import Recording
 from collector.model.metric import Kind, Metric, Series
 from collector.model.rates import restart_event, tick_events
 from collector.model.snapshot import Event, Tick
-from collector.node.metrics.separate_writes import NEEDS, REQUESTS, SEPARATE_WRITES
+from collector.node.metrics.requests import CONDITIONAL_WRITE, ERRORS
+from collector.node.metrics.separate_writes import NEEDS, READ, REQUESTS, SEPARATE_WRITES, VARIANT, WRITES
 from collector.recording.footer import Footer
 from collector.recording.frames import Damage
 from collector.recording.header import Header
@@ -149,7 +150,7 @@ class _NodeReducer:
         self._add_texts(block, rates, np.asarray(order), interval_indices[starts], starts)
         metrics = _with_counters(head.catalogue, self._wanted)
         self._parts.append(_block_sums(block, metrics, rates, np.asarray(order), interval_indices[starts], starts))
-        if self._needs_separate_writes and (separate := separate_writes(rates)) is not None:
+        if self._needs_separate_writes and (separate := _separate_writes(rates)) is not None:
             names, increase, elapsed = self._parts[-1].counters
             more, more_elapsed = (np.add.reduceat(lines[order], starts)[:, None] for lines in separate)
             counters = [*names, SEPARATE_WRITES], np.hstack([increase, more]), np.hstack([elapsed, more_elapsed])
@@ -302,6 +303,34 @@ def _block_sums(
     bucketed = [column_index for column_index in rates.lengths if kinds[column_index] is Kind.HISTOGRAM]
     histograms = _histograms(rates, bucketed, names, order, starts)
     return _BlockSums(indices, (counters, increase, elapsed), gauges, histograms, elapsed_sums)
+
+
+def _separate_writes(rates: BlockRates) -> tuple[Floats, Floats] | None:
+    """Return the increase of SEPARATE_WRITES and its elapsed time for each line, both 0 without a rate.
+
+    Equivalent to `with_separate_writes`. Returns None if no line has a rate.
+    """
+    columns: defaultdict[Series, list[int]] = defaultdict(list)
+    for column, (_, series) in enumerate(rates.keys):
+        if series[0] in NEEDS:
+            columns[series].append(column)
+
+    def increase(metric: str, operation: str) -> Floats:
+        """Return a counter's increase for each line; 0 if it is unknown."""
+        selected = columns[metric, operation]
+        counted: Floats = np.where(rates.valid[:, selected], rates.increase[:, selected], 0.0).sum(axis=1)
+        return counted
+
+    valid = rates.valid[:, columns[WRITES]]
+    if not valid.any():
+        return None
+    writes = increase(REQUESTS, CONDITIONAL_WRITE)
+    failed = sum(increase(metric, CONDITIONAL_WRITE) for metric in ERRORS.values())
+    unavailable = increase(ERRORS["unavailables"], CONDITIONAL_WRITE) - increase(ERRORS["unavailables"], READ)
+    before_reads = np.maximum(np.maximum(unavailable, writes - increase(REQUESTS, READ)), 0.0)
+    is_v2: Bools = (rates.known[:, columns[VARIANT]] & (rates.values[:, columns[VARIANT]] == 1)).any(axis=1)
+    separate = np.where(is_v2, writes, np.minimum(np.minimum(writes, failed), before_reads))
+    return separate, np.where(valid, rates.elapsed[:, columns[WRITES]], 0.0).sum(axis=1)
 
 
 def _histograms(
