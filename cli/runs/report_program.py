@@ -91,7 +91,7 @@ def write_report(
     from exporters.report.report_data import report_data
     from exporters.results.comparison.run_settings import RunSettings
 
-    result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, NEEDS, quiet=True)
+    result, choice = merged(MergeSettings((folder,), points=POINTS), node_rows, NEEDS, quiet=True, may_be_empty=True)
     settings = RunSettings(run, {node.node: node.product.settings for node in result.nodes})
     saturation = attempt(lambda: saturation_of(folder, run))
     results = results_in(folder)

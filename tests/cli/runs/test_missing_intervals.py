@@ -225,6 +225,13 @@ def test_a_run_that_was_only_sampled_in_its_warm_up_is_not_called_too_short(
     assert step.incomplete == "n1: 0 of 70 intervals, was not sampled from 11:06:50 until the end"
 
 
+def test_a_run_in_which_no_node_was_ever_sampled_has_a_report(tmp_path: Path) -> None:
+    finish(tmp_path, run_of(tmp_path, {"n1": busy("n1", 6)}), quiet=True)
+    verdict = (tmp_path / "report.md").read_text().split("\n## ")[1]
+    assert "The cluster's throughput is unknown." in verdict
+    assert "**n1: 0 of 70 intervals, was not sampled from 11:06:50 until the end.**" in verdict
+
+
 def test_a_run_that_ends_within_its_warm_up_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     phases = [RunPhase("warm-up", BEGIN_S, BEGIN_S + 80, measured=False)]
     finish(tmp_path, run_of(tmp_path, {"n1": busy("n1", TICKS)}, phases=phases), quiet=False)
