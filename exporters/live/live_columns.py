@@ -175,9 +175,12 @@ def _labels() -> dict[str, list[list[str]]]:
 
 
 def other_operations(cells: Cells) -> list[Operation]:
-    """Return the operations other than reads and writes that occur in a row."""
+    """Return the operations other than reads and writes that occur, or fail, in a row."""
     return [
-        operation for operation in OPERATIONS if not operation.is_usual and value(cells, f"{operation.plural}_per_s")
+        operation
+        for operation in OPERATIONS
+        if not operation.is_usual
+        and (value(cells, f"{operation.plural}_per_s") or value(cells, f"{operation.word}_errors_per_s"))
     ]
 
 

@@ -81,11 +81,14 @@ def phase_values(choice: Choice, cluster: ClusterSample, nodes: int) -> Row:
 
 
 def occurring(rows: Iterable[Mapping[str, Cell]]) -> list[Operation]:
-    """Return the usual operations, and the others that occur in at least one of these rows of a merge or summary."""
+    """Return the usual operations, and the others that occur, or fail, in at least one row of a merge or summary."""
     rows = list(rows)
-    return [
-        operation for operation in OPERATIONS if operation.is_usual or any(row.get(operation.plural) for row in rows)
-    ]
+
+    def occurs(operation: Operation) -> bool:
+        names = (operation.plural, *(f"{operation.word}_{error}" for error in ERRORS))
+        return any(row.get(name) for row in rows for name in names)
+
+    return [operation for operation in OPERATIONS if operation.is_usual or occurs(operation)]
 
 
 def _increase(sample: Sample, series: Series) -> float | None:

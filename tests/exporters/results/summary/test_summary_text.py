@@ -67,6 +67,18 @@ def test_operations_that_occur_in_a_phase_have_rows_and_a_total() -> None:
     assert cells[7] == ["all operations", "43,260"]
 
 
+def test_operations_that_only_fail_have_rows() -> None:
+    errors = {"range_reads": 0, "range_read_timeouts": 35, "view_writes": None, "view_write_failures": 21}
+    (phase,) = [PhaseSummary("main", 1000.0, 1060.0, {**VALUES, **errors}, {})]
+    rows = {
+        title: line.split()[-3:]
+        for line in summary_lines([phase])
+        for title in ("range reads", "view writes", "serial reads")
+        if title in line
+    }
+    assert rows == {"range reads": ["35", "-", "-"], "view writes": ["-", "-", "21"]}
+
+
 def test_percentiles_with_few_values_above_them_are_named() -> None:
     client = {"client_count": 19, **{f"client_{name}_ms": 1.0 for name in ("p50", "p95", "p99", "p999")}}
     for reads, names in ((10_000, ""), (9_999, "p99.9"), (999, "p99 and p99.9"), (199, "p95 and p99 and p99.9")):
