@@ -24,10 +24,14 @@ from collector.runs.run import Run, RunCommand, RunNode
 from collector.runs.run_file import FILE, RunFileError, content_of, is_finite, is_run, read_run
 from collector.runs.run_texts import step_text
 from exporters.results.summary.phase_coverage import nodes_text, time_of_day
-from exporters.results.summary.summary_text import summary_lines
+from exporters.results.summary.phase_summary import occurring
+from exporters.results.summary.summary_text import number_text, summary_lines
 from exporters.rows.formulas import Cell
+from exporters.rows.operation_columns import TOTAL_RATE
 
 HEADERS = ("START", "DURATION", "NAME", "TAGS", "READS/s", "p99 ms", "WRITES/s", "p99 ms", "WHERE")
+# Added before READS/s if any run has other operations.
+_ALL_OPERATIONS = "OPS/s"
 # More pages than an agent keeps runs for.
 MAX_PAGES = 50
 # The number of text columns at the beginning of a row.
@@ -141,6 +145,9 @@ def print_runs(runs: Sequence[ListedRun], output: str) -> None:
             echo(json.dumps(asdict(run)))
         return
     rows = [HEADERS, *map(_row, runs)]
+    if any(not operation.is_usual for operation in occurring(run.values for run in runs)):
+        cells = [_ALL_OPERATIONS, *(number_text(run.values.get(TOTAL_RATE), 0) for run in runs)]
+        rows = [(*row[:_TEXTS], cell, *row[_TEXTS:]) for row, cell in zip(rows, cells, strict=True)]
     nodes = [nodes_text(run.values) for run in runs]
     texts_count = _TEXTS
     if any(nodes):
@@ -156,19 +163,15 @@ def print_runs(runs: Sequence[ListedRun], output: str) -> None:
 
 
 def _row(run: ListedRun) -> tuple[str, ...]:
-    def number(name: str, digits: int) -> str:
-        value = run.values.get(name)
-        return f"{value:,.{digits}f}" if isinstance(value, int | float) else "-"
-
     return (
         local_time(run.begin_s),
         "-" if run.end_s is None else f"{run.end_s - run.begin_s:.0f} s",
         one_line(run.name),
         one_line(" ".join(f"{key}={value}" for key, value in run.tags.items())) or "-",
-        number("reads_per_s", 0),
-        number("read_p99_ms", 2),
-        number("writes_per_s", 0),
-        number("write_p99_ms", 2),
+        number_text(run.values.get("reads_per_s"), 0),
+        number_text(run.values.get("read_p99_ms"), 2),
+        number_text(run.values.get("writes_per_s"), 0),
+        number_text(run.values.get("write_p99_ms"), 2),
         one_line(run.where),
     )
 

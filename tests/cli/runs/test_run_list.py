@@ -85,6 +85,16 @@ def test_runs_are_listed_oldest_first(runs: Path, capsys: pytest.CaptureFixture[
     ]
 
 
+def test_the_rate_of_all_operations_is_listed_where_there_are_others(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = {"reads_per_s": 0.0, "writes_per_s": 0.0, "cas_writes": 590, "operations_per_s": 10.0}
+    (runs / "b" / SUMMARY_FILE).write_text(json.dumps([{**SUMMARY[0], "values": others}]))
+    header, *rows = printed(capsys, runs).splitlines()
+    assert header.split()[4:6] == ["OPS/s", "READS/s"]
+    assert [row.split()[-6:-1] for row in rows] == [["-"] * 5, ["10", "0", "-", "0", "-"]]
+
+
 def test_the_runs_of_a_sweep_are_listed(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "sweep").mkdir()
     (tmp_path / "sweep" / "runs").mkdir()
