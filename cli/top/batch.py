@@ -2,26 +2,35 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from cli.top import tables_page
 from cli.top.column_sets import set_of
 from cli.top.node_table import header, layout, merged_row, node_row
 from cli.top.render_context import RenderContext, clock_time
-from cli.top.styled_text import ASCII, plain
+from cli.top.styled_text import ASCII, number, plain
 from cli.top.view_state import ViewState
 from collector.printable import printable_json
 from exporters.live.frame import ALL, Frame
-from exporters.live.live_columns import COLUMNS, Cells
+from exporters.live.live_columns import COLUMNS, Cells, other_operations, value
 from exporters.rows.cells import rounded
 from exporters.rows.formulas import Cell
+from exporters.rows.operation_columns import TOTAL_RATE
 
 # Wide enough for all columns, since the output is not limited by a terminal's width.
 WIDEST = 400
 
 
 def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
-    """Return a frame as plain text: a line with its time and node count, then the table."""
+    """Return a frame as plain text: a line with its time and node count, then the table.
+
+    If the columns show reads and writes, and there are other operations, the first column is the rate of all of them.
+    """
+    others = other_operations(frame.cluster)
+    names = set_of(view).columns
+    if others and "reads_per_s" in names and not view.picked and TOTAL_RATE not in names:
+        view = replace(view, picked=(TOTAL_RATE, *names))
     context = RenderContext([frame], view, width, len(frame.nodes) + 20, ASCII)
     if set_of(view).is_tables:
         rows = len(tables_page.rows_of(context, None))
@@ -31,6 +40,8 @@ def table_text(frame: Frame, view: ViewState, width: int = WIDEST) -> str:
         lines = [header(context, chosen), merged_row(context, chosen)]
         lines += [node_row(context, chosen, node, pointed=False) for node in context.order]
     when = f"# {clock_time(frame.time_s, date=True)} {frame.counted} of {len(frame.nodes)} nodes"
+    for operation in others:
+        when += f", {operation.title} {number(value(frame.cluster, f'{operation.plural}_per_s'), 0)}/s"
     return "\n".join([when, *(plain(line).rstrip() for line in lines), ""])
 
 

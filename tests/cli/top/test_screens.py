@@ -90,6 +90,14 @@ def test_the_text_output_of_once_matches_its_golden_file() -> None:
     golden.check("top.once.txt", batch.table_text(FRAMES[-1], ViewState()))
 
 
+def test_the_text_output_of_once_has_the_rate_of_all_operations_where_others_occur() -> None:
+    frame = with_cells(FRAMES[-1], cas_writes_per_s=10.0, operations_per_s=416.0)
+    when, header, cluster, *_ = batch.table_text(frame, ViewState()).splitlines()
+    assert when.endswith("nodes, conditional writes 10/s")
+    assert header.split()[2:4] == ["Ops/s", "Rds/s"]
+    assert "416" in cluster.split()[3]
+
+
 @pytest.mark.parametrize("chosen", range(len(SETS)))
 def test_the_text_output_of_once_shows_every_column_set(chosen: int) -> None:
     lines = batch.table_text(FRAMES[-1], ViewState(chosen=chosen)).splitlines()
