@@ -20,6 +20,7 @@ from cli.setup.attach.launcher import Runner
 from cli.setup.doctor import (
     check_clock,
     check_devices,
+    check_jolokia,
     check_jolokia_agent,
     check_log,
     check_node,
@@ -455,6 +456,33 @@ def test_a_policy_that_refuses_casstats_origin_must_allow_it() -> None:
     error = JolokiaError(f"denied: Origin {ORIGIN} is not allowed to call this agent", Reason.FORBIDDEN)
     (fix,) = refusals.finding(ExaminedNode(), Jolokia("http://127.0.0.1:8778/jolokia"), error).fixes
     assert fix.startswith(f"add <allow-origin>{ORIGIN}</allow-origin> inside <cors> in ")
+
+
+def request_names(*scopes: str) -> dict[object, int]:
+    """Return the MBeans of these operations, each with a count."""
+    return {check_jolokia.REQUESTS.replace("*", scope): len(scope) for scope in scopes}
+
+
+def test_operations_that_casstat_does_not_read_are_named_once_they_occur() -> None:
+    counts = {**request_names("Read", "Read-ONE", "MultiPartition", "MultiPartition-ONE", "Unused"), 7: 7}
+    counts[check_jolokia.REQUESTS.replace("*", "Unused")] = 0
+    server = FakeJolokia()
+
+    def answer(request: Any, other: Any) -> Any:
+        if request["type"] == "search":
+            return {"status": 200, "value": [*counts]}
+        return {"status": 200, "value": counts[request["mbean"]]} if request["mbean"] in counts else other
+
+    server.node.override = answer
+    with closing(Jolokia(server.url)) as jolokia:
+        (finding,) = check_jolokia.unknown_operations(jolokia)
+        counts = request_names("Read", "Write-ALL", "ViewWrite")
+        assert check_jolokia.unknown_operations(jolokia) == []
+        server.node.override = lambda *_: {"status": 403, "error": "denied"}
+        assert check_jolokia.unknown_operations(jolokia) == []
+    server.close()
+    assert finding.state is State.WARNING
+    assert finding.summary == "casstat does not know these operations of the node: MultiPartition"
 
 
 def test_the_policy_allows_casstats_origin_and_only_reading() -> None:

@@ -15,9 +15,11 @@ from cli.setup.doctor.check_jolokia_agent import NODELAY, at_start, attach
 from cli.setup.doctor.command_hints import EXAMPLE_URL
 from cli.setup.doctor.examined_node import ExaminedNode
 from cli.setup.doctor.finding import Finding, has_problem, ok, problem, warning
+from collector.model.mbean import METRICS, properties
 from collector.node.host.cassandra_processes import LocalNode, NodeFacts, local_pid
 from collector.node.jolokia.client import Jolokia, JolokiaError
 from collector.node.jolokia.node_facts import RELEASE, read_facts
+from collector.node.metrics.requests import SCOPES
 from collector.printable import one_line
 from collector.secrets import SecretError, read_password
 
@@ -36,6 +38,7 @@ PROPERTY = json.dumps(
     }
 )
 NOT_FOUND = 404
+REQUESTS = METRICS + "type=ClientRequest,scope=*,name=Latency"
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,29 @@ def _check(case: ExaminedNode, jolokia: Jolokia) -> Transport:
     version = one_line(release.get("value", ""))
     latencies_s = [_latency_s(jolokia) for _ in range(TIMES)]
     findings += check_policy.restriction(case, jolokia)
+    findings += unknown_operations(jolokia)
     findings.insert(0, _latency(case, jolokia, statistics.median(latencies_s)))
     return Transport(tuple(findings), replace(facts, pid=pid, is_local=pid is not None), version)
+
+
+def unknown_operations(jolokia: Jolokia) -> list[Finding]:
+    """Return a finding about operations that the node has counted but casstat does not read. Raises JolokiaError."""
+    (found,) = jolokia.post([json.dumps({"type": "search", "mbean": REQUESTS})], TIMEOUT_S)
+    names = found.get("value")
+    unknown = {
+        name: scope
+        for name in (names if isinstance(names, list) else ())
+        # The scopes of consistency levels, such as Read-ONE, are parts of others.
+        if isinstance(name, str) and "-" not in (scope := properties(name).get("scope", ""))
+        if scope not in SCOPES["operation"]
+    }
+    bodies = [json.dumps({"type": "read", "mbean": name, "attribute": "Count"}) for name in unknown]
+    answers = jolokia.post(bodies, TIMEOUT_S) if bodies else []
+    counted = [one_line(scope) for scope, answer in zip(unknown.values(), answers, strict=True) if answer.get("value")]
+    if not counted:
+        return []
+    summary = f"casstat does not know these operations of the node: {', '.join(counted)}"
+    return [warning(SUBJECT, summary, "they are in no column and in no total")]
 
 
 def _no_cassandra(case: ExaminedNode, jolokia: Jolokia, facts: NodeFacts, pid: int | None) -> Finding:
