@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from statistics import fmean
 
-from collector.node.metrics.requests import OPERATIONS
-from exporters.charts.plot_data import Run
+from collector.node.metrics.requests import OPERATIONS, Operation
+from exporters.charts.plot_data import CLUSTER, Run
 
 Values = Sequence[float | None]
 Columns = dict[str, Values]
@@ -30,6 +30,39 @@ def series(run: Run, node: str, column: str) -> list[float | None]:
     """Return a node's column: one value for each timestamp in the run."""
     rows = run.rows.get(node) or [None] * len(run.times)
     return [None if row is None else number(row.get(column)) for row in rows]
+
+
+def other_operations(run: Run) -> list[Operation]:
+    """Return the operations other than reads and writes that occur."""
+    return [
+        operation
+        for operation in OPERATIONS
+        if not operation.is_usual and any(series(run, CLUSTER, f"{operation.plural}_per_s"))
+    ]
+
+
+def shown_operations(run: Run) -> list[Operation]:
+    """Return reads and writes, and the other operations that occur."""
+    return [*(operation for operation in OPERATIONS if operation.is_usual), *other_operations(run)]
+
+
+def node_columns(run: Run, node: str) -> dict[str, Values]:
+    """Return a node's rates of the shown operations, followed by their p99 latencies, by column name."""
+    operations = shown_operations(run)
+    columns = {f"{operation.plural}_per_s": rates(run, node, operation) for operation in operations}
+    return {**columns, **{name: series(run, node, name) for name in (f"{one.word}_p99_ms" for one in operations)}}
+
+
+def rates(run: Run, node: str, operation: Operation) -> Values:
+    """Return an operation's rate on a node, or in the cluster.
+
+    One that is neither a read nor a write has a rate of 0 where reads have one.
+    """
+    values = series(run, node, f"{operation.plural}_per_s")
+    if operation.is_usual:
+        return values
+    is_known = [reads is not None for reads in series(run, node, "reads_per_s")]
+    return [0.0 if value is None and known else value for value, known in zip(values, is_known, strict=True)]
 
 
 def present(values: Values) -> list[float]:

@@ -22,6 +22,12 @@ SHOWN = (
     *("time", "interval_s", "nodes", "reads_per_s", "writes_per_s", "read_p99_ms", "write_p99_ms"),
     *(f"{operation.word}_max_ms" for operation in OPERATIONS),
 )
+_OTHERS = tuple(
+    name
+    for operation in OPERATIONS
+    if not operation.is_usual
+    for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")
+)
 _SCOPES = {operation.word: operation.scope for operation in OPERATIONS}
 # Of the events about the sampling itself, only these are marked; a node that is not answering appears as a gap.
 MARKED = {"restart", "suspended"}
@@ -39,7 +45,11 @@ class NodeRows:
 def node_rows(choice: Choice, node: NodeRun) -> NodeRows:
     """Return a node's rows, marks and settings."""
     rows: dict[int, Row] = {
-        index: {name: row[name] for name in SHOWN if row[name] is not None}
+        index: {
+            **{name: row[name] for name in SHOWN if row[name] is not None},
+            # Most operations do not occur; see `data_files.rates`.
+            **{name: row[name] for name in _OTHERS if row[name]},
+        }
         for index, row in table_of(choice).node_rows(node)
     }
     marks = tuple(

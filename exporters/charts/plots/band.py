@@ -1,39 +1,69 @@
 """Plots the spread of many nodes: the lowest, median and highest value at each time."""
 
+from dataclasses import dataclass
 from statistics import median
 
 from exporters.charts import value_axis
-from exporters.charts.data_files import Columns, Values, has_isolated, present, series, thinned
+from exporters.charts.data_files import (
+    Columns,
+    Values,
+    has_isolated,
+    node_columns,
+    present,
+    shown_operations,
+    thinned,
+)
+from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.charts.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
 from exporters.charts.time_axis import time_axis
 from exporters.charts.timeline import Timeline
 
-SIZE = (1200, 900)
-_PANELS = (
-    ("reads_per_s", "reads/s", LineStyle("reads", 7), False),
-    ("writes_per_s", "writes/s", LineStyle("writes", 9), False),
-    ("read_p99_ms", "read p99, ms", LineStyle("reads", 7), True),
-    ("write_p99_ms", "write p99, ms", LineStyle("writes", 9), True),
-)
+_PANEL_PX = 190
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel: the column in the data file, its label, and its style; `log` is whether its axis is logarithmic."""
+
+    name: str
+    label: str
+    style: LineStyle
+    log: bool
+
+
+def size(run: Run) -> tuple[int, int]:
+    """Return the default width and height in pixels."""
+    return 1200, 140 + _PANEL_PX * len(_panels(run))
+
+
+def _panels(run: Run) -> list[Panel]:
+    operations = shown_operations(run)
+    styles = {operation: LineStyle(*OPERATION_STYLES[operation.word]) for operation in operations}
+    panels = [Panel(f"{one.plural}_per_s", f"{one.title}/s", style, log=False) for one, style in styles.items()]
+    for operation, style in styles.items():
+        label = f"{operation.title.removesuffix('s')} p99, ms"
+        panels.append(Panel(f"{operation.word}_p99_ms", label, style, log=True))
+    return panels
 
 
 def draw(page: Page) -> Drawing:
     run, inside = page.run, page.inside
+    panels = _panels(run)
     data = _data(run, 2 * page.width)
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
     timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     top = inside.top + timeline.height
-    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(_PANELS))
+    boxes = stack(Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX), len(panels))
     commands = [f"x(n) = column(n) + {run.zone_s}", *timeline.lines()]
     commands += [*page.labels(span_text(run)), *timeline.label_commands(top)]
-    for (name, label, style, log), box in zip(_PANELS, boxes, strict=True):
+    for panel, box in zip(panels, boxes, strict=True):
         commands += [
             "",
-            f"# {label}: lowest, median and highest node.",
+            f"# {panel.label}: lowest, median and highest node.",
             *x_axis.commands(labels=box is boxes[-1]),
-            *_panel(page, box, data, name, label, style, log=log),
+            *_panel(page, box, data, panel),
             "unset label",
         ]
     return Drawing(commands, {"": data})
@@ -41,14 +71,16 @@ def draw(page: Page) -> Drawing:
 
 def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
-    for name, *_ in _PANELS:
-        times = [present(values) for values in zip(*(series(run, node, name) for node in run.nodes), strict=True)]
+    by_node = [node_columns(run, node) for node in run.nodes]
+    for panel in _panels(run):
+        times = [present(values) for values in zip(*(of_node[panel.name] for of_node in by_node), strict=True)]
         for statistic, of in (("min", min), ("median", median), ("max", max)):
-            columns[f"{name}_{statistic}"] = [of(values) if values else None for values in times]
+            columns[f"{panel.name}_{statistic}"] = [of(values) if values else None for values in times]
     return thinned(columns, limit)
 
 
-def _panel(page: Page, box: Box, data: Columns, name: str, label: str, style: LineStyle, *, log: bool) -> list[str]:
+def _panel(page: Page, box: Box, data: Columns, panel: Panel) -> list[str]:
+    name, label, style, log = panel.name, panel.label, panel.style, panel.log
     low, middle, high = (data[f"{name}_{statistic}"] for statistic in ("min", "median", "max"))
     scale = (value_axis.logarithmic if log else value_axis.linear)([*present(low), *present(high)], box.height)
     edges = f"(column('{name}_min')):(column('{name}_max'))"

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from collector.node.metrics.requests import Operation
 from exporters.charts import value_axis
-from exporters.charts.data_files import Columns, Values, present, series, slowest, thinned
+from exporters.charts.data_files import Columns, Values, node_columns, present, shown_operations, slowest, thinned
 from exporters.charts.label_lanes import LANE_PX
 from exporters.charts.missing_nodes import gaps_of
-from exporters.charts.plot_colours import PERCENTILE_STYLES
+from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_data import Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TEXT_PT, TIME_AXIS_PX, Box, Drawing, Page, span_text
 from exporters.charts.plot_panel import Line, LineStyle, axis, can_be_drawn, hover, legend, plot, stack
@@ -22,16 +23,8 @@ MAX_NODES = 12
 _ROW_PX = 300
 _BETWEEN_PX = 36
 _NAME_PX = 20
-_READS, _WRITES = LineStyle("reads", 7), LineStyle("writes", 9)
+_SLOWEST_STYLE = LineStyle(*PERCENTILE_STYLES["max"], width=0.8)
 SLOWEST = "slowest_ms"
-# Each node's columns in the data file, with their titles and styles.
-_COLUMNS = (
-    ("reads_per_s", "reads", _READS),
-    ("writes_per_s", "writes", _WRITES),
-    ("read_p99_ms", "reads", _READS),
-    ("write_p99_ms", "writes", _WRITES),
-    (SLOWEST, "slowest operation", LineStyle(*PERCENTILE_STYLES["max"], width=0.8)),
-)
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class Cell:
 def size(run: Run) -> tuple[int, int]:
     """Return the default width and height in pixels."""
     if len(run.nodes) > MAX_NODES:
-        return band.SIZE
+        return band.size(run)
     return 1200, 140 + _ROW_PX * max(2, _grid(len(run.nodes))[1])
 
 
@@ -58,12 +51,13 @@ def draw(page: Page) -> Drawing:
         return band.draw(page)
     run = page.run
     data = _data(run, 2 * page.width)
-    lines = [_lines(data, index) for index in range(len(run.nodes))]
+    operations = shown_operations(run)
+    lines = [_lines(data, operations, index) for index in range(len(run.nodes))]
     cells = _cells(page)
     height = cells[0].box.height / 2 if cells else 0
     scales = (
-        value_axis.linear(_values(line for of_node in lines for line in of_node[:2]), height),
-        value_axis.logarithmic(_values(line for of_node in lines for line in of_node[2:]), height),
+        value_axis.linear(_values(line for of_rates, _ in lines for line in of_rates), height),
+        value_axis.logarithmic(_values(line for _, tails in lines for line in tails), height),
     )
     commands = [f"x(n) = column(n) + {run.zone_s}", *page.labels(_subtitle(run))]
     for cell in cells:
@@ -103,27 +97,29 @@ def _cells(page: Page) -> list[Cell]:
 def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
     for number, node in enumerate(run.nodes, 1):
-        for name, _, _ in _COLUMNS:
-            values = slowest(run, node) if name == SLOWEST else series(run, node, name)
-            columns[f"{number} {heading(node)} {name}"] = values
+        values = {**node_columns(run, node), SLOWEST: slowest(run, node)}
+        columns |= {f"{number} {heading(node)} {name}": column for name, column in values.items()}
     return thinned(columns, limit)
 
 
-def _lines(data: Columns, index: int) -> list[Line]:
-    """Return a node's lines: reads, writes, the p99 latency of each, and the slowest operation."""
-    first = 1 + index * len(_COLUMNS)
+def _lines(data: Columns, operations: Sequence[Operation], index: int) -> tuple[list[Line], list[Line]]:
+    """Return a node's rates, and its p99 latencies with the slowest operation."""
+    styles = [(operation.title, LineStyle(*OPERATION_STYLES[operation.word])) for operation in operations]
+    shown = [*styles, *styles, ("slowest operation", _SLOWEST_STYLE)]
+    first = 1 + index * len(shown)
     values = list(data.values())[first:]
-    return [
+    lines = [
         Line(title, f"column({first + 1 + number})", values[number], style)
-        for number, (_, title, style) in enumerate(_COLUMNS)
+        for number, (title, style) in enumerate(shown)
     ]
+    return lines[: len(operations)], lines[len(operations) :]
 
 
 def _values(lines: Iterable[Line]) -> list[float]:
     return [value for line in lines for value in present(line.values)]
 
 
-def _node(page: Page, cell: Cell, lines: Sequence[Line], scales: tuple[Scale, Scale]) -> list[str]:
+def _node(page: Page, cell: Cell, lines: tuple[list[Line], list[Line]], scales: tuple[Scale, Scale]) -> list[str]:
     run, box, node = page.run, cell.box, page.run.nodes[cell.index]
     x_axis = time_axis(run, box.left, box.right)
     marks = [mark for mark in run.marks if mark.node in ("", node)]
@@ -137,7 +133,7 @@ def _node(page: Page, cell: Cell, lines: Sequence[Line], scales: tuple[Scale, Sc
         *(legend(page, Box(0, box.top, page.width - RIGHT_PX, 0)) if cell.index == 0 else ["unset key"]),
     ]
     for panel, drawn, scale, label in zip(
-        stack(box, 2), (lines[:2], lines[2:]), scales, ("operations/s", "p99 latency, ms"), strict=True
+        stack(box, 2), lines, scales, ("operations/s", "p99 latency, ms"), strict=True
     ):
         times = cell.lower and scale.log
         commands += [

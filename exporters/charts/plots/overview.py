@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from collector.node.metrics.requests import OPERATIONS, Operation
-from exporters.charts.data_files import Columns, Values, has_isolated, present, series, thinned
+from collector.node.metrics.requests import Operation
+from exporters.charts.data_files import Columns, Values, has_isolated, other_operations, present, series, thinned
 from exporters.charts.plot_colours import OPERATION_STYLES, PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Run
 from exporters.charts.plot_page import LEFT_PX, RIGHT_PX, TIME_AXIS_PX, Box, Drawing, Page, span_text
@@ -24,7 +24,6 @@ _CPU = (("user", "blue"), ("nice", "yellow"), ("system", "vermillion"), ("iowait
 _DISK = ("disk_read_mb_per_s", "disk_write_mb_per_s")
 _NETWORK = ("net_rx_kbit_per_s", "net_tx_kbit_per_s")
 _OPERATIONS = ("reads_per_s", "writes_per_s")
-_OTHERS = [operation for operation in OPERATIONS if not operation.is_usual]
 _COLUMNS = (
     *("nodes", *_OPERATIONS),
     *(f"{word}_{statistic}_ms" for word in ("read", "write") for statistic, _ in _LATENCY),
@@ -36,7 +35,7 @@ _COLUMNS = (
 
 def size(run: Run) -> tuple[int, int]:
     """Return the default width and height in pixels."""
-    return 1200, 1700 if _others(run) else 1500
+    return 1200, 1700 if other_operations(run) else 1500
 
 
 def draw(page: Page) -> Drawing:
@@ -45,7 +44,7 @@ def draw(page: Page) -> Drawing:
     x_axis = time_axis(run, LEFT_PX, page.width - RIGHT_PX)
     timeline = Timeline(page, x_axis, run.phases, page.missing.gaps, run.marks)
     top = inside.top + timeline.height
-    others = _others(run)
+    others = other_operations(run)
     area = Box(LEFT_PX, top, page.width - RIGHT_PX, inside.bottom - TIME_AXIS_PX)
     boxes = iter(stack(area, PANELS + bool(others)))
     panels = [
@@ -73,18 +72,17 @@ def draw(page: Page) -> Drawing:
 
 def _data(run: Run, limit: int) -> Columns:
     columns: dict[str, Values] = {"time": list(run.times)}
-    others = [name for operation in _others(run) for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")]
+    others = [
+        name
+        for operation in other_operations(run)
+        for name in (f"{operation.plural}_per_s", f"{operation.word}_p99_ms")
+    ]
     columns |= {name: series(run, CLUSTER, name) for name in (*_COLUMNS, *others)}
     if 1 < len(run.nodes) <= MAX_NODES:
         for name in _OPERATIONS:
             for number, node in enumerate(run.nodes, 1):
                 columns[f"{number} {heading(node)} {name}"] = series(run, node, name)
     return thinned(columns, limit, [f"cpu_{part}_pct" for part, _ in _CPU])
-
-
-def _others(run: Run) -> list[Operation]:
-    """Return the operations other than reads and writes that occur."""
-    return [operation for operation in _OTHERS if any(present(series(run, CLUSTER, f"{operation.plural}_per_s")))]
 
 
 def _other_style(operation: Operation) -> LineStyle:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from math import ceil, log10
 
+from collector.node.metrics.requests import Operation
 from exporters.charts import value_axis
 from exporters.charts.data_files import Columns, present, series
 from exporters.charts.missing_nodes import missing
@@ -23,24 +24,26 @@ LEVELS = 8
 MAX_COLUMNS = 150
 
 
-def latency_heat_map(run: Run, operation: str) -> Chart | None:
-    """Return the heat map of "read" or "write"; None if the latencies are unknown."""
+def latency_heat_map(run: Run, operation: Operation) -> Chart | None:
+    """Return the heat map of an operation; None if its latencies are unknown."""
+    word, title = operation.word, operation.title
+    singular = title.removesuffix("s")
     size = max(1, ceil(len(run.times) / MAX_COLUMNS))
-    drawn = cells(run, operation, size)
+    drawn = cells(run, word, size)
     counts = present(drawn["count"])
     if not counts:
         return None
     axis = time_axis(run, 0.0, WIDTH)
     scale = value_axis.logarithmic(present([*drawn["low_ms"], *drawn["high_ms"]]), HEIGHT_PX)
-    names = {f"{operation} {q}": f"{operation}_{q}_ms" for q in ("p50", "p95", "p99", "max")}
+    names = {f"{singular} {q}": f"{word}_{q}_ms" for q in ("p50", "p95", "p99", "max")}
     lines = {name: series(run, CLUSTER, column) for name, column in names.items()}
     low, high = min(counts), max(counts)
-    colours = f"darkest: {value_text(low)}, brightest: {value_text(high)} {operation}s per bucket"
+    colours = f"darkest: {value_text(low)}, brightest: {value_text(high)} {title} per bucket"
     return Chart(
-        f"heat-{operation}",
-        f"{operation.capitalize()} latency over time",
+        f"heat-{word}",
+        f"{singular[0].upper()}{singular[1:]} latency over time",
         f"local time; a cell covers {size * run.interval_s:g} s",
-        [Panel(f"{operation} latency, ms; {colours}", scale, HEIGHT_PX, {}, _content(drawn, axis, scale, high))],
+        [Panel(f"{singular} latency, ms; {colours}", scale, HEIGHT_PX, {}, _content(drawn, axis, scale, high))],
         time_tics(axis),
         [Points([*map(axis.px, run.times)], lines, dict.fromkeys(lines, MS))],
         [f"{_measured_text(run, operation)}; {colours}, on a logarithmic scale"],
@@ -50,17 +53,19 @@ def latency_heat_map(run: Run, operation: str) -> Chart | None:
     )
 
 
-def _measured_text(run: Run, operation: str) -> str:
+def _measured_text(run: Run, operation: Operation) -> str:
     """Return the number of operations in the measured phases, and the range of their latencies."""
     measured = [
         None if in_warm_up(run, time_s) else buckets
-        for time_s, buckets in zip(run.times, run.buckets[operation], strict=True)
+        for time_s, buckets in zip(run.times, run.buckets[operation.word], strict=True)
     ]
-    found = cells(replace(run, buckets={operation: measured}), operation, len(run.times))
+    found = cells(replace(run, buckets={operation.word: measured}), operation.word, len(run.times))
     lows, highs, counts = (present(found[name]) for name in ("low_ms", "high_ms", "count"))
     if not counts:
-        return f"{operation}s: none in the measured phases"
-    return f"{operation}s: {sum(counts):,.0f} in buckets from {value_text(min(lows))} to {value_text(max(highs))} ms"
+        return f"{operation.title}: none in the measured phases"
+    return (
+        f"{operation.title}: {sum(counts):,.0f} in buckets from {value_text(min(lows))} to {value_text(max(highs))} ms"
+    )
 
 
 def _content(columns: Columns, axis: TimeAxis, scale: Scale, highest: float) -> str:

@@ -5,12 +5,11 @@ from exporters.charts.missing_nodes import gaps_of
 from exporters.charts.plot_data import Run
 from exporters.report.charts.chart import Chart
 from exporters.report.charts.time_chart import (
-    MS,
-    NAMES,
     Annotations,
     TimeLine,
     TimePanel,
     node_lines,
+    other_lines,
     scale_of,
     slowest_line,
     time_chart,
@@ -18,28 +17,30 @@ from exporters.report.charts.time_chart import (
 from exporters.texts import shown
 
 HEIGHT_PX = 80
-P99 = (NAMES["read_p99_ms"], NAMES["write_p99_ms"])
 MAX_CHARTS = 40
 """With more nodes, only those with the highest p99 get a chart."""
 
 
 def node_charts(run: Run) -> list[Chart]:
     """Return a chart for each node that has values, but at most MAX_CHARTS."""
-    lines = {node: [*node_lines(run, node), slowest_line(run, node)] for node in run.nodes}
-    kept = sorted(lines, key=lambda node: _highest_p99(lines[node]), reverse=True)[:MAX_CHARTS]
-    all_lines = [line for node in kept for line in lines[node]]
-    if not all_lines:
+    rates, tails = dict[str, list[TimeLine]](), dict[str, list[TimeLine]]()
+    for node in run.nodes:
+        usual, (other_rates, other_tails) = node_lines(run, node), other_lines(run, node)
+        rates[node], tails[node] = [*usual[:2], *other_rates], [*usual[2:], *other_tails]
+    kept = sorted(tails, key=lambda node: _highest(tails[node]), reverse=True)[:MAX_CHARTS]
+    if not kept:
         return []
-    rates = scale_of([line for line in all_lines if line.unit != MS], log=False, height=HEIGHT_PX)
-    tails = scale_of([line for line in all_lines if line.unit == MS], log=True, height=HEIGHT_PX)
+    slowest = {node: slowest_line(run, node) for node in kept}
+    rate_scale = scale_of([line for node in kept for line in rates[node]], log=False, height=HEIGHT_PX)
+    tail_scale = scale_of([line for node in kept for line in (slowest[node], *tails[node])], log=True, height=HEIGHT_PX)
     charts = (
         time_chart(
             f"node-{number}",
             shown(node),
             run,
             [
-                TimePanel("operations/s", lines[node][:2], scale=rates, height=HEIGHT_PX),
-                TimePanel("p99, ms", [lines[node][-1], *lines[node][2:-1]], log=True, scale=tails, height=HEIGHT_PX),
+                TimePanel("operations/s", rates[node], scale=rate_scale, height=HEIGHT_PX),
+                TimePanel("p99, ms", [slowest[node], *tails[node]], log=True, scale=tail_scale, height=HEIGHT_PX),
             ],
             Annotations(gaps_of(run, node), [mark for mark in run.marks if mark.node == node]),
         )
@@ -49,5 +50,5 @@ def node_charts(run: Run) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def _highest_p99(lines: list[TimeLine]) -> float:
-    return max((value for line in lines if line.name in P99 for value in present(line.values)), default=0.0)
+def _highest(lines: list[TimeLine]) -> float:
+    return max((value for line in lines for value in present(line.values)), default=0.0)

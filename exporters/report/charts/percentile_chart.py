@@ -5,8 +5,10 @@ from math import log10
 
 from collector.load_results.client_latency import Latency
 from collector.model.histogram import Buckets
+from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import value_axis
 from exporters.charts.data_files import Values, present
+from exporters.charts.plot_colours import OPERATION_STYLES
 from exporters.charts.plots.percentiles import curves, total_buckets
 from exporters.report.charts.chart import WIDTH, Chart, Panel, Points, Tic
 from exporters.report.charts.svg_shapes import line
@@ -14,7 +16,8 @@ from exporters.report.charts.time_chart import MS
 from exporters.report.report_data import ReportData
 
 HEIGHT_PX = 260
-_WORDS = ("read", "write")
+_TITLES = {operation.word: operation.title for operation in OPERATIONS}
+_STYLES = {operation.title: OPERATION_STYLES[operation.word][0] for operation in OPERATIONS}
 _MS_PER_S = 1000.0
 _DEFAULT_PERCENTAGES = (50.0, 90.0, 99.0, 99.9, 99.99)
 _TIC_PERCENTAGES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
@@ -22,10 +25,10 @@ _TIC_PERCENTAGES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.9999
 
 def percentile_chart(data: ReportData, client: Latency | None, client_kind: str) -> Chart | None:
     """Return the chart; `client` has the latencies of all operations of the clients, if they can be combined."""
-    totals: dict[str, Buckets | None] = {word: total_buckets(data.merged, word) for word in _WORDS}
+    totals: dict[str, Buckets | None] = {word: total_buckets(data.merged, word) for word in _TITLES}
     columns = curves(totals)
     percentages = present(columns["percentile"])
-    lines: dict[str, Values] = {f"{word}s": columns[f"{word}_ms"] for word in _WORDS}
+    lines: dict[str, Values] = {title: columns[f"{word}_ms"] for word, title in _TITLES.items()}
     if client is not None and client.counts:
         name = f"client ({client_kind} time)"
         percentages = percentages or list(_DEFAULT_PERCENTAGES)
@@ -36,7 +39,7 @@ def percentile_chart(data: ReportData, client: Latency | None, client_kind: str)
     last_nines = _nines(percentages[-1])
     x = [WIDTH * _nines(percentage) / last_nines for percentage in percentages]
     scale = value_axis.logarithmic([value for values in lines.values() for value in present(values)], HEIGHT_PX)
-    styles = {name: "client" if name.startswith("client") else name for name in lines}
+    styles = {name: _STYLES.get(name, "client") for name in lines}
     content = "".join(line(styles[name], x, values, scale, HEIGHT_PX) for name, values in lines.items())
     return Chart(
         "percentiles",
@@ -73,7 +76,7 @@ def _client_values(client: Latency, percentages: Sequence[float]) -> list[float 
 
 
 def _texts(totals: Mapping[str, Buckets | None], client: Latency | None, lines: Mapping[str, Values]) -> list[str]:
-    counts = {f"{word}s": buckets.total for word, buckets in totals.items() if buckets}
+    counts = {_TITLES[word]: buckets.total for word, buckets in totals.items() if buckets}
     texts = [f"{name}: {counts[name]:,.0f} operations in complete intervals" for name in lines if name in counts]
     if client is not None and client.counts:
         texts.append(f"client: {sum(client.counts.values()):,} operations")

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
-from collector.node.metrics.requests import OPERATIONS
 from exporters.charts import value_axis
-from exporters.charts.data_files import Values, present, series, slowest
+from exporters.charts.data_files import Values, other_operations, present, rates, series, slowest
 from exporters.charts.event_marks import groups
 from exporters.charts.missing_nodes import Gap
 from exporters.charts.plot_colours import OPERATION_STYLES
@@ -119,19 +118,16 @@ def _begins(run: Run) -> list[float]:
     return [time_s - run.interval_s for time_s in run.times]
 
 
-def other_lines(run: Run) -> tuple[list[TimeLine], list[TimeLine]]:
-    """Return the lines of the rates and of the p99 of the cluster's operations other than reads and writes."""
+def other_lines(run: Run, node: str) -> tuple[list[TimeLine], list[TimeLine]]:
+    """Return the lines of the rates and of the p99 of a node's, or the cluster's, other operations that occur."""
     begins = _begins(run)
-    rates, tails = [], []
-    for operation in OPERATIONS:
-        per_s = series(run, CLUSTER, f"{operation.plural}_per_s")
-        if operation.is_usual or not any(per_s):
-            continue
+    of_rates, tails = [], []
+    for operation in other_operations(run):
         style, title = OPERATION_STYLES[operation.word][0], operation.title
-        p99_ms = series(run, CLUSTER, f"{operation.word}_p99_ms")
-        rates.append(TimeLine(title, OPERATIONS_PER_S, style, begins, run.times, per_s))
+        p99_ms = series(run, node, f"{operation.word}_p99_ms")
+        of_rates.append(TimeLine(title, OPERATIONS_PER_S, style, begins, run.times, rates(run, node, operation)))
         tails.append(TimeLine(f"{title} p99", MS, style, begins, run.times, p99_ms))
-    return rates, tails
+    return of_rates, tails
 
 
 def time_chart(

@@ -2,6 +2,7 @@
 
 from math import inf
 
+from collector.node.metrics.requests import OPERATIONS
 from exporters.report.charts.latency_heat_map import latency_heat_map
 from exporters.report.charts.percentile_chart import percentile_chart
 from exporters.report.charts.scatter_chart import scatter_chart
@@ -17,7 +18,7 @@ def latency_distribution(data: ReportData) -> Section:
     kind, client = combined_latency(total for total in totals if total)
     charts = [
         percentile_chart(data, client, kind),
-        *(latency_heat_map(data.merged, operation) for operation in ("read", "write")),
+        *(latency_heat_map(data.merged, operation) for operation in OPERATIONS),
         scatter_chart(data.merged),
     ]
     return Section("Latency", [chart for chart in charts if chart])

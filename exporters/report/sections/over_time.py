@@ -27,7 +27,7 @@ def over_time(data: ReportData) -> Section:
     begin_s = run.times[0] - run.interval_s if run.times else 0.0
     end_s = run.times[-1] if run.times else 0.0
     client = client_lines(data.results, begin_s, end_s, run.interval_s)
-    server, (other_rates, other_tails) = node_lines(run, CLUSTER), other_lines(run)
+    server, (other_rates, other_tails) = node_lines(run, CLUSTER), other_lines(run, CLUSTER)
     missing_nodes = missing(run)
     gaps = missing_nodes.gaps
     panels = [

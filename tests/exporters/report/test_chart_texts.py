@@ -12,7 +12,7 @@ from collector.runs.run import ClientHost, RunCommand, RunNode, RunPhase
 from collector.runs.run import Run as RecordedRun
 from exporters.charts.plot_colours import PERCENTILE_STYLES
 from exporters.charts.plot_data import CLUSTER, Phase, Run
-from exporters.charts.plots import nodes
+from exporters.charts.plots import band, nodes
 from exporters.charts.plots.overview import _LATENCY as OVERVIEW
 from exporters.charts.plots.throughput_latency import _QUANTILES as PLOT_QUANTILES
 from exporters.charts.sweep_plots.pareto_plot import _PERCENTILES as PARETO_PERCENTILES
@@ -137,6 +137,31 @@ def test_a_short_peak_of_a_node_is_visible_in_its_charts() -> None:
     assert [8888.0] in peaks
     assert all(chart.panels[1].scale.high >= 8888.0 for chart in charts)
     assert any(8888.0 in column for column in nodes._data(merged, 1000).values())
+
+
+def test_operations_other_than_reads_and_writes_are_in_all_charts() -> None:
+    merged = synthetic(["n1", "n2"], RUN_S, values=10)
+    rows = {node: [dict(row or {}) for row in merged.rows[node]] for node in (*merged.nodes, CLUSTER)}
+    for node in ("n2", CLUSTER):
+        # Rows of nodes omit the operations that do not occur.
+        for row in rows[node]:
+            row.update({"cas_writes_per_s": 10.0, "cas_write_p99_ms": 7.0, "cas_write_max_ms": 8.0})
+    latencies = Buckets((0.001, 0.1), (0.0, 10.0), 0.0)
+    buckets = {**merged.buckets, "cas_write": [latencies] * RUN_S}
+    texts = texts_of(replace(merged, rows=rows, buckets=buckets, phases=PHASES))
+    assert len([text for text in texts if text.startswith("conditional writes: 0 to 0 operations/s")]) == 1
+    assert len([text for text in texts if text.startswith("conditional writes: 10 to 10 operations/s")]) == 2
+    assert len([text for text in texts if text.startswith("conditional writes p99: 7 to 7 ms")]) == 2
+    assert "conditional writes: 450 operations in complete intervals" in texts
+    assert any(text.startswith("conditional writes: 450 in buckets from 1 to 100 ms") for text in texts)
+    columns = nodes._data(replace(merged, rows=rows), 1000)
+    assert {name for name in columns if "cas_write" in name} == {
+        f"{number} {node} {name}"
+        for number, node in ((1, "n1"), (2, "n2"))
+        for name in ("cas_writes_per_s", "cas_write_p99_ms")
+    }
+    band_columns = band._data(replace(merged, rows=rows), 1000)
+    assert band_columns["cas_writes_per_s_median"] == [5.0] * RUN_S
 
 
 def test_the_frame_of_a_panel_does_not_cover_lines_at_its_edge() -> None:
